@@ -1,0 +1,5 @@
+"""Documents: the visual words of one clip each, in time order."""
+
+from habitus.documents.corpus import Corpus
+
+__all__ = ["Corpus"]

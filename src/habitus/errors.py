@@ -1,0 +1,21 @@
+"""What can go wrong, as one family of errors."""
+
+
+class HabitusError(Exception):
+    """Base of every error that habitus raises on purpose: one line, for a person to read."""
+
+
+class InvalidInputError(HabitusError, ValueError):
+    """A value that cannot be used: names what was found, what is expected and the remedy."""
+
+
+class FileError(HabitusError, ValueError):
+    """A file that is truncated, foreign, tampered with or of a newer version."""
+
+
+class LearningError(HabitusError, ArithmeticError):
+    """Learning that cannot go on, such as a likelihood of zero under bare equations."""
+
+
+class DegenerateWarning(UserWarning):
+    """A topic or behaviour that ended without data of its own."""

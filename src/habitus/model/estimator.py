@@ -1,0 +1,419 @@
+"""The model with scikit-learn's habits."""
+
+import os
+import warnings
+from numbers import Integral, Real
+from threading import Event
+from typing import Any, Literal, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from habitus.documents import Corpus
+from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.model.evidence import Evidence, gather
+from habitus.model.expected_counts import log_likelihoods
+from habitus.model.generate import generate
+from habitus.model.learning import LEARNERS, Callback, Init, Learnt, Settings, check_init
+from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
+from habitus.model.parameters import Array, Sizes
+from habitus.model.prior import Prior
+
+Start = Literal["new", "continued", "uniform"]
+
+
+class MarkovClusteringTopicModel(BaseEstimator):
+    """A Markov Clustering Topic Model of documents in time order.
+
+    A behaviour per document, behaviours form a Markov chain, a behaviour is a distribution over
+    topics, a topic is a distribution over words.
+
+    Parameters
+    ----------
+    n_topics, n_behaviours
+        Sizes of the model.
+    learning
+        "em" (maximum a posteriori), "vb" (variational Bayes), "gibbs" (the paper's collapsed
+        sampler) or "blocked-gibbs" (same posterior, better mixing).
+    prior
+        One of the paper's types "1", "H", "H+1", or a `Prior`.
+    n_iterations
+        Iterations of EM and VB.
+    tolerance
+        EM and VB stop once an iteration changes the objective by less than this a word; never by
+        default.
+    n_restarts
+        Independent runs from seeds spawned from `random_state`; the best final objective is kept.
+    n_jobs
+        Runs at a time (-1: one a core). The result does not depend on it.
+    smoothing
+        Added to EM's estimates, which are then renormalised, inside every M-step, wherever the
+        prior allows a probability of zero (a hyperparameter of at most 1). 0 for bare equations.
+    min_words
+        Shorter documents are normal by default and carry no evidence; the chain still moves.
+    init
+        Where to start: None (around documents that are far apart), "random" (anywhere), or a given
+        point: `Parameters` (EM), `DirichletPosterior` (VB) or `Assignments` (Gibbs).
+    random_state
+        Seed: None, a whole number, a NumPy `Generator` or `RandomState`.
+    burn_in, n_samples, thinning
+        Gibbs: sweeps before the first kept sample, samples kept, and sweeps between them.
+
+    Attributes
+    ----------
+    parameters_ : Parameters
+        phi, theta, pi, xi; of the last kept sample for Gibbs.
+    objective_ : array
+        One value an iteration: EM's log posterior (up to the prior's constant), VB's evidence lower
+        bound, Gibbs' log joint ln p(x, y, z).
+    restarts_ : array
+        Final objective of each restart.
+    posterior_ : DirichletPosterior or None
+        VB's q(Omega).
+    samples_ : tuple of Parameters
+        Gibbs' kept samples.
+    assignments_ : Assignments or None
+        Hidden variables at the end of the collapsed sampler: an `init` to go on from.
+    belief_ : array
+        p(behaviour) of the last training document, given all up to it.
+    degenerate_ : tuple of str
+        Topics and behaviours that ended without data of their own.
+    n_iter_ : int
+        Iterations run.
+    vocabulary_ : Vocabulary or None
+        What the words mean, if the corpus said so.
+
+    Examples
+    --------
+    >>> import habitus
+    >>> documents = [[0, 0, 1], [1, 0], [2, 3, 3], [3, 2], [0, 1, 1], [2, 2, 3]]
+    >>> corpus = habitus.Corpus.from_word_ids(documents, n_words=4)
+    >>> model = habitus.MarkovClusteringTopicModel(2, 2, min_words=0, random_state=0).fit(corpus)
+    >>> path = model.predict(corpus)
+    >>> [int(z == path[0]) for z in path]
+    [1, 1, 0, 0, 1, 0]
+    """
+
+    def __init__(
+        self,
+        n_topics: int = 8,
+        n_behaviours: int = 4,
+        *,
+        learning: str = "em",
+        prior: str | Prior = "H+1",
+        n_iterations: int = 100,
+        tolerance: float | None = None,
+        n_restarts: int = 1,
+        n_jobs: int | None = 1,
+        smoothing: float = 5e-6,
+        min_words: float = 20,
+        init: Init = None,
+        random_state: Any = None,
+        burn_in: int = 500,
+        n_samples: int = 5,
+        thinning: int = 100,
+    ) -> None:
+        self.n_topics = n_topics
+        self.n_behaviours = n_behaviours
+        self.learning = learning
+        self.prior = prior
+        self.n_iterations = n_iterations
+        self.tolerance = tolerance
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.smoothing = smoothing
+        self.min_words = min_words
+        self.init = init
+        self.random_state = random_state
+        self.burn_in = burn_in
+        self.n_samples = n_samples
+        self.thinning = thinning
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lengths: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Learn the parameters from documents in time order.
+
+        `X` is a Corpus or counts (documents x words, dense or sparse) with the `lengths` of its
+        sequences; `callback(iteration, objective)` is told of every iteration of every restart.
+        """
+        self._check_parameters()
+        corpus = self._corpus(X, lengths, reset=True)
+        evidence = self._learnable(corpus)
+        settings = self._settings(evidence)
+        runs = self._run(evidence, settings, callback or _silent)
+        self.restarts_ = np.array([run.objective[-1] for run in runs])
+        self._keep(runs[int(np.argmax(self.restarts_))], corpus)
+        return self
+
+    def score_samples(
+        self, X: Any, *, lengths: ArrayLike | None = None, start: Start = "new"
+    ) -> Array:
+        """Normality of each document, given those before it: (1 / N) ln p(x_t | x_{1:t-1}).
+
+        At most 0, the higher the more usual; documents under `min_words` are normal: 0. The first
+        sequence starts from pi ("new"), goes on from the last training document ("continued") or
+        starts "uniform"; further ones start from pi.
+        """
+        corpus = self._checked(X, lengths)
+        log_evidence = self._filter(corpus, start).log_evidence
+        n_tokens = corpus.n_tokens
+        judged = (n_tokens >= self.min_words) & (n_tokens > 0)
+        return np.divide(log_evidence, n_tokens, out=np.zeros(len(corpus)), where=judged)
+
+    def score(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> float:
+        """Mean log-probability a word, over all documents long enough to judge."""
+        corpus = self._checked(X, lengths)
+        n_tokens = corpus.n_tokens
+        judged = (n_tokens >= self.min_words) & (n_tokens > 0)
+        if not judged.any():
+            return 0.0
+        return float(self._filter(corpus, "new").log_evidence.sum() / n_tokens[judged].sum())
+
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
+        """The most probable path of behaviours (Viterbi)."""
+        corpus = self._checked(X, lengths)
+        evidence, log_like = self._log_likelihoods(corpus)
+        _, _, pi, xi = self.parameters_
+        path: NDArray[np.int64] = most_probable_path(log_like, evidence.first, pi, xi)
+        return path
+
+    def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
+        """p(behaviour of each document | all documents), documents x behaviours."""
+        corpus = self._checked(X, lengths)
+        first = gather(corpus).first
+        return smooth_backward(self._filter(corpus, "new"), first, self.parameters_.xi).posterior
+
+    def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
+        """Learn, and give the most probable path of behaviours of the same documents."""
+        return self.fit(X, y, lengths=lengths).predict(X, lengths=lengths)
+
+    def sample(
+        self,
+        n_documents: int = 1,
+        *,
+        words_per_document: int | None = None,
+        random_state: Any = None,
+    ) -> tuple[Corpus, NDArray[np.int64]]:
+        """Draw documents from the model: a corpus, and the behaviour of each document.
+
+        Documents are as long as the training documents were in the median, unless told.
+        """
+        check_is_fitted(self)
+        length = self.words_per_document_ if words_per_document is None else words_per_document
+        if not isinstance(n_documents, Integral) or n_documents < 1:
+            raise InvalidInputError(f"n_documents must be at least 1, found {n_documents!r}")
+        drawn = generate(
+            self.parameters_,
+            np.full(n_documents, length),
+            np.random.default_rng(_seed(random_state)),
+            vocabulary=self.vocabulary_,
+        )
+        return drawn.corpus, drawn.assignments.behaviours
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one safe file, whole or not at all."""
+        from habitus.model.files import save_model
+
+        check_is_fitted(self)
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "MarkovClusteringTopicModel":
+        """Read a fitted model; nothing in the file is ever executed."""
+        from habitus.model.files import load_model
+
+        return load_model(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes of the fitted model."""
+        check_is_fitted(self)
+        return self.parameters_.sizes
+
+    def _check_parameters(self) -> None:
+        """Constructors only store: everything is checked here."""
+        whole = ("n_topics", "n_behaviours", "n_iterations", "n_restarts", "burn_in", "n_samples",
+                 "thinning")  # fmt: skip
+        for name in whole:
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise InvalidInputError(
+                    f"{name} must be a whole number of at least 1, found {value!r}"
+                )
+        for name in ("smoothing", "min_words", "tolerance"):
+            value = getattr(self, name)
+            if name == "tolerance" and value is None:
+                continue
+            if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+                raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
+        if self.n_topics > np.iinfo(np.uint16).max:
+            raise InvalidInputError(f"n_topics must be at most 65535, found {self.n_topics}")
+        if self.learning not in LEARNERS:
+            raise InvalidInputError(
+                f"learning must be one of {', '.join(LEARNERS)}, found {self.learning!r}"
+            )
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise InvalidInputError(
+                f"n_jobs must be a whole number other than 0 or None, found {self.n_jobs!r}"
+            )
+
+    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
+        if not isinstance(X, Corpus):
+            counts = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+            )
+            return Corpus(counts, lengths=lengths)
+        if lengths is not None:
+            raise InvalidInputError("a Corpus has its own lengths: leave out lengths=")
+        if reset:
+            self.n_features_in_ = X.n_words
+        elif X.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}"
+            )
+        return X
+
+    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        check_is_fitted(self)
+        return self._corpus(X, lengths, reset=False)
+
+    def _learnable(self, corpus: Corpus) -> Evidence:
+        evidence = gather(corpus, min_words=self.min_words)
+        n_filled = int((np.diff(evidence.indptr) > 0).sum())
+        longest = corpus.n_tokens.max(initial=0)
+        if n_filled == 0:
+            raise InvalidInputError(
+                f"no document to learn from: the longest has {longest:.10g} words, min_words is "
+                f"{self.min_words} (n_samples={len(corpus)})"
+            )
+        if n_filled < self.n_behaviours:
+            raise InvalidInputError(
+                f"n_behaviours={self.n_behaviours} needs at least as many documents of min_words="
+                f"{self.min_words} words, found {n_filled} (n_samples={len(corpus)})"
+            )
+        if self.learning.endswith("gibbs") and (evidence.counts % 1 != 0).any():
+            odd = evidence.counts[evidence.counts % 1 != 0][0]
+            raise InvalidInputError(
+                f'learning="{self.learning}" needs whole counts, found {odd:.6g}; '
+                'use "em" or "vb" for weights'
+            )
+        return evidence
+
+    def _settings(self, evidence: Evidence) -> Settings:
+        sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
+        init = check_init(self.init, self.learning, sizes, evidence)
+        if not (init is None or isinstance(init, str)) and self.n_restarts > 1:
+            raise InvalidInputError(
+                f"a given init starts every run alike: n_restarts must be 1, found {self.n_restarts}"
+            )
+        return Settings(
+            sizes=sizes,
+            prior=Prior.of(self.prior).concentrations(sizes),
+            n_iterations=int(self.n_iterations),
+            tolerance=self.tolerance,
+            smoothing=float(self.smoothing),
+            burn_in=int(self.burn_in),
+            n_samples=int(self.n_samples),
+            thinning=int(self.thinning),
+            init=init,
+        )
+
+    def _run(self, evidence: Evidence, settings: Settings, callback: Callback) -> list[Learnt]:
+        """All restarts, in threads: the kernels run without the interpreter's lock."""
+        learner = LEARNERS[self.learning]
+        generators = [
+            np.random.default_rng(seed) for seed in _seed(self.random_state).spawn(self.n_restarts)
+        ]
+        stopped = Event()
+
+        def tell(iteration: int, objective: float) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            callback(iteration, objective)
+
+        try:
+            runs: list[Learnt] = Parallel(n_jobs=self.n_jobs, backend="threading")(
+                delayed(learner)(evidence, settings, rng, tell) for rng in generators
+            )
+        finally:
+            stopped.set()
+        return runs
+
+    def _keep(self, best: Learnt, corpus: Corpus) -> None:
+        self.parameters_ = best.parameters
+        self.objective_ = best.objective
+        self.posterior_ = best.posterior
+        self.samples_ = best.samples
+        self.assignments_ = best.assignments
+        self.degenerate_ = best.degenerate
+        self.n_iter_ = len(best.objective)
+        self.vocabulary_ = corpus.vocabulary
+        self.words_per_document_ = int(np.median(corpus.n_tokens[corpus.n_tokens > 0]))
+        self.belief_ = np.exp(self._filter(corpus, "new").log_filtered[-1])
+        if best.degenerate:
+            warnings.warn(
+                f"{'; '.join(best.degenerate)}: left uniform; fewer topics or behaviours, or more "
+                "restarts, may fit better",
+                DegenerateWarning,
+                stacklevel=3,
+            )
+
+    def _log_likelihoods(self, corpus: Corpus) -> tuple[Evidence, Array]:
+        evidence = gather(corpus, min_words=self.min_words)
+        return evidence, log_likelihoods(evidence, self.parameters_.phi, self.parameters_.theta)
+
+    def _filter(self, corpus: Corpus, start: Start) -> Filtered:
+        evidence, log_like = self._log_likelihoods(corpus)
+        _, _, pi, xi = self.parameters_
+        opening = self._opening(start)
+        n = int(corpus.lengths[0]) if len(corpus.lengths) else 0
+        sequences = (
+            filter_forward(log_like[:n], evidence.first[:n], opening, xi),
+            filter_forward(log_like[n:], evidence.first[n:], pi, xi),
+        )
+        return Filtered(*(np.concatenate(parts) for parts in zip(*sequences, strict=True)))
+
+    def _opening(self, start: Start) -> Array:
+        """p(z) of the first document to come."""
+        _, _, pi, xi = self.parameters_
+        if start == "new":
+            return pi
+        if start == "continued":
+            return np.asarray(xi @ self.belief_)
+        if start == "uniform":
+            return np.full_like(pi, 1 / len(pi))
+        raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
+
+
+def _silent(iteration: int, objective: float) -> None:
+    """Tell nobody."""
+
+
+def _seed(random_state: Any) -> np.random.SeedSequence:
+    """One seed from whatever scikit-learn or NumPy would take."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
+    if random_state is None or (isinstance(random_state, Integral) and random_state >= 0):
+        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    raise InvalidInputError(
+        "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
+        f"found {random_state!r}"
+    )

@@ -1,0 +1,210 @@
+"""The E-step, factorised: one implementation for EM, variational Bayes and the likelihoods.
+
+Tokens of one word in one document are alike, and a topic depends on the behaviour only, so nothing
+of size tokens x topics x behaviours is needed; `docs/equations.md` derives it. Behaviours are
+handled four at a time (`LANES`), so that the compiler makes one vector operation of them: arrays
+over words and behaviours are padded to a multiple of four.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.compiled import compiled_lanes
+from habitus.model.evidence import Evidence
+from habitus.model.messages import Filtered, filter_forward, smooth_backward
+from habitus.model.parameters import Array, DirichletPosterior, Parameters
+
+LANES = 4
+
+
+class ExpectedCounts(NamedTuple):
+    """How often things happened, in expectation; for a Gibbs sample, in fact."""
+
+    phi: Array
+    """Word x with topic y: n_{x,y}, words x topics."""
+    theta: Array
+    """Topic y with behaviour z: n_{y,z}, topics x behaviours."""
+    pi: Array
+    """A sequence opens with z: n_z, behaviours."""
+    xi: Array
+    """A step to z' from z: n_{z',z}, next x behaviours."""
+
+
+class EStep(NamedTuple):
+    """Expected counts and what they rest on."""
+
+    counts: ExpectedCounts
+    messages: Filtered
+    log_likelihood: float
+    """ln p(x_{1:T}), the paper's ln K."""
+
+
+Blocks = Parameters | DirichletPosterior
+
+
+def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
+    """ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
+    return _log_likelihoods(evidence, _mix(phi, padded(theta)), theta.shape[1])
+
+
+def expect(evidence: Evidence, parameters: Blocks) -> EStep:
+    """Expected counts of the hidden variables given the documents: (E:alpha) to (E:y_i,t)."""
+    phi, theta, pi, xi = parameters
+    lanes = padded(theta)
+    mixed = _mix(phi, lanes)
+    log_like = _log_likelihoods(evidence, mixed, theta.shape[1])
+    messages = filter_forward(log_like, evidence.first, pi, xi)
+    smoothed = smooth_backward(messages, evidence.first, xi)
+    tokens = scatter(
+        evidence.indptr,
+        evidence.words,
+        evidence.counts,
+        padded(smoothed.posterior),
+        evidence.n_words,
+    )
+    word_topic, topic_behaviour = _split(tokens, mixed, phi, lanes)
+    counts = ExpectedCounts(
+        word_topic,
+        topic_behaviour[:, : theta.shape[1]].copy(),
+        smoothed.first,
+        smoothed.transitions,
+    )
+    return EStep(counts, messages, float(messages.log_evidence.sum()))
+
+
+def _log_likelihoods(evidence: Evidence, mixed: Array, n_behaviours: int) -> Array:
+    with np.errstate(divide="ignore"):
+        log_mixed = np.log(mixed)
+    sums = _row_sums(evidence.indptr, evidence.words, evidence.counts, log_mixed)
+    return np.ascontiguousarray(sums[:, :n_behaviours])
+
+
+def padded(matrix: Array) -> Array:
+    """The same columns, and zeros up to a multiple of LANES."""
+    rows, columns = matrix.shape
+    lanes = np.zeros((rows, -(-columns // LANES) * LANES))
+    lanes[:, :columns] = matrix
+    return lanes
+
+
+@compiled_lanes
+def _mix(phi: Array, theta: Array) -> Array:
+    """`phi @ theta`, words x behaviours."""
+    n_words, n_topics = phi.shape
+    width = np.uint64(theta.shape[1])
+    mixed = np.empty((n_words, theta.shape[1]))
+    flat, weights = mixed.reshape(-1), theta.reshape(-1)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for w in range(n_words):
+        for q in range(np.uint64(0), width, np.uint64(LANES)):
+            a = b = c = d = 0.0
+            for k in range(n_topics):
+                p = phi[w, k]
+                i = np.uint64(k) * width + q
+                a += p * weights[i]
+                b += p * weights[i + one]
+                c += p * weights[i + two]
+                d += p * weights[i + three]
+            i = np.uint64(w) * width + q
+            flat[i] = a
+            flat[i + one] = b
+            flat[i + two] = c
+            flat[i + three] = d
+    return mixed
+
+
+@compiled_lanes
+def _row_sums(indptr: Array, words: Array, counts: Array, values: Array) -> Array:
+    """`C @ values`, documents x behaviours; two running sums a lane hide the adder's latency."""
+    n_documents = len(indptr) - 1
+    width = np.uint64(values.shape[1])
+    sums = np.empty((n_documents, values.shape[1]))
+    flat, out = values.reshape(-1), sums.reshape(-1)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for t in range(n_documents):
+        start, stop = indptr[t], indptr[t + 1]
+        for q in range(np.uint64(0), width, np.uint64(LANES)):
+            a = b = c = d = 0.0
+            e = f = g = h = 0.0
+            for j in range(start, stop - 1, 2):
+                i = np.uint64(words[j]) * width + q
+                n = counts[j]
+                a += n * flat[i]
+                b += n * flat[i + one]
+                c += n * flat[i + two]
+                d += n * flat[i + three]
+                i = np.uint64(words[j + 1]) * width + q
+                n = counts[j + 1]
+                e += n * flat[i]
+                f += n * flat[i + one]
+                g += n * flat[i + two]
+                h += n * flat[i + three]
+            if (stop - start) % 2:
+                i = np.uint64(words[stop - 1]) * width + q
+                n = counts[stop - 1]
+                a += n * flat[i]
+                b += n * flat[i + one]
+                c += n * flat[i + two]
+                d += n * flat[i + three]
+            i = np.uint64(t) * width + q
+            out[i] = a + e
+            out[i + one] = b + f
+            out[i + two] = c + g
+            out[i + three] = d + h
+    return sums
+
+
+@compiled_lanes
+def scatter(indptr: Array, words: Array, counts: Array, posterior: Array, n_words: int) -> Array:
+    """`C.T @ posterior`, words x behaviours; `posterior` has a multiple of LANES columns."""
+    width = np.uint64(posterior.shape[1])
+    sums = np.zeros((n_words, posterior.shape[1]))
+    flat, shares = sums.reshape(-1), posterior.reshape(-1)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for t in range(len(indptr) - 1):
+        for q in range(np.uint64(0), width, np.uint64(LANES)):
+            i = np.uint64(t) * width + q
+            a, b, c, d = shares[i], shares[i + one], shares[i + two], shares[i + three]
+            for j in range(indptr[t], indptr[t + 1]):
+                i = np.uint64(words[j]) * width + q
+                n = counts[j]
+                flat[i] += n * a
+                flat[i + one] += n * b
+                flat[i + two] += n * c
+                flat[i + three] += n * d
+    return sums
+
+
+@compiled_lanes
+def _split(tokens: Array, mixed: Array, phi: Array, theta: Array) -> tuple[Array, Array]:
+    """`phi * (R @ theta.T)` and `theta * (phi.T @ R)` with `R = tokens / mixed` where not 0."""
+    n_words, n_topics = phi.shape
+    width = np.uint64(theta.shape[1])
+    word_topic = np.zeros((n_words, n_topics))
+    topic_behaviour = np.zeros((n_topics, theta.shape[1]))
+    flat, mix = tokens.reshape(-1), mixed.reshape(-1)
+    weights, sums = theta.reshape(-1), topic_behaviour.reshape(-1)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for w in range(n_words):
+        for q in range(np.uint64(0), width, np.uint64(LANES)):
+            i = np.uint64(w) * width + q
+            a = flat[i] / mix[i] if flat[i] > 0 else 0.0
+            b = flat[i + one] / mix[i + one] if flat[i + one] > 0 else 0.0
+            c = flat[i + two] / mix[i + two] if flat[i + two] > 0 else 0.0
+            d = flat[i + three] / mix[i + three] if flat[i + three] > 0 else 0.0
+            if a + b + c + d == 0:
+                continue
+            for k in range(n_topics):
+                p = phi[w, k]
+                i = np.uint64(k) * width + q
+                word_topic[w, k] += p * (
+                    (weights[i] * a + weights[i + one] * b)
+                    + (weights[i + two] * c + weights[i + three] * d)
+                )
+                sums[i] += p * a
+                sums[i + one] += p * b
+                sums[i + two] += p * c
+                sums[i + three] += p * d
+    topic_behaviour *= theta
+    return word_topic, topic_behaviour

@@ -1,0 +1,179 @@
+"""The model's parameters, Omega = {Phi, Theta, pi, Xi}, and what else learning yields.
+
+Columns are distributions, as in the paper: an element is the probability of its row given its
+column.
+"""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.errors import InvalidInputError
+
+Array = NDArray[np.float64]
+
+
+class Sizes(NamedTuple):
+    """The three sizes of a model."""
+
+    n_words: int
+    n_topics: int
+    n_behaviours: int
+
+
+class Parameters(NamedTuple):
+    """Point estimates of the four distributions."""
+
+    phi: Array
+    """p(word | topic), words x topics."""
+    theta: Array
+    """p(topic | behaviour), topics x behaviours."""
+    pi: Array
+    """p(first behaviour), behaviours."""
+    xi: Array
+    """p(next behaviour | behaviour), next behaviours x behaviours."""
+
+    @property
+    def sizes(self) -> Sizes:
+        """Numbers of words, topics and behaviours."""
+        return Sizes(*self.phi.shape, self.theta.shape[1])
+
+    @property
+    def word_given_behaviour(self) -> Array:
+        """p(word | behaviour), words x behaviours."""
+        return self.phi @ self.theta
+
+    def relabelled(self, topics: NDArray[np.int64], behaviours: NDArray[np.int64]) -> Self:
+        """The same model with topic `topics[i]` renamed i, and behaviour `behaviours[j]` j."""
+        return type(self)(
+            phi=self.phi[:, topics],
+            theta=self.theta[np.ix_(topics, behaviours)],
+            pi=self.pi[behaviours],
+            xi=self.xi[np.ix_(behaviours, behaviours)],
+        )
+
+    def checked(self, sizes: Sizes | None = None, *, tolerance: float = 1e-6) -> Self:
+        """The same parameters as float64, or an error that names the distribution at fault."""
+        blocks = _as_blocks(self, sizes)
+        for name, block in blocks.items():
+            if block.min() < 0 or np.abs(block.sum(axis=0) - 1).max() > tolerance:
+                raise InvalidInputError(
+                    f"the columns of {name} must be distributions; found a smallest value of "
+                    f"{block.min():.6g} and sums from {block.sum(axis=0).min():.6g} to "
+                    f"{block.sum(axis=0).max():.6g}"
+                )
+        return type(self)(**blocks)
+
+
+class DirichletPosterior(NamedTuple):
+    """q(Omega) of variational Bayes: a Dirichlet per column, (VB:beta) to (VB:gamma)."""
+
+    phi: Array
+    """The paper's beta tilde, words x topics."""
+    theta: Array
+    """alpha tilde, topics x behaviours."""
+    pi: Array
+    """eta tilde, behaviours."""
+    xi: Array
+    """gamma tilde, next behaviours x behaviours."""
+
+    def mean(self) -> Parameters:
+        """Point estimates: the expected values, (VB:phi) to (VB:pi)."""
+        return Parameters(*(block / block.sum(axis=0) for block in self))
+
+    def sample(self, rng: np.random.Generator) -> Parameters:
+        """One draw of the parameters."""
+        return Parameters(*(sample_dirichlet(block, rng) for block in self))
+
+    def checked(self, sizes: Sizes | None = None) -> Self:
+        """The same posterior as float64, or an error that names the block at fault."""
+        blocks = _as_blocks(self, sizes)
+        for name, block in blocks.items():
+            if block.min() <= 0:
+                raise InvalidInputError(
+                    f"Dirichlet parameters of {name} must be above 0, found {block.min():.6g}"
+                )
+        return type(self)(**blocks)
+
+
+class Assignments(NamedTuple):
+    """A Gibbs sample of the hidden variables."""
+
+    topics: NDArray[np.int64]
+    """Topic of each token: document after document, words ascending within a document.
+
+    Tokens of documents under `min_words` are left out.
+    """
+    behaviours: NDArray[np.int64]
+    """Behaviour of each document, short ones included."""
+
+    def checked(self, sizes: Sizes, n_tokens: int, n_documents: int) -> Self:
+        """The same assignments, or an error if they do not fit the documents."""
+        wanted = (
+            ("topics", self.topics, n_tokens, sizes.n_topics),
+            ("behaviours", self.behaviours, n_documents, sizes.n_behaviours),
+        )
+        for name, labels, n, size in wanted:
+            found = np.asarray(labels)
+            if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
+                raise InvalidInputError(
+                    f"init must give {n} {name} as whole numbers, found {found.dtype} values of "
+                    f"shape {found.shape}"
+                )
+            if n and (found.min() < 0 or found.max() >= size):
+                raise InvalidInputError(
+                    f"init's {name} must run from 0 to {size - 1}, found {found.min()} to "
+                    f"{found.max()}"
+                )
+        return type(self)(*(np.asarray(labels, dtype=np.int64) for labels in self))
+
+
+def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
+    """Draw each column from its Dirichlet: concentrations and draws of the same shape."""
+    draws = rng.standard_gamma(concentration)
+    totals = draws.sum(axis=0)
+    if np.all(totals > 0):
+        return draws / totals
+    # Concentrations near zero can make every gamma of a column underflow: in that limit the
+    # distribution has all its mass at one place, drawn in proportion to the concentrations.
+    matrix = draws.reshape(len(draws), -1)
+    shares = concentration.reshape(len(draws), -1)
+    for column in np.flatnonzero(matrix.sum(axis=0) == 0):
+        matrix[rng.choice(len(draws), p=shares[:, column] / shares[:, column].sum()), column] = 1
+    return draws / draws.sum(axis=0)
+
+
+def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> dict[str, Array]:
+    """The four blocks as finite float64 of fitting shapes."""
+    blocks = {
+        name: np.ascontiguousarray(block, dtype=np.float64)
+        for name, block in found._asdict().items()
+    }
+    if sizes is None:
+        if blocks["phi"].ndim != 2 or blocks["theta"].ndim != 2:
+            raise InvalidInputError("phi and theta must be matrices")
+        sizes = Sizes(*blocks["phi"].shape, blocks["theta"].shape[1])
+    for name, shape in block_shapes(sizes)._asdict().items():
+        if blocks[name].shape != shape:
+            raise InvalidInputError(f"{name} must have shape {shape}, found {blocks[name].shape}")
+        if not np.isfinite(blocks[name]).all():
+            raise InvalidInputError(f"{name} must be finite, found NaN or inf")
+    return blocks
+
+
+class Shapes(NamedTuple):
+    """Shapes of the four blocks."""
+
+    phi: tuple[int, int]
+    theta: tuple[int, int]
+    pi: tuple[int]
+    xi: tuple[int, int]
+
+
+def block_shapes(sizes: Sizes) -> Shapes:
+    """Shapes of phi, theta, pi and xi in a model of these sizes."""
+    n_words, n_topics, n_behaviours = sizes
+    return Shapes(
+        (n_words, n_topics), (n_topics, n_behaviours), (n_behaviours,), (n_behaviours, n_behaviours)
+    )
