@@ -16,8 +16,8 @@ def compiled(kernel: F) -> F:
     result does not depend on the machine's load or number of cores; only a product and the sum it
     feeds may be rounded together.
     """
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    return cast(F, numba.njit(**options)(kernel))
+    compiler = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+    return cast(F, compiler(kernel))
 
 
 def compiled_lanes(kernel: F) -> F:
@@ -39,9 +39,10 @@ def compiled_lanes(kernel: F) -> F:
 
 @contextmanager
 def _superword_vectoriser() -> Iterator[None]:
-    before = numba.config.SLP_VECTORIZE
-    numba.config.SLP_VECTORIZE = 1
+    config: Any = numba.config
+    before = config.SLP_VECTORIZE
+    config.SLP_VECTORIZE = 1
     try:
         yield
     finally:
-        numba.config.SLP_VECTORIZE = before
+        config.SLP_VECTORIZE = before

@@ -110,6 +110,5 @@ def _digest(text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name}|{tensor.dtype.str}|{tensor.shape}".encode())
-        digest.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-

@@ -192,7 +192,10 @@ def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.i
 def _checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.float64]:
     if times is None:
         return np.arange(n_documents, dtype=np.float64)
-    found = np.asarray(times, dtype=np.float64)
+    try:
+        found = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.array(np.nan)
     if found.shape != (n_documents,) or not np.isfinite(found).all():
         raise InvalidInputError(
             f"times must be {n_documents} finite numbers, one a document, found shape {found.shape}"

@@ -209,8 +209,8 @@ class MarkovClusteringTopicModel(BaseEstimator):
         """
         check_is_fitted(self)
         length = self.words_per_document_ if words_per_document is None else words_per_document
-        if not isinstance(n_documents, Integral) or n_documents < 1:
-            raise InvalidInputError(f"n_documents must be at least 1, found {n_documents!r}")
+        _check_whole("n_documents", n_documents)
+        _check_whole("words_per_document", length, least=0)
         drawn = generate(
             self.parameters_,
             np.full(n_documents, length),
@@ -250,26 +250,21 @@ class MarkovClusteringTopicModel(BaseEstimator):
         whole = ("n_topics", "n_behaviours", "n_iterations", "n_restarts", "burn_in", "n_samples",
                  "thinning")  # fmt: skip
         for name in whole:
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise InvalidInputError(
-                    f"{name} must be a whole number of at least 1, found {value!r}"
-                )
-        for name in ("smoothing", "min_words", "tolerance"):
-            value = getattr(self, name)
-            if name == "tolerance" and value is None:
-                continue
-            if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
-                raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
+            _check_whole(name, getattr(self, name))
+        _check_number("smoothing", self.smoothing)
+        _check_number("min_words", self.min_words)
+        if self.tolerance is not None:
+            _check_number("tolerance", self.tolerance)
         if self.n_topics > np.iinfo(np.uint16).max:
             raise InvalidInputError(f"n_topics must be at most 65535, found {self.n_topics}")
         if self.learning not in LEARNERS:
             raise InvalidInputError(
                 f"learning must be one of {', '.join(LEARNERS)}, found {self.learning!r}"
             )
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             raise InvalidInputError(
-                f"n_jobs must be a whole number other than 0 or None, found {self.n_jobs!r}"
+                f"n_jobs must be None or a whole number other than 0, found {n_jobs!r}"
             )
 
     def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
@@ -320,7 +315,8 @@ class MarkovClusteringTopicModel(BaseEstimator):
         init = check_init(self.init, self.learning, sizes, evidence)
         if not (init is None or isinstance(init, str)) and self.n_restarts > 1:
             raise InvalidInputError(
-                f"a given init starts every run alike: n_restarts must be 1, found {self.n_restarts}"
+                "a given init starts every run alike: n_restarts must be 1, found "
+                f"{self.n_restarts}"
             )
         return Settings(
             sizes=sizes,
@@ -401,6 +397,18 @@ class MarkovClusteringTopicModel(BaseEstimator):
         raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
 
 
+def _check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least {least}, found {value!r}"
+        )
+
+
+def _check_number(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
+
+
 def _silent(iteration: int, objective: float) -> None:
     """Tell nobody."""
 
@@ -411,8 +419,10 @@ def _seed(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
-    if random_state is None or (isinstance(random_state, Integral) and random_state >= 0):
-        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
+        return np.random.SeedSequence(int(random_state))
     raise InvalidInputError(
         "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
         f"found {random_state!r}"

@@ -9,6 +9,7 @@ over words and behaviours are padded to a multiple of four.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.compiled import compiled_lanes
 from habitus.model.evidence import Evidence
@@ -115,7 +116,9 @@ def _mix(phi: Array, theta: Array) -> Array:
 
 
 @compiled_lanes
-def _row_sums(indptr: Array, words: Array, counts: Array, values: Array) -> Array:
+def _row_sums(
+    indptr: NDArray[np.int64], words: NDArray[np.int32], counts: Array, values: Array
+) -> Array:
     """`C @ values`, documents x behaviours; two running sums a lane hide the adder's latency."""
     n_documents = len(indptr) - 1
     width = np.uint64(values.shape[1])
@@ -156,7 +159,13 @@ def _row_sums(indptr: Array, words: Array, counts: Array, values: Array) -> Arra
 
 
 @compiled_lanes
-def scatter(indptr: Array, words: Array, counts: Array, posterior: Array, n_words: int) -> Array:
+def scatter(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    posterior: Array,
+    n_words: int,
+) -> Array:
     """`C.T @ posterior`, words x behaviours; `posterior` has a multiple of LANES columns."""
     width = np.uint64(posterior.shape[1])
     sums = np.zeros((n_words, posterior.shape[1]))

@@ -89,4 +89,4 @@ def _draw_columns(
 def _inverse(cumulated: NDArray[np.float64], uniform: ArrayLike) -> NDArray[np.int64]:
     """The place of each uniform number in a distribution given by its cumulated sums."""
     place = np.searchsorted(cumulated, np.asarray(uniform) * cumulated[-1], side="right")
-    return np.minimum(place, len(cumulated) - 1)
+    return np.asarray(np.minimum(place, len(cumulated) - 1))

@@ -4,7 +4,7 @@ The parameters are integrated out. A sweep visits the documents in order: first 
 token given all else, then the document's behaviour given all else.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +54,10 @@ def init(assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentr
     topics = assignments.topics.astype(np.uint16)
     behaviours = assignments.behaviours.astype(np.int64)
     counts, document_topics = _count(tokens, topics, behaviours, sizes)
-    return State(
-        Assignments(topics, behaviours), counts, document_topics, log_joint(counts, prior)
-    )
+    return State(Assignments(topics, behaviours), counts, document_topics, log_joint(counts, prior))
 
 
-def step(
-    state: State, tokens: Tokens, prior: Concentrations, rng: np.random.Generator
-) -> State:
+def step(state: State, tokens: Tokens, prior: Concentrations, rng: np.random.Generator) -> State:
     """One sweep over every token and every document.
 
     It takes over the arrays of `state` (copying them would cost a tenth of the sweep): go on with
@@ -96,7 +92,7 @@ def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
 class Chain(NamedTuple):
     """What a sweep changes in place, and the hyperparameters at full length."""
 
-    topics: NDArray[np.uint16]
+    topics: NDArray[np.integer[Any]]
     behaviours: NDArray[np.int64]
     phi: Array
     theta: Array
@@ -221,7 +217,7 @@ def _sample_topics(t: int, tokens: Tokens, chain: Chain, totals: Array, seed: np
             sum_of_scale += scale[old] + scale[new]
     for k in range(n_topics):
         chain.theta[k, z] += in_document[k]
-    return gain + np.log(odds)
+    return float(gain + np.log(odds))
 
 
 @compiled

@@ -44,7 +44,7 @@ class Smoothed(NamedTuple):
 def _log_sum_exp(values: Array) -> float:
     best = values.max()
     if best == -np.inf:
-        return best
+        return float(best)
     return float(best + np.log(np.exp(values - best).sum()))
 
 

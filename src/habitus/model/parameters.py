@@ -4,7 +4,7 @@ Columns are distributions, as in the paper: an element is the probability of its
 column.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Parameters(NamedTuple):
     @property
     def sizes(self) -> Sizes:
         """Numbers of words, topics and behaviours."""
-        return Sizes(*self.phi.shape, self.theta.shape[1])
+        return Sizes(len(self.phi), len(self.theta), len(self.pi))
 
     @property
     def word_given_behaviour(self) -> Array:
@@ -100,7 +100,7 @@ class DirichletPosterior(NamedTuple):
 class Assignments(NamedTuple):
     """A Gibbs sample of the hidden variables."""
 
-    topics: NDArray[np.int64]
+    topics: NDArray[np.integer[Any]]
     """Topic of each token: document after document, words ascending within a document.
 
     Tokens of documents under `min_words` are left out.
@@ -134,14 +134,14 @@ def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
     draws = rng.standard_gamma(concentration)
     totals = draws.sum(axis=0)
     if np.all(totals > 0):
-        return draws / totals
+        return np.asarray(draws / totals)
     # Concentrations near zero can make every gamma of a column underflow: in that limit the
     # distribution has all its mass at one place, drawn in proportion to the concentrations.
     matrix = draws.reshape(len(draws), -1)
     shares = concentration.reshape(len(draws), -1)
     for column in np.flatnonzero(matrix.sum(axis=0) == 0):
         matrix[rng.choice(len(draws), p=shares[:, column] / shares[:, column].sum()), column] = 1
-    return draws / draws.sum(axis=0)
+    return np.asarray(draws / draws.sum(axis=0))
 
 
 def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> dict[str, Array]:
@@ -151,9 +151,9 @@ def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> d
         for name, block in found._asdict().items()
     }
     if sizes is None:
-        if blocks["phi"].ndim != 2 or blocks["theta"].ndim != 2:
-            raise InvalidInputError("phi and theta must be matrices")
-        sizes = Sizes(*blocks["phi"].shape, blocks["theta"].shape[1])
+        if not all(block.ndim for block in blocks.values()):
+            raise InvalidInputError("phi, theta, pi and xi must be arrays, found a number")
+        sizes = Sizes(*(len(blocks[name]) for name in ("phi", "theta", "pi")))
     for name, shape in block_shapes(sizes)._asdict().items():
         if blocks[name].shape != shape:
             raise InvalidInputError(f"{name} must have shape {shape}, found {blocks[name].shape}")

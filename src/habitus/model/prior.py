@@ -46,7 +46,8 @@ class Prior:
         gamma: Hyperparameter = 1.0,
         eta: Hyperparameter = 1.0,
     ) -> None:
-        for name, value in zip("alpha beta gamma eta".split(), (alpha, beta, gamma, eta), strict=True):
+        values = {"alpha": alpha, "beta": beta, "gamma": gamma, "eta": eta}
+        for name, value in values.items():
             object.__setattr__(self, name, _checked(name, value))
 
     @classmethod
@@ -57,7 +58,7 @@ class Prior:
         if prior in PAPER:
             return PAPER[prior]
         raise InvalidInputError(
-            f"prior must be one of {', '.join(map(repr, PAPER))} or a habitus.Prior, found {prior!r}"
+            f"prior must be {', '.join(map(repr, PAPER))} or a habitus.Prior, found {prior!r}"
         )
 
     def concentrations(self, sizes: Sizes) -> Concentrations:

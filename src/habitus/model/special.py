@@ -1,4 +1,4 @@
-"""Gamma-function logarithms of whole arrays, several times as fast as SciPy's element by element."""
+"""Logarithms of the gamma function, and their derivatives, of whole arrays at once."""
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def log_rising(x: float, n: float) -> float:
     """ln of x (x + 1) ... (x + n - 1), that is ln Gamma(x + n) - ln Gamma(x), for whole n."""
     product = 1.0
     if n < SHIFT:
-        for i in range(n):
+        for i in range(int(n)):
             product *= x + i
         return float(np.log(product))
     end = x + n

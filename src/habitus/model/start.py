@@ -78,9 +78,7 @@ def assignments_under(
     repeats = evidence.counts.astype(np.int64)
     words = np.repeat(evidence.words, repeats)
     behaviours = np.repeat(np.repeat(path, np.diff(evidence.indptr)), repeats)
-    topics = draw_each(
-        parameters.phi, parameters.theta, words, behaviours, rng.random(len(words))
-    )
+    topics = draw_each(parameters.phi, parameters.theta, words, behaviours, rng.random(len(words)))
     return Assignments(topics, path)
 
 
@@ -92,7 +90,7 @@ def _matrix(evidence: Evidence) -> sp.csr_array:
 
 
 def _square_roots(evidence: Evidence) -> tuple[sp.csr_array, NDArray[np.int64]]:
-    """Square roots of the word frequencies of the documents that have words, and which these are."""
+    """Square roots of word frequencies of documents that have words, and which these are."""
     matrix = _matrix(evidence)
     totals = np.asarray(matrix.sum(axis=1))
     filled = np.flatnonzero(totals > 0)
@@ -103,4 +101,5 @@ def _mixed(own: Array, rest: Array) -> Array:
     """Columns that follow `own`, with a share of `rest`; all of `rest` where `own` is empty."""
     total = own.sum(axis=0)
     share = np.where(total > 0, OWN_SHARE, 0.0)
-    return share * own / np.where(total > 0, total, 1) + (1 - share) * rest / rest.sum(axis=0)
+    own_columns = own / np.where(total > 0, total, 1)
+    return np.asarray(share * own_columns + (1 - share) * rest / rest.sum(axis=0))

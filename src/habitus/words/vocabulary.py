@@ -47,7 +47,9 @@ class Vocabulary:
         """Cells times directions: 6480 at the paper's 36 x 45 cells."""
         return self.rows * self.columns * len(Direction)
 
-    def words(self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike) -> NDArray[np.int64]:
+    def words(
+        self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike
+    ) -> NDArray[np.int64]:
         """Word ids of cells and directions."""
         shape = (self.rows, self.columns, len(Direction))
         multi_index = tuple(np.asarray(axis) for axis in (rows, columns, directions))

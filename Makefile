@@ -1,0 +1,50 @@
+# The whole workflow. Every target sets up what it needs by itself: a private .venv from python3.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench lint types layers unit docs format clean
+
+demo: $(VENV)/.ready
+	$(BIN)/habitus demo
+
+test: lint types layers unit
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready-dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.ready-dev
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.ready-dev
+	$(BIN)/python scripts/command_reference.py
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "habitus needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	@touch $@

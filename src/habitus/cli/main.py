@@ -1,0 +1,54 @@
+"""The command itself: its subcommands, and how errors reach a person."""
+
+import sys
+
+import typer
+
+from habitus import __version__
+from habitus.cli.demo import demo
+from habitus.cli.learn import learn
+from habitus.cli.show import show
+from habitus.errors import HabitusError
+
+INTERRUPTED = 130  # what typer makes of Ctrl-C
+
+app = typer.Typer(
+    name="habitus",
+    help="Learn what is habitual in a fixed camera's view, without labels, and show what is not.",
+    epilog="Start with: habitus demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(learn)
+app.command()(show)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"habitus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Take the options that come before a subcommand."""
+
+
+def main() -> None:
+    """Run the command: a project error is one line and exit code 1, Ctrl-C exit code 130."""
+    try:
+        app()
+    except HabitusError as error:
+        typer.echo(f"habitus: {error}", err=True)
+        sys.exit(1)
+    except SystemExit as leaving:
+        if leaving.code == INTERRUPTED:
+            typer.echo("habitus: interrupted; nothing was left half-written", err=True)
+        raise

@@ -1,0 +1,153 @@
+"""The command line, run as a person runs it: real processes, real files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from habitus import Corpus, MarkovClusteringTopicModel, generate
+from habitus.scenes import crossing, crossing_vocabulary
+
+COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
+
+
+def habitus(*arguments, cwd):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+
+    drawn = generate(crossing(), rng.poisson(80, 60), rng, vocabulary=crossing_vocabulary())
+    drawn.corpus.save(folder / "scene.corpus")
+    return folder
+
+
+def test_learn_and_show(folder):
+    learnt = habitus("learn", "scene.corpus", "-o", "scene.model", "--restarts", 2, cwd=folder)
+    assert learnt.returncode == 0, learnt.stderr
+    assert "learnt 4 behaviours and 8 topics from 60 documents" in learnt.stdout
+    shown = habitus("show", "scene.model", cwd=folder)
+    assert shown.returncode == 0, shown.stderr
+    for heading in ("behaviour", "share", "lasts", "then", "heaviest topics"):
+        assert heading in shown.stdout
+
+
+def test_json_is_for_machines(folder):
+    arguments = ("scene.corpus", "-o", "json.model", "--restarts", 2, "--json")
+    learnt = json.loads(habitus("learn", *arguments, cwd=folder).stdout)
+    shown = json.loads(habitus("show", "json.model", "--json", cwd=folder).stdout)
+    assert learnt == shown
+    model = MarkovClusteringTopicModel.load(folder / "json.model")
+    assert shown["restarts"] == model.restarts_.tolist()
+    assert [b["number"] for b in shown["behaviours"]] == [1, 2, 3, 4]
+    assert sum(b["share"] for b in shown["behaviours"]) == pytest.approx(1, rel=1e-12)
+    for behaviour in shown["behaviours"]:
+        following = sum(likely["probability"] for likely in behaviour["successors"])
+        assert following == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("learning", ["vb", "gibbs", "blocked-gibbs"])
+def test_every_algorithm_and_the_same_seed_twice(folder, learning):
+    options = ("--learning", learning, "--restarts", 2, "--iterations", 5, "--burn-in", 4)
+    options += ("--samples", 2, "--thinning", 2, "--seed", 3)
+    for name, jobs in (("one.model", 1), ("two.model", 2)):
+        run = habitus("learn", "scene.corpus", "-o", name, *options, "--jobs", jobs, cwd=folder)
+        assert run.returncode == 0, run.stderr
+    one, two = (MarkovClusteringTopicModel.load(folder / f"{n}.model") for n in ("one", "two"))
+    assert all(np.array_equal(a, b) for a, b in zip(one.parameters_, two.parameters_, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("learn", "absent.corpus", "-o", "x.model"), "found nothing"),
+        (("learn", "scene.corpus", "-o", "no/such/x.model", "--restarts", 1), "cannot write"),
+        (("learn", "scene.corpus", "-o", "x.model", "--behaviours", 100), "n_behaviours=100"),
+        (("learn", "scene.corpus", "-o", "x.model", "--topics", 0), "n_topics must be"),
+        (("learn", "scene.corpus", "-o", "x.model", "--prior", "Z"), "prior must be"),
+        (("learn", "scene.corpus", "-o", "x.model", "--seed", -1), "random_state must be"),
+        (("show", "scene.corpus"), "expected a habitus model file, found a habitus corpus file"),
+        (("demo", "-o", "scene.corpus"), "cannot make the folder"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_one(folder, arguments, message):
+    before = sorted(folder.iterdir())
+    run = habitus(*arguments, cwd=folder)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("habitus: ")
+    assert message in last
+    assert "Traceback" not in run.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_wrong_usage_is_exit_code_two(folder):
+    run = habitus("learn", "scene.corpus", cwd=folder)
+    assert run.returncode == 2
+    assert "--output" in run.stderr
+
+
+def test_help_and_version_start_fast_libraries_only(folder):
+    code = (
+        "import sys; from habitus.cli import app; "
+        "from typer.testing import CliRunner; r = CliRunner().invoke(app, ['--help']); "
+        "assert r.exit_code == 0 and 'learn' in r.output; "
+        "print([m for m in ('numba', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+    assert habitus("--version", cwd=folder).stdout.startswith("habitus ")
+
+
+def test_interrupted_learning_leaves_nothing_behind(folder):
+    before = sorted(folder.iterdir())
+    arguments = ("learn", "scene.corpus", "-o", "cut.model", "--iterations", "10000000")
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(6)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_demo_finds_the_known_crossing(folder):
+    run = habitus("demo", "-o", "demo", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    for name in ("EM", "VB", "Gibbs", "blocked Gibbs"):
+        assert name in run.stdout
+    made = {path.name for path in (folder / "demo").iterdir()}
+    assert made == {
+        "crossing.corpus",
+        "em.model",
+        "vb.model",
+        "gibbs.model",
+        "blocked-gibbs.model",
+        "recovery.png",
+    }
+    assert len(Corpus.load(folder / "demo" / "crossing.corpus")) == 300
+    figures = json.loads(habitus("demo", "-o", "demo", "--json", cwd=folder).stdout)
+    for row in figures["rows"]:
+        assert row["right_share"] > 0.99
+        assert row["behaviour_distance"] < 0.06

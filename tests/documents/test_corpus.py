@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from habitus import Corpus, Vocabulary
+
+documents = st.lists(st.lists(st.integers(0, 9), max_size=8), min_size=1, max_size=6)
+
+
+def same(one: Corpus, other: Corpus) -> bool:
+    return (
+        one.counts.shape == other.counts.shape
+        and (one.counts != other.counts).nnz == 0
+        and np.array_equal(one.times, other.times)
+        and np.array_equal(one.lengths, other.lengths)
+        and one.vocabulary == other.vocabulary
+    )
+
+
+@given(documents)
+def test_word_ids_are_counted(ids):
+    corpus = Corpus.from_word_ids(ids, n_words=10)
+    for row, words in zip(corpus.counts.toarray(), ids, strict=True):
+        assert row.tolist() == np.bincount(words, minlength=10).tolist() if words else not row.any()
+
+
+def test_every_way_in_gives_the_same():
+    counts = np.array([[0, 2, 1], [0, 0, 0], [4, 0, 0]])
+    ways = [
+        Corpus(counts),
+        Corpus(sp.csc_matrix(counts)),
+        Corpus(sp.coo_array(counts)),
+        Corpus.from_word_ids([[1, 2, 1], [], [0, 0, 0, 0]], n_words=3),
+    ]
+    assert all(same(ways[0], way) for way in ways)
+    assert ways[0].n_tokens.tolist() == [3, 0, 4]
+    assert len(ways[0]) == 3
+    assert repr(ways[0]) == "Corpus(3 documents in 1 sequence(s), 3 words, 7 tokens)"
+
+
+def test_stored_zeros_and_duplicates_are_summed_away_and_the_input_is_left_alone():
+    raw = sp.csr_matrix((np.array([1.0, 2, 0]), np.array([1, 1, 0]), np.array([0, 2, 3])), (2, 2))
+    corpus = Corpus(raw)
+    assert corpus.counts.nnz == 1
+    assert corpus.counts.toarray().tolist() == [[0, 3], [0, 0]]
+    assert raw.nnz == 3
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.one_of(st.integers(0, 300), st.floats(0, 1e6)), min_size=4, max_size=4),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_files_bring_back_what_was_written(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("corpus") / "scene.corpus"
+    corpus = Corpus(np.array(rows, dtype=float), times=np.arange(len(rows)) * 0.5)
+    corpus.save(path)
+    assert same(corpus, Corpus.load(path))
+
+
+def test_files_keep_sequences_and_vocabulary(tmp_path):
+    vocabulary = Vocabulary(3, 4)
+    counts = np.random.default_rng(0).poisson(1, (7, vocabulary.n_words))
+    corpus = Corpus(counts, lengths=[3, 4], vocabulary=vocabulary)
+    corpus.save(tmp_path / "scene.corpus")
+    assert same(corpus, Corpus.load(tmp_path / "scene.corpus"))
+
+
+def test_an_empty_corpus_is_a_corpus(tmp_path):
+    corpus = Corpus(np.empty((0, 5)))
+    corpus.save(tmp_path / "empty.corpus")
+    assert len(Corpus.load(tmp_path / "empty.corpus")) == 0
+
+
+def test_a_corpus_cannot_be_changed():
+    corpus = Corpus(np.ones((2, 2)))
+    with pytest.raises(AttributeError):
+        corpus.times = np.zeros(2)
