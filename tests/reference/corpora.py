@@ -118,10 +118,10 @@ def uneven_prior(sizes: Sizes) -> Concentrations:
 
 
 def paper_corpus(seed: int) -> Corpus:
-    """300 documents of 200 to 1,200 words of 6,480, in three sequences: about 215,000 tokens."""
+    """300 documents of 200 to 1,200 words of 6,480, in three sequences: about 220,000 tokens."""
     rng = np.random.default_rng(seed)
     n_words, n_topics, n_behaviours = PAPER_SIZES
-    phi = rng.dirichlet(np.full(n_words, 0.3), n_topics)
+    phi = rng.dirichlet(np.full(n_words, 0.03), n_topics)
     theta = rng.dirichlet(np.ones(n_topics), n_behaviours)
     behaviours = np.repeat(rng.integers(n_behaviours, size=60), 5)
     n_tokens = rng.integers(200, 1235, size=300)

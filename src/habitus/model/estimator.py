@@ -91,7 +91,9 @@ class MarkovClusteringTopicModel(BaseEstimator):
     >>> import habitus
     >>> documents = [[0, 0, 1], [1, 0], [2, 3, 3], [3, 2], [0, 1, 1], [2, 2, 3]]
     >>> corpus = habitus.Corpus.from_word_ids(documents, n_words=4)
-    >>> model = habitus.MarkovClusteringTopicModel(2, 2, min_words=0, random_state=0).fit(corpus)
+    >>> model = habitus.MarkovClusteringTopicModel(
+    ...     2, 2, prior="1", min_words=0, random_state=0
+    ... ).fit(corpus)
     >>> path = model.predict(corpus)
     >>> [int(z == path[0]) for z in path]
     [1, 1, 0, 0, 1, 0]
@@ -164,19 +166,17 @@ class MarkovClusteringTopicModel(BaseEstimator):
         starts "uniform"; further ones start from pi.
         """
         corpus = self._checked(X, lengths)
-        log_evidence = self._filter(corpus, start).log_evidence
-        n_tokens = corpus.n_tokens
-        judged = (n_tokens >= self.min_words) & (n_tokens > 0)
-        return np.divide(log_evidence, n_tokens, out=np.zeros(len(corpus)), where=judged)
+        evidence, messages = self._filter(corpus, start)
+        judged = np.diff(evidence.indptr) > 0
+        out = np.zeros(len(corpus))
+        return np.divide(messages.log_evidence, corpus.n_tokens, out=out, where=judged)
 
     def score(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> float:
         """Mean log-probability a word, over all documents long enough to judge."""
         corpus = self._checked(X, lengths)
-        n_tokens = corpus.n_tokens
-        judged = (n_tokens >= self.min_words) & (n_tokens > 0)
-        if not judged.any():
-            return 0.0
-        return float(self._filter(corpus, "new").log_evidence.sum() / n_tokens[judged].sum())
+        evidence, messages = self._filter(corpus)
+        n_tokens = evidence.counts.sum()
+        return float(messages.log_evidence.sum() / n_tokens) if n_tokens else 0.0
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
         """The most probable path of behaviours (Viterbi)."""
@@ -189,8 +189,8 @@ class MarkovClusteringTopicModel(BaseEstimator):
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
         """p(behaviour of each document | all documents), documents x behaviours."""
         corpus = self._checked(X, lengths)
-        first = gather(corpus).first
-        return smooth_backward(self._filter(corpus, "new"), first, self.parameters_.xi).posterior
+        evidence, messages = self._filter(corpus)
+        return smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
 
     def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
         """Learn, and give the most probable path of behaviours of the same documents."""
@@ -361,7 +361,7 @@ class MarkovClusteringTopicModel(BaseEstimator):
         self.n_iter_ = len(best.objective)
         self.vocabulary_ = corpus.vocabulary
         self.words_per_document_ = int(np.median(corpus.n_tokens[corpus.n_tokens > 0]))
-        self.belief_ = np.exp(self._filter(corpus, "new").log_filtered[-1])
+        self.belief_ = np.exp(self._filter(corpus)[1].log_filtered[-1])
         if best.degenerate:
             warnings.warn(
                 f"{'; '.join(best.degenerate)}: left uniform; fewer topics or behaviours, or more "
@@ -374,16 +374,16 @@ class MarkovClusteringTopicModel(BaseEstimator):
         evidence = gather(corpus, min_words=self.min_words)
         return evidence, log_likelihoods(evidence, self.parameters_.phi, self.parameters_.theta)
 
-    def _filter(self, corpus: Corpus, start: Start) -> Filtered:
+    def _filter(self, corpus: Corpus, start: Start = "new") -> tuple[Evidence, Filtered]:
         evidence, log_like = self._log_likelihoods(corpus)
         _, _, pi, xi = self.parameters_
-        opening = self._opening(start)
         n = int(corpus.lengths[0]) if len(corpus.lengths) else 0
         sequences = (
-            filter_forward(log_like[:n], evidence.first[:n], opening, xi),
+            filter_forward(log_like[:n], evidence.first[:n], self._opening(start), xi),
             filter_forward(log_like[n:], evidence.first[n:], pi, xi),
         )
-        return Filtered(*(np.concatenate(parts) for parts in zip(*sequences, strict=True)))
+        joined = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
+        return evidence, Filtered(*joined)
 
     def _opening(self, start: Start) -> Array:
         """p(z) of the first document to come."""

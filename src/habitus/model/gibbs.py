@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from habitus.compiled import compiled
 from habitus.model.evidence import Evidence
 from habitus.model.expected_counts import ExpectedCounts
-from habitus.model.messages import draw_log
+from habitus.model.messages import draw, draw_log
 from habitus.model.parameters import Array, Assignments, Parameters, Sizes
 from habitus.model.prior import Concentrations
 from habitus.model.special import log_rising
@@ -44,14 +44,14 @@ class State(NamedTuple):
 
 def spell(evidence: Evidence) -> Tokens:
     """Tokens of the evidence, whose counts must be whole numbers."""
-    repeats = evidence.counts.astype(np.int64)
-    ends = np.concatenate([[0], np.cumsum(repeats)])
-    return Tokens(np.repeat(evidence.words, repeats), ends[evidence.indptr], evidence.first)
+    n_tokens = int(evidence.counts.sum())
+    words, starts = _spell(evidence.indptr, evidence.words, evidence.counts, n_tokens)
+    return Tokens(words, starts, evidence.first)
 
 
 def init(assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentrations) -> State:
     """Counts and log joint of given assignments."""
-    topics = assignments.topics.astype(np.uint16)
+    topics = assignments.topics.astype(np.uint16)  # a copy: sweeps change it in place
     behaviours = assignments.behaviours.astype(np.int64)
     counts, document_topics = _count(tokens, topics, behaviours, sizes)
     return State(Assignments(topics, behaviours), counts, document_topics, log_joint(counts, prior))
@@ -87,6 +87,22 @@ def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
         total += float((gammaln(block[used] + h[used]) - gammaln(h[used])).sum())
         total += float((gammaln(h.sum(axis=0)) - gammaln((block + h).sum(axis=0))).sum())
     return total
+
+
+@compiled
+def _spell(
+    indptr: NDArray[np.int64], words: NDArray[np.int32], counts: Array, n_tokens: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """`np.repeat(words, counts)`, and where each document starts in it."""
+    spelt, starts = np.empty(n_tokens, dtype=np.int32), np.zeros(len(indptr), dtype=np.int64)
+    token = 0
+    for t in range(len(indptr) - 1):
+        for j in range(indptr[t], indptr[t + 1]):
+            for _ in range(int(counts[j])):
+                spelt[token] = words[j]
+                token += 1
+        starts[t + 1] = token
+    return spelt, starts
 
 
 class Chain(NamedTuple):
@@ -137,6 +153,31 @@ def _uniform(seed: np.uint64, i: int) -> float:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
     return float(x >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def draw_topics(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    path: NDArray[np.int64],
+    phi: Array,
+    theta: Array,
+    seed: np.uint64,
+) -> NDArray[np.uint16]:
+    """A topic for each token from p(y | x, z), parameters and path given."""
+    n_topics = len(theta)
+    topics = np.empty(int(counts.sum()), dtype=np.uint16)
+    weights = np.empty(n_topics)
+    token = 0
+    for t in range(len(path)):
+        for j in range(indptr[t], indptr[t + 1]):
+            for k in range(n_topics):
+                weights[k] = phi[words[j], k] * theta[k, path[t]]
+            for _ in range(int(counts[j])):
+                topics[token] = draw(weights, _uniform(seed, token))
+                token += 1
+    return topics
 
 
 @compiled

@@ -163,7 +163,7 @@ def _start_assignments(
     if settings.init == "random":
         _, n_topics, n_behaviours = settings.sizes
         return Assignments(
-            rng.integers(n_topics, size=int(evidence.counts.sum())),
+            rng.integers(n_topics, size=int(evidence.counts.sum()), dtype=np.uint16),
             rng.integers(n_behaviours, size=evidence.n_documents),
         )
     start = documents_start(evidence, settings.sizes, rng)

@@ -197,21 +197,6 @@ def draw_log(log_weights: Array, uniform: float) -> int:
 
 
 @compiled
-def draw_each(
-    phi: Array,
-    theta: Array,
-    words: NDArray[np.int32],
-    behaviours: NDArray[np.int64],
-    uniforms: Array,
-) -> NDArray[np.int64]:
-    """A topic for each token from p(y | x, z), a uniform number a token."""
-    topics = np.empty(len(words), dtype=np.int64)
-    for i in range(len(words)):
-        topics[i] = draw(phi[words[i]] * theta[:, behaviours[i]], uniforms[i])
-    return topics
-
-
-@compiled
 def most_probable_path(
     log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Array
 ) -> NDArray[np.int64]:

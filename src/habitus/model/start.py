@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 
 from habitus.model.evidence import Evidence
-from habitus.model.messages import draw_each
+from habitus.model.gibbs import draw_topics
 from habitus.model.parameters import (
     Array,
     Assignments,
@@ -36,15 +36,25 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     topics are random thinnings of what the behaviours are made of.
     """
     n_words, n_topics, n_behaviours = sizes
-    roots, filled = _square_roots(evidence)
+    lengths = np.diff(evidence.indptr)
+    totals = np.maximum(
+        np.add.reduceat(np.append(evidence.counts, 0), evidence.indptr[:-1]), 1e-300
+    )
+    shares = np.repeat(1 / totals, lengths)
+    shares *= evidence.counts
+    roots = _rows(evidence, np.sqrt(shares, out=shares))
     _, seeds = kmeans_plusplus(
-        roots, n_behaviours, random_state=int(rng.integers(np.iinfo(np.int32).max))
+        roots,
+        n_behaviours,
+        sample_weight=(lengths > 0).astype(np.float64),
+        random_state=int(rng.integers(np.iinfo(np.int32).max)),
     )
-    nearest = np.asarray((roots @ roots[seeds].T).todense()).argmax(axis=1)
+    nearest = (roots @ roots[seeds].T).toarray().argmax(axis=1)
     members = sp.csr_array(
-        (np.ones(len(filled)), (nearest, filled)), shape=(n_behaviours, evidence.n_documents)
+        (np.ones(len(nearest)), (nearest, np.arange(len(nearest)))),
+        shape=(n_behaviours, len(nearest)),
     )
-    behaviours = np.asarray((members @ _matrix(evidence)).todense()).T
+    behaviours = (members @ _rows(evidence, evidence.counts)).toarray().T
     overall = behaviours.sum(axis=1, keepdims=True) + 1
     behaviours = _mixed(behaviours, overall)
     home = np.arange(n_topics) % n_behaviours
@@ -75,26 +85,18 @@ def assignments_under(
     parameters: Parameters, path: NDArray[np.int64], evidence: Evidence, rng: np.random.Generator
 ) -> Assignments:
     """Draw a topic for every token, given the behaviour of its document."""
-    repeats = evidence.counts.astype(np.int64)
-    words = np.repeat(evidence.words, repeats)
-    behaviours = np.repeat(np.repeat(path, np.diff(evidence.indptr)), repeats)
-    topics = draw_each(parameters.phi, parameters.theta, words, behaviours, rng.random(len(words)))
+    seed = rng.integers(2**64, dtype=np.uint64)
+    topics = draw_topics(
+        evidence.indptr, evidence.words, evidence.counts, path, *parameters[:2], seed
+    )
     return Assignments(topics, path)
 
 
-def _matrix(evidence: Evidence) -> sp.csr_array:
+def _rows(evidence: Evidence, data: Array) -> sp.csr_array:
+    """Documents x words, sharing the evidence's places."""
     return sp.csr_array(
-        (evidence.counts, evidence.words, evidence.indptr),
-        shape=(evidence.n_documents, evidence.n_words),
+        (data, evidence.words, evidence.indptr), shape=(evidence.n_documents, evidence.n_words)
     )
-
-
-def _square_roots(evidence: Evidence) -> tuple[sp.csr_array, NDArray[np.int64]]:
-    """Square roots of word frequencies of documents that have words, and which these are."""
-    matrix = _matrix(evidence)
-    totals = np.asarray(matrix.sum(axis=1))
-    filled = np.flatnonzero(totals > 0)
-    return (sp.diags_array(1 / totals[filled]) @ matrix[filled]).sqrt().tocsr(), filled
 
 
 def _mixed(own: Array, rest: Array) -> Array:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
+from habitus.compiled import compiled
 from habitus.model.evidence import Evidence
 from habitus.model.expected_counts import EStep, expect
 from habitus.model.parameters import Array, DirichletPosterior, Parameters
@@ -31,7 +32,7 @@ def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentration
     With q(y, z) optimal, (q_yz), the bound is ln K~ - KL(q(Omega) || p(Omega)): K~ is the
     normalisation constant of the E-like step.
     """
-    blocks = [_tilde(q, h) for q, h in zip(posterior, prior, strict=True)]
+    blocks = [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
     e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)))
     divergence = sum(block.divergence for block in blocks)
     return State(posterior, e_step, e_step.log_likelihood - divergence)
@@ -47,7 +48,7 @@ def update(e_step: EStep, prior: Concentrations) -> DirichletPosterior:
     return DirichletPosterior(*(h + n for h, n in zip(prior, e_step.counts, strict=True)))
 
 
-class Tilde(NamedTuple):
+class ExpectedLogs(NamedTuple):
     """One block of q(Omega), ready for the E-like step."""
 
     tilde: Array
@@ -56,20 +57,34 @@ class Tilde(NamedTuple):
     """KL of the block's Dirichlets from the prior's."""
 
 
-def _tilde(concentration: Array, hyperparameter: Array) -> Tilde:
+def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
+    """exp(psi(c) - psi(sum of c's column)), and the block's part of the bound."""
     rows = len(concentration)
-    total = concentration.sum(axis=0)
+    columns = concentration.reshape(rows, -1)
+    total = columns.sum(axis=0)
     psi_total = psi(total)
-    tilde = np.empty_like(concentration)
-    hyper = np.broadcast_to(hyperparameter, (rows, *hyperparameter.shape[1:]))
-    n_columns = total.size
-    divergence = float(gammaln(total).sum())
-    divergence += n_columns * float(gammaln(hyper).sum() - gammaln(hyper.sum()))
+    hyper = np.broadcast_to(hyperparameter.reshape(-1), (rows,))
+    copies = rows / hyperparameter.size  # a symmetric hyperparameter stands for all rows
+    prior = copies * gammaln(hyperparameter).sum() - gammaln(copies * hyperparameter.sum())
+    divergence = float(gammaln(total).sum() + total.size * prior)
+    tilde = np.empty_like(columns)
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
-        log_gamma, expected_log = log_gamma_and_digamma(concentration[part])
-        expected_log -= psi_total
-        added = concentration[part] - hyper[part]
-        divergence += float((added * expected_log).sum() - log_gamma.sum())
-        np.exp(expected_log, out=tilde[part])
-    return Tilde(tilde, divergence)
+        log_gamma, digamma = log_gamma_and_digamma(columns[part])
+        divergence += _finish(columns[part], hyper[part], log_gamma, digamma, psi_total)
+        np.exp(digamma, out=tilde[part])
+    return ExpectedLogs(tilde.reshape(concentration.shape), divergence)
+
+
+@compiled
+def _finish(
+    concentration: Array, hyper: Array, log_gamma: Array, digamma: Array, psi_total: Array
+) -> float:
+    """`digamma -= psi_total`, and the sum of `(c - h) * digamma - log_gamma`."""
+    divergence = 0.0
+    for i in range(concentration.shape[0]):
+        for j in range(concentration.shape[1]):
+            digamma[i, j] -= psi_total[j]
+            added = concentration[i, j] - hyper[i]
+            divergence += added * digamma[i, j] - log_gamma[i, j]
+    return divergence

@@ -1,0 +1,29 @@
+"""Write docs/commands.md from the commands' own help; with --check, fail when it is stale."""
+
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from habitus.cli import app
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+
+
+def reference() -> str:
+    """The page as it should be."""
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    parts = ["# Commands\n\nWritten by `make docs` from `habitus COMMAND --help`.\n"]
+    for name in names:
+        # A fixed width: help is wrapped to the terminal otherwise.
+        text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "100"}).output
+        parts.append(f"## habitus {name}\n\n```\n{text.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        if PAGE.read_text() != reference():
+            sys.exit(f"{PAGE.name} is stale: run make docs")
+    else:
+        PAGE.write_text(reference())

@@ -1,0 +1,1 @@
+"""The blocked sampler: its conditionals, its long run, its joint distribution."""

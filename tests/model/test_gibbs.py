@@ -1,0 +1,368 @@
+"""The collapsed sampler: its conditionals, its long run, its joint distribution."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from habitus.model import gibbs
+from habitus.model.evidence import gather
+from habitus.model.generate import generate
+from habitus.model.parameters import Assignments, Sizes
+from habitus.model.prior import PAPER
+from reference import enumeration, joint_distribution
+from reference.corpora import TINY, Tiny, random_parameters, uneven_prior
+from reference.joint_distribution import (
+    FIRST,
+    N_TOKENS,
+    PRIOR,
+    SIZES,
+    gathered,
+    marginal_conditional,
+    mutated,
+    standard_error_of_chain,
+    z_scores,
+)
+
+GOLDEN = 0x9E3779B97F4A7C15
+WHOLE = 2**64
+
+
+def prior_of(name, sizes):
+    return uneven_prior(sizes) if name == "uneven" else PAPER[name].concentrations(sizes)
+
+
+def random_state(tiny, prior, seed):
+    rng = np.random.default_rng(seed)
+    assignments = Assignments(
+        rng.integers(tiny.sizes.n_topics, size=len(tiny.words)),
+        rng.integers(tiny.sizes.n_behaviours, size=len(tiny.documents)),
+    )
+    return gibbs.init(assignments, gibbs.spell(tiny.evidence), tiny.sizes, prior)
+
+
+def chain_of(state, prior):
+    """A copy of everything that a sweep changes, and the hyperparameters at full length."""
+    full = (
+        np.ascontiguousarray(np.broadcast_to(h.reshape(-1), (len(block),)))
+        for h, block in zip(prior, state.counts, strict=True)
+    )
+    arrays = (*state.assignments, *state.counts, state.document_topics)
+    return gibbs.Chain(*(array.copy() for array in arrays), *full)
+
+
+def seed_that_gives(uniform, i):
+    """A seed whose i-th uniform number is the one wanted: SplitMix64 backwards."""
+    x = int(uniform * 2**53) << 11
+    x = _unshifted(x, 31) * pow(0x94D049BB133111EB, -1, WHOLE) % WHOLE
+    x = _unshifted(x, 27) * pow(0xBF58476D1CE4E5B9, -1, WHOLE) % WHOLE
+    return np.uint64((_unshifted(x, 30) - i * GOLDEN) % WHOLE)
+
+
+def _unshifted(mixed, bits):
+    """Solve mixed = x ^ (x >> bits) for x."""
+    x = mixed
+    for _ in range(64 // bits + 1):
+        x = mixed ^ (x >> bits)
+    return x
+
+
+def probabilities(choose, n, order):
+    """The law of a choice among n, from where it changes as its uniform number grows.
+
+    `choose(u)` must run through `order` as u runs from 0 to 1. Bisection finds each change to the
+    last bit of the uniform number.
+    """
+    rank = {label: place for place, label in enumerate(order)}
+    edges = [0.0]
+    for place in range(n - 1):
+        low, high = 0, 2**53  # the choice at `low` is at most `place`, at `high` above it
+        if rank[choose(0.0)] > place:
+            high = 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            if rank[choose(middle * 2.0**-53)] <= place:
+                low = middle
+            else:
+                high = middle
+        edges.append(high * 2.0**-53)
+    found = np.empty(n)
+    found[list(order)] = np.diff([*edges, 1.0])
+    return found
+
+
+def kernel_topic_conditional(state, tokens, prior, i):
+    """p(y_i | rest) of the compiled kernel, by letting it resample the token alone."""
+    t = int(np.searchsorted(tokens.starts, i, side="right")) - 1
+    alone = tokens.starts.copy()
+    alone[t], alone[t + 1] = i, i + 1
+    only = tokens._replace(starts=alone)
+    totals = (
+        state.counts.phi.sum(axis=0)
+        + np.broadcast_to(prior.phi, state.counts.phi.shape)[:, 0].sum()
+    )
+
+    def choose(uniform):
+        chain = chain_of(state, prior)
+        gibbs._sample_topics(t, only, chain, totals.copy(), seed_that_gives(uniform, i))
+        return int(chain.topics[i])
+
+    n_topics = len(totals)
+    old = int(state.assignments.topics[i])
+    order = [old, *(y for y in range(n_topics) if y != old)]  # the kernel asks first: stay?
+    return probabilities(choose, n_topics, order)
+
+
+def kernel_behaviour_conditional(state, tokens, prior, t):
+    """p(z_t | rest) of the compiled kernel."""
+    totals = (
+        state.counts.theta.sum(axis=0)
+        + np.broadcast_to(prior.theta, state.counts.theta.shape)[:, 0].sum()
+    )
+
+    def choose(uniform):
+        chain = chain_of(state, prior)
+        gibbs._sample_behaviour(t, tokens.first, chain, totals.copy(), uniform)
+        return int(chain.behaviours[t])
+
+    n_behaviours = len(totals)
+    return probabilities(choose, n_behaviours, range(n_behaviours))
+
+
+CONDITIONALS = [
+    "repeats, an empty document, two sequences",
+    "three topics, three behaviours",
+    "ends empty, a word never seen",
+    "one topic",
+    "one behaviour",
+]
+
+
+@pytest.mark.parametrize("case", CONDITIONALS)
+@pytest.mark.parametrize("name", [*PAPER, "uneven"])
+def test_topic_conditionals_equal_enumeration(case, name):
+    tiny = TINY[case]
+    prior = prior_of(name, tiny.sizes)
+    tokens = gibbs.spell(tiny.evidence)
+    state = random_state(tiny, prior, seed=1)
+    for i in range(len(tiny.words)):
+        found = kernel_topic_conditional(state, tokens, prior, i)
+        expected = enumeration.topic_conditional(tiny, *state.assignments, i, prior)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", CONDITIONALS)
+@pytest.mark.parametrize("name", [*PAPER, "uneven"])
+def test_behaviour_conditionals_equal_enumeration(case, name):
+    tiny = TINY[case]
+    prior = prior_of(name, tiny.sizes)
+    tokens = gibbs.spell(tiny.evidence)
+    for seed in range(4):
+        state = random_state(tiny, prior, seed)
+        for t in range(len(tiny.documents)):
+            found = kernel_behaviour_conditional(state, tokens, prior, t)
+            expected = enumeration.behaviour_conditional(tiny, *state.assignments, t, prior)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*PAPER, "uneven"])
+def test_a_run_of_one_behaviour_counts_its_own_steps(name):
+    """z_{t-1} = z_t = z_{t+1}, where the step into a document and the one out of it are alike."""
+    tiny = Tiny(((0,), (1,), (), (0, 2), (2,)), (5,), Sizes(3, 2, 3))
+    prior = prior_of(name, tiny.sizes)
+    tokens = gibbs.spell(tiny.evidence)
+    topics = np.array([0, 1, 0, 1, 1])
+    for path in ([1, 1, 1, 1, 1], [0, 0, 2, 0, 0], [2, 1, 2, 1, 2]):
+        state = gibbs.init(Assignments(topics, np.array(path)), tokens, tiny.sizes, prior)
+        for t in range(5):
+            found = kernel_behaviour_conditional(state, tokens, prior, t)
+            expected = enumeration.behaviour_conditional(tiny, *state.assignments, t, prior)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", TINY)
+@pytest.mark.parametrize("name", [*PAPER, "uneven"])
+def test_log_joint_equals_the_chain_rule(case, name):
+    tiny = TINY[case]
+    prior = prior_of(name, tiny.sizes)
+    for seed in range(5):
+        state = random_state(tiny, prior, seed)
+        expected = enumeration.log_collapsed(tiny, *state.assignments, prior)
+        np.testing.assert_allclose(state.objective, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*PAPER, "uneven"])
+def test_counts_and_objective_after_many_sweeps_equal_a_recount(name):
+    sizes = Sizes(n_words=60, n_topics=4, n_behaviours=3)
+    rng = np.random.default_rng(2)
+    n_tokens = rng.integers(0, 90, size=40)
+    n_tokens[5] = 0
+    corpus, truth = generate(random_parameters(sizes, seed=3), n_tokens, rng, lengths=[25, 15])
+    prior = prior_of(name, sizes)
+    tokens = gibbs.spell(gather(corpus))
+    state = gibbs.init(truth, tokens, sizes, prior)
+    start = state.objective
+    for _ in range(300):
+        state = gibbs.step(state, tokens, prior, rng)
+    recount = gibbs.init(state.assignments, tokens, sizes, prior)
+    for found, expected in zip(state.counts, recount.counts, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(state.document_topics, recount.document_topics)
+    assert state.objective != start
+    np.testing.assert_allclose(state.objective, recount.objective, rtol=1e-11)
+
+
+def test_estimates_of_a_sample_equal_the_printed_equations():
+    tiny = TINY["three topics, three behaviours"]
+    prior = uneven_prior(tiny.sizes)
+    counts = random_state(tiny, prior, seed=4).counts
+    for block, n, h in zip(gibbs.estimate(counts, prior), counts, prior, strict=True):
+        added = n + np.broadcast_to(h, n.shape)
+        np.testing.assert_allclose(block, added / added.sum(axis=0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("hyperparameter", ["phi", "theta"])
+def test_hyperparameters_too_small_to_add_to_one_keep_the_objective_finite(hyperparameter):
+    """1 + h - 1 is zero for h under 1e-16, yet moving has a weight and staying too."""
+    tiny = TINY["repeats, an empty document, two sequences"]
+    prior = PAPER["1"].concentrations(tiny.sizes)
+    prior = prior._replace(**{hyperparameter: np.full((1, 1), 1e-20)})
+    tokens = gibbs.spell(tiny.evidence)
+    rng = np.random.default_rng(5)
+    state = random_state(tiny, prior, seed=6)
+    for _ in range(50):
+        state = gibbs.step(state, tokens, prior, rng)
+    assert np.isfinite(state.objective)
+    np.testing.assert_allclose(state.objective, gibbs.log_joint(state.counts, prior), rtol=1e-9)
+
+
+LONG_RUN = Tiny(((0, 0, 1), (2,), (), (1, 2)), (3, 1), Sizes(3, 2, 2))
+
+
+def test_long_run_agrees_with_the_enumerated_posterior():
+    prior = uneven_prior(LONG_RUN.sizes)
+    tokens = gibbs.spell(LONG_RUN.evidence)
+    rng = np.random.default_rng(7)
+    state = random_state(LONG_RUN, prior, seed=8)
+    paths, samples = [], []
+    for _ in range(20_000):
+        state = gibbs.step(state, tokens, prior, rng)
+        paths.append(state.assignments.behaviours.copy())
+        samples.append([block.copy() for block in state.counts])
+    assert_agrees_with_posterior(LONG_RUN, prior, np.array(paths), samples)
+
+
+def assert_agrees_with_posterior(tiny, prior, paths, samples):
+    """Frequencies of paths, and mean counts and their squares, within 4.5 standard errors."""
+    hidden = enumeration.enumerate_collapsed(tiny, prior)
+    visited = (paths[:, None, :] == hidden.paths).all(axis=2).astype(float)
+    phi, theta = (np.stack([s[k] for s in samples]).reshape(len(samples), -1) for k in (0, 1))
+    found = np.concatenate([visited, phi, phi**2, theta, theta**2], axis=1)
+    expected = np.concatenate([hidden.path_posterior, *expected_moments(tiny, hidden)])
+    varying = found.std(axis=0) > 0
+    np.testing.assert_allclose(found[:, ~varying].mean(axis=0), expected[~varying], atol=1e-9)
+    error = standard_error_of_chain(found[:, varying])
+    scores = (found[:, varying].mean(axis=0) - expected[varying]) / error
+    assert np.abs(scores).max() < 4.5
+
+
+def expected_moments(tiny, hidden):
+    """E[n_xy], E[n_xy^2], E[n_yz] and E[n_yz^2] over every assignment."""
+    n_words, n_topics, n_behaviours = tiny.sizes
+    moments = [np.zeros((n_words, n_topics))] * 2 + [np.zeros((n_topics, n_behaviours))] * 2
+    for path, weights in zip(hidden.paths, hidden.posterior, strict=True):
+        for topics, weight in zip(hidden.topics, weights, strict=True):
+            phi, theta = np.zeros((n_words, n_topics)), np.zeros((n_topics, n_behaviours))
+            np.add.at(phi, (tiny.words, topics), 1)
+            np.add.at(theta, (topics, path[tiny.document_of_token]), 1)
+            terms = (phi, phi**2, theta, theta**2)
+            moments = [m + weight * term for m, term in zip(moments, terms, strict=True)]
+    return [moment.ravel() for moment in moments]
+
+
+@cache
+def independent_draws():
+    return marginal_conditional(300_000, np.random.default_rng(9))
+
+
+def successive_conditional(sampler, n_sweeps, seed):
+    """Alternate between one sweep of the sampler and new words given the topics."""
+    rng = np.random.default_rng(seed)
+    prior = joint_distribution.hyperparameters()
+    _, n_topics, n_behaviours = SIZES
+    document = np.repeat(np.arange(len(N_TOKENS)), N_TOKENS)
+    starts = np.concatenate([[0], np.cumsum(N_TOKENS)])
+    topics = rng.integers(n_topics, size=len(document))
+    behaviours = rng.integers(n_behaviours, size=len(N_TOKENS))
+    samples = []
+    for _ in range(n_sweeps):
+        # p(x | y, z) with phi integrated out: a new phi from the prior, then words from it.
+        phi = rng.dirichlet(PRIOR.beta, n_topics)
+        words = joint_distribution.draw_rows(phi[topics], rng)
+        order = np.lexsort((words, document))
+        tokens = sampler.Tokens(words[order].astype(np.int32), starts, FIRST)
+        state = sampler.init(Assignments(topics[order], behaviours), tokens, SIZES, prior)
+        state = sampler.step(state, tokens, prior, rng)
+        topics, behaviours = (labels.astype(np.int64) for labels in state.assignments)
+        samples.append(state.counts)
+    return gathered(samples)
+
+
+def test_joint_distribution():
+    chain = successive_conditional(gibbs, n_sweeps=25_000, seed=10)
+    assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
+
+
+MUTATIONS = {
+    "self-count of a step that stays": (" + (before == z and z == after)", ""),
+    "step into t leaves from z too": ("(steps + (before == z))", "steps"),
+    "the token's own word": (
+        "(table[row + np.uint64(old)] + smooth - 1)",
+        "(table[row + np.uint64(old)] + smooth)",
+    ),
+    "the token's own topic": ("(shares[old] - 1)", "shares[old]"),
+    "tokens of the behaviour": (" - log_rising(totals[z], n_tokens)", ""),
+    "prior of the first behaviour": ("pi[z] + eta[z] if before < 0", "1.0 if before < 0"),
+    "the step out of t": ("weights[z] *= into /", "weights[z] *= 1.0 + 0.0 * into /"),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
+def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
+    mutant = mutated(gibbs, *mutation, tmp_path, monkeypatch)
+    chain = successive_conditional(mutant, n_sweeps=8_000, seed=11)
+    assert np.abs(z_scores(independent_draws(), chain)).max() > 6
+
+
+def test_a_mutant_without_mutation_passes(tmp_path, monkeypatch):
+    """The copy itself is not what the tests above find."""
+    docstring = "Counts of the assignments, and of topics in documents."
+    mutant = mutated(gibbs, docstring, "The same.", tmp_path, monkeypatch)
+    chain = successive_conditional(mutant, n_sweeps=8_000, seed=11)
+    assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
+
+
+@pytest.mark.parametrize("along", ["places", "seeds"])
+def test_uniform_numbers_look_uniform_and_independent(along):
+    n = 200_000
+    if along == "places":
+        numbers = np.array([gibbs._uniform(np.uint64(12345), i) for i in range(n)])
+    else:
+        seeds = np.random.default_rng(12).integers(WHOLE, size=n, dtype=np.uint64)
+        numbers = np.array([gibbs._uniform(seed, 7) for seed in seeds])
+    assert 0 <= numbers.min() < 1e-4
+    assert 1 - 1e-4 < numbers.max() < 1
+    assert abs(numbers.mean() - 0.5) < 4 * np.sqrt(1 / 12 / n)
+    assert abs(numbers.var() - 1 / 12) < 4 * np.sqrt(1 / 180 / n)
+    for lag in (1, 2, 3, 7):
+        assert abs(np.corrcoef(numbers[:-lag], numbers[lag:])[0, 1]) < 4 / np.sqrt(n)
+    tenths = np.bincount((numbers * 10).astype(int), minlength=10)
+    assert np.abs(tenths - n / 10).max() < 4.5 * np.sqrt(n * 0.09)
+
+
+def test_a_seed_can_be_found_for_a_uniform_number():
+    """What the tests of the topic conditionals stand on."""
+    for uniform in (0.0, 0.1234567, 0.5, 1 - 2.0**-53):
+        for i in (0, 3, 10_000):
+            found = gibbs._uniform(seed_that_gives(uniform, i), i)
+            assert found == int(uniform * 2**53) * 2.0**-53
