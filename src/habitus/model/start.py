@@ -36,25 +36,7 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     topics are random thinnings of what the behaviours are made of.
     """
     n_words, n_topics, n_behaviours = sizes
-    lengths = np.diff(evidence.indptr)
-    totals = np.maximum(
-        np.add.reduceat(np.append(evidence.counts, 0), evidence.indptr[:-1]), 1e-300
-    )
-    shares = np.repeat(1 / totals, lengths)
-    shares *= evidence.counts
-    roots = _rows(evidence, np.sqrt(shares, out=shares))
-    _, seeds = kmeans_plusplus(
-        roots,
-        n_behaviours,
-        sample_weight=(lengths > 0).astype(np.float64),
-        random_state=int(rng.integers(np.iinfo(np.int32).max)),
-    )
-    nearest = (roots @ roots[seeds].T).toarray().argmax(axis=1)
-    members = sp.csr_array(
-        (np.ones(len(nearest)), (nearest, np.arange(len(nearest)))),
-        shape=(n_behaviours, len(nearest)),
-    )
-    behaviours = (members @ _rows(evidence, evidence.counts)).toarray().T
+    behaviours = _groups(evidence, n_behaviours, rng)
     overall = behaviours.sum(axis=1, keepdims=True) + 1
     behaviours = _mixed(behaviours, overall)
     home = np.arange(n_topics) % n_behaviours
@@ -62,6 +44,26 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     own = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
     anywhere = random_start(sizes, rng)
     return anywhere._replace(phi=_mixed(phi, overall), theta=_mixed(own, anywhere.theta))
+
+
+def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Array:
+    """Word counts of documents grouped around seeds, words x groups."""
+    n_documents = evidence.n_documents
+    lengths = np.diff(evidence.indptr)
+    matrix = _rows(evidence, evidence.counts)
+    shares = np.repeat(1 / np.maximum(matrix.sum(axis=1), 1e-300), lengths)
+    shares *= evidence.counts
+    roots = _rows(evidence, np.sqrt(shares, out=shares))
+    _, seeds = kmeans_plusplus(
+        roots,
+        n_groups,
+        sample_weight=(lengths > 0).astype(np.float64),
+        random_state=int(rng.integers(np.iinfo(np.int32).max)),
+    )
+    nearest = (roots @ roots[seeds].T).toarray().argmax(axis=1)
+    places = (nearest, np.arange(n_documents))
+    members = sp.csr_array((np.ones(n_documents), places), shape=(n_groups, n_documents))
+    return np.asarray((members @ matrix).toarray().T)
 
 
 def posterior_around(
