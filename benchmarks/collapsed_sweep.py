@@ -38,7 +38,9 @@ def measure(quick: bool) -> Iterator[Row]:
         moved = moving_share(ours)
         sides = {
             "ours": repeated(ours, N_TIMED),
-            "tomotopy": lambda m=theirs: repeated(lambda: m.train(N_TIMED, workers=1), 1)() / N_TIMED,
+            "tomotopy": lambda m=theirs: (
+                repeated(lambda: m.train(N_TIMED, workers=1), 1)() / N_TIMED
+            ),
         }
         rounds = interleave(sides, 5 if quick else 15)
         ours.check()

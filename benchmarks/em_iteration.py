@@ -107,7 +107,11 @@ def check_against_hmmlearn(corpus: Corpus, dense: NDArray[np.int64]) -> None:
 def _hmm(dense: NDArray[np.int64], n: int, start: Parameters | None = None) -> MultinomialHMM:
     given = start is not None
     model = MultinomialHMM(
-        corpora.N_BEHAVIOURS, n_iter=n, tol=-np.inf, random_state=0, init_params="" if given else "ste"
+        corpora.N_BEHAVIOURS,
+        n_iter=n,
+        tol=-np.inf,
+        random_state=0,
+        init_params="" if given else "ste",
     )
     if start is not None:
         model.startprob_, model.transmat_ = start.pi, start.xi.T

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import numba
 import numpy as np
 import pytest
 
@@ -10,19 +11,19 @@ from habitus.model.evidence import gather
 from habitus.model.generate import generate
 from habitus.model.parameters import Assignments, Sizes
 from habitus.model.prior import PAPER
-from reference import enumeration, joint_distribution
+from reference import enumeration
 from reference.corpora import TINY, Tiny, random_parameters, uneven_prior
 from reference.joint_distribution import (
     FIRST,
     N_TOKENS,
     PRIOR,
     SIZES,
-    gathered,
+    Draws,
     marginal_conditional,
     mutated,
-    standard_error_of_chain,
     z_scores,
 )
+from reference.long_run import assert_agrees_with_posterior
 
 GOLDEN = 0x9E3779B97F4A7C15
 WHOLE = 2**64
@@ -252,34 +253,6 @@ def test_long_run_agrees_with_the_enumerated_posterior():
     assert_agrees_with_posterior(LONG_RUN, prior, np.array(paths), samples)
 
 
-def assert_agrees_with_posterior(tiny, prior, paths, samples):
-    """Frequencies of paths, and mean counts and their squares, within 4.5 standard errors."""
-    hidden = enumeration.enumerate_collapsed(tiny, prior)
-    visited = (paths[:, None, :] == hidden.paths).all(axis=2).astype(float)
-    phi, theta = (np.stack([s[k] for s in samples]).reshape(len(samples), -1) for k in (0, 1))
-    found = np.concatenate([visited, phi, phi**2, theta, theta**2], axis=1)
-    expected = np.concatenate([hidden.path_posterior, *expected_moments(tiny, hidden)])
-    varying = found.std(axis=0) > 0
-    np.testing.assert_allclose(found[:, ~varying].mean(axis=0), expected[~varying], atol=1e-9)
-    error = standard_error_of_chain(found[:, varying])
-    scores = (found[:, varying].mean(axis=0) - expected[varying]) / error
-    assert np.abs(scores).max() < 4.5
-
-
-def expected_moments(tiny, hidden):
-    """E[n_xy], E[n_xy^2], E[n_yz] and E[n_yz^2] over every assignment."""
-    n_words, n_topics, n_behaviours = tiny.sizes
-    moments = [np.zeros((n_words, n_topics))] * 2 + [np.zeros((n_topics, n_behaviours))] * 2
-    for path, weights in zip(hidden.paths, hidden.posterior, strict=True):
-        for topics, weight in zip(hidden.topics, weights, strict=True):
-            phi, theta = np.zeros((n_words, n_topics)), np.zeros((n_topics, n_behaviours))
-            np.add.at(phi, (tiny.words, topics), 1)
-            np.add.at(theta, (topics, path[tiny.document_of_token]), 1)
-            terms = (phi, phi**2, theta, theta**2)
-            moments = [m + weight * term for m, term in zip(moments, terms, strict=True)]
-    return [moment.ravel() for moment in moments]
-
-
 @cache
 def independent_draws():
     return marginal_conditional(300_000, np.random.default_rng(9))
@@ -288,28 +261,56 @@ def independent_draws():
 def successive_conditional(sampler, n_sweeps, seed):
     """Alternate between one sweep of the sampler and new words given the topics."""
     rng = np.random.default_rng(seed)
-    prior = joint_distribution.hyperparameters()
     _, n_topics, n_behaviours = SIZES
-    document = np.repeat(np.arange(len(N_TOKENS)), N_TOKENS)
     starts = np.concatenate([[0], np.cumsum(N_TOKENS)])
-    topics = rng.integers(n_topics, size=len(document))
+    topics = rng.integers(n_topics, size=N_TOKENS.sum()).astype(np.uint16)
     behaviours = rng.integers(n_behaviours, size=len(N_TOKENS))
-    samples = []
-    for _ in range(n_sweeps):
-        # p(x | y, z) with phi integrated out: a new phi from the prior, then words from it.
-        phi = rng.dirichlet(PRIOR.beta, n_topics)
-        words = joint_distribution.draw_rows(phi[topics], rng)
-        order = np.lexsort((words, document))
-        tokens = sampler.Tokens(words[order].astype(np.int32), starts, FIRST)
-        state = sampler.init(Assignments(topics[order], behaviours), tokens, SIZES, prior)
-        state = sampler.step(state, tokens, prior, rng)
-        topics, behaviours = (labels.astype(np.int64) for labels in state.assignments)
-        samples.append(state.counts)
-    return gathered(samples)
+    hyper = (np.array(h) for h in (PRIOR.beta, PRIOR.alpha, PRIOR.eta, PRIOR.gamma))
+    alternate = compiled_alternation(sampler)
+    return Draws(*alternate(n_sweeps, rng, starts, FIRST, topics, behaviours, SIZES, *hyper))
+
+
+def compiled_alternation(sampler):
+    """The loop of `successive_conditional`, compiled: hundreds of thousands of sweeps a second."""
+    new_tokens, new_chain = sampler.Tokens, sampler.Chain
+    count, sweep = sampler._count, sampler._sweep
+
+    @numba.njit
+    def alternate(n_sweeps, rng, starts, first, topics, behaviours, sizes, beta, alpha, eta, gamma):
+        n_words, n_topics, n_behaviours = sizes
+        phi = np.empty((n_sweeps, n_words, n_topics))
+        theta = np.empty((n_sweeps, n_topics, n_behaviours))
+        pi = np.empty((n_sweeps, n_behaviours))
+        xi = np.empty((n_sweeps, n_behaviours, n_behaviours))
+        words = np.empty(len(topics), dtype=np.int32)
+        gammas = np.empty((n_topics, n_words))
+        for s in range(n_sweeps):
+            # p(x | y, z) with phi integrated out: a new phi from the prior, then words from it.
+            for y in range(n_topics):
+                for x in range(n_words):
+                    gammas[y, x] = rng.standard_gamma(beta[x])
+            for i in range(len(topics)):
+                left = rng.random() * gammas[topics[i]].sum()
+                x = 0
+                while x < n_words - 1 and left >= gammas[topics[i], x]:
+                    left -= gammas[topics[i], x]
+                    x += 1
+                words[i] = x
+            tokens = new_tokens(words, starts, first)
+            counts, in_documents = count(tokens, topics, behaviours, sizes)
+            chain = new_chain(
+                topics, behaviours, counts.phi, counts.theta, counts.pi, counts.xi,
+                in_documents, beta, alpha, eta, gamma,
+            )  # fmt: skip
+            sweep(tokens, chain, np.uint64(rng.integers(0, 2**62)))
+            phi[s], theta[s], pi[s], xi[s] = counts.phi, counts.theta, counts.pi, counts.xi
+        return phi, theta, pi, xi
+
+    return alternate
 
 
 def test_joint_distribution():
-    chain = successive_conditional(gibbs, n_sweeps=25_000, seed=10)
+    chain = successive_conditional(gibbs, n_sweeps=300_000, seed=10)
     assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
 
 
@@ -323,14 +324,13 @@ MUTATIONS = {
     "the token's own topic": ("(shares[old] - 1)", "shares[old]"),
     "tokens of the behaviour": (" - log_rising(totals[z], n_tokens)", ""),
     "prior of the first behaviour": ("pi[z] + eta[z] if before < 0", "1.0 if before < 0"),
-    "the step out of t": ("weights[z] *= into /", "weights[z] *= 1.0 + 0.0 * into /"),
 }
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
     mutant = mutated(gibbs, *mutation, tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=8_000, seed=11)
+    chain = successive_conditional(mutant, n_sweeps=300_000, seed=11)
     assert np.abs(z_scores(independent_draws(), chain)).max() > 6
 
 
@@ -338,7 +338,7 @@ def test_a_mutant_without_mutation_passes(tmp_path, monkeypatch):
     """The copy itself is not what the tests above find."""
     docstring = "Counts of the assignments, and of topics in documents."
     mutant = mutated(gibbs, docstring, "The same.", tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=8_000, seed=11)
+    chain = successive_conditional(mutant, n_sweeps=300_000, seed=11)
     assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
 
 

@@ -20,7 +20,7 @@ N_TOKENS = np.array([3, 0, 2, 4, 1, 2])
 LENGTHS = np.array([4, 2])
 FIRST = np.array([True, False, False, False, True, False])
 # Small and uneven: columns differ much from draw to draw, so that every count matters.
-PRIOR = Prior(alpha=[0.5, 0.8], beta=[0.4, 0.6, 0.3], gamma=[0.3, 0.5], eta=[0.7, 0.4])
+PRIOR = Prior(alpha=[0.5, 2.0], beta=[0.2, 1.0, 0.5], gamma=[0.3, 0.8], eta=[2.0, 0.4])
 
 
 class Draws(NamedTuple):
@@ -94,11 +94,6 @@ def z_scores(independent: Draws, chain: Draws) -> np.ndarray:
     one, other = statistics(independent), statistics(chain)
     variance = one.var(axis=0, ddof=1) / len(one) + standard_error_of_chain(other) ** 2
     return (other.mean(axis=0) - one.mean(axis=0)) / np.sqrt(variance)
-
-
-def gathered(samples: list) -> Draws:
-    """Counts of successive draws as one array a block."""
-    return Draws(*(np.stack(blocks) for blocks in zip(*samples, strict=True)))
 
 
 def mutated(module, old: str, new: str, folder, monkeypatch):

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from habitus.compiled import compiled
-from habitus.errors import LearningError
 from habitus.model.evidence import Evidence
 from habitus.model.expected_counts import EStep, expect
 from habitus.model.parameters import Array, Parameters
@@ -25,8 +24,6 @@ class State(NamedTuple):
 def init(parameters: Parameters, evidence: Evidence, prior: Concentrations) -> State:
     """E-step and objective at given parameters."""
     e_step = expect(evidence, parameters)
-    if e_step.log_likelihood == -np.inf:
-        raise LearningError(_zero_likelihood(e_step))
     return State(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior))
 
 
@@ -57,20 +54,19 @@ def _normalised_mode(hyperparameter: Array, counts: Array, smoothing: float) -> 
     mode = np.empty((rows, columns))
     total = np.zeros(columns)
     for i in range(rows):
+        # First h - 1, then n: a count of 1e-20 keeps its digits where h is 1.
+        extra = hyperparameter[i] - 1
         for j in range(columns):
-            mode[i, j] = max(hyperparameter[i] + counts[i, j] - 1, 0.0)
+            mode[i, j] = max(counts[i, j] + extra, 0.0)
             total[j] += mode[i, j]
-    # (mode / total + smoothing) / (1 + smoothing * rows), with one multiplication an element.
     spread = 1 + smoothing * rows
-    scale, floor = np.empty(columns), np.full(columns, smoothing / spread)
     for j in range(columns):
-        if total[j] > 0:
-            scale[j] = 1 / (total[j] * spread)
-        else:
-            scale[j], floor[j] = 0.0, 1 / rows
+        if total[j] == 0:
+            mode[:, j] = 1
+            total[j] = rows
     for i in range(rows):
         for j in range(columns):
-            mode[i, j] = mode[i, j] * scale[j] + floor[j]
+            mode[i, j] = (mode[i, j] / total[j] + smoothing) / spread
     return mode
 
 
@@ -91,12 +87,3 @@ def log_prior(parameters: Parameters, prior: Concentrations) -> float:
             rows = logs.reshape(len(logs), -1)[powered].sum(axis=1)
             total += float(exponents.reshape(-1)[powered] @ rows)
     return total
-
-
-def _zero_likelihood(e_step: EStep) -> str:
-    document = int(np.argmin(e_step.messages.log_evidence))
-    return (
-        f"document {document} has probability zero under every behaviour: hyperparameters below 1 "
-        "drive words out of all topics; set smoothing above 0 (5e-6 by default) or beta to at "
-        "least 1"
-    )

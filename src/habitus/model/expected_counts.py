@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.compiled import compiled_lanes
+from habitus.errors import LearningError
 from habitus.model.evidence import Evidence
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
 from habitus.model.parameters import Array, DirichletPosterior, Parameters
@@ -56,6 +57,9 @@ def expect(evidence: Evidence, parameters: Blocks) -> EStep:
     mixed = _mix(phi, lanes)
     log_like = _log_likelihoods(evidence, mixed, theta.shape[1])
     messages = filter_forward(log_like, evidence.first, pi, xi)
+    log_likelihood = float(messages.log_evidence.sum())
+    if log_likelihood == -np.inf:
+        raise LearningError(_impossible(messages))
     smoothed = smooth_backward(messages, evidence.first, xi)
     tokens = scatter(
         evidence.indptr,
@@ -71,7 +75,16 @@ def expect(evidence: Evidence, parameters: Blocks) -> EStep:
         smoothed.first,
         smoothed.transitions,
     )
-    return EStep(counts, messages, float(messages.log_evidence.sum()))
+    return EStep(counts, messages, log_likelihood)
+
+
+def _impossible(messages: Filtered) -> str:
+    document = int(np.argmin(messages.log_evidence))
+    return (
+        f"document {document} has probability zero under every behaviour: the start, or "
+        "hyperparameters below 1 without smoothing, rule its words out; set smoothing above 0 "
+        "(5e-6 by default) or larger hyperparameters"
+    )
 
 
 def _log_likelihoods(evidence: Evidence, mixed: Array, n_behaviours: int) -> Array:

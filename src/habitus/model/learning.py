@@ -70,12 +70,12 @@ def learn_em(
     start = settings.init
     if not isinstance(start, Parameters):
         start = _start(evidence, settings, rng)
-    state, trace = _climb(
+    before, state, trace = _climb(
         em.init(start, evidence, settings.prior),
         lambda state: em.step(state, evidence, settings.prior, settings.smoothing),
         evidence, settings, callback,
     )  # fmt: skip
-    notes = _dead_columns(state.e_step.counts, settings.prior)
+    notes = _dead_columns(before.e_step.counts, settings.prior)
     return Learnt(state.parameters, trace, notes)
 
 
@@ -86,7 +86,7 @@ def learn_vb(
     start = settings.init
     if not isinstance(start, DirichletPosterior):
         start = posterior_around(_start(evidence, settings, rng), evidence, settings.prior)
-    state, trace = _climb(
+    _, state, trace = _climb(
         vb.init(start, evidence, settings.prior),
         lambda state: vb.step(state, evidence, settings.prior),
         evidence, settings, callback,
@@ -182,20 +182,23 @@ def _climb(
     evidence: Evidence,
     settings: Settings,
     callback: Callback,
-) -> tuple[Climber, Array]:
-    """Iterate; stop early once an iteration gains less than `tolerance` a token."""
+) -> tuple[Climber, Climber, Array]:
+    """Iterate; stop early once an iteration gains less than `tolerance` a token.
+
+    Gives the last state but one, the last, and the objective after each iteration.
+    """
     trace = []
     threshold = -np.inf
     if settings.tolerance is not None:
         threshold = settings.tolerance * evidence.counts.sum()
+    before = state
     for iteration in range(settings.n_iterations):
-        before = state.objective
-        state = step(state)
+        before, state = state, step(state)
         trace.append(state.objective)
         callback(iteration, state.objective)
-        if abs(state.objective - before) < threshold:
+        if abs(state.objective - before.objective) < threshold:
             break
-    return state, np.array(trace)
+    return before, state, np.array(trace)
 
 
 def _walk(

@@ -1,0 +1,65 @@
+"""Effective sample size of a chain, and whether it looks stationary."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Trace(NamedTuple):
+    """What a chain's values say about themselves."""
+
+    mean: float
+    sd: float
+    size: int
+    effective: float
+    """Number of independent draws whose mean would be as precise."""
+    drift: float
+    """Difference between the means of both halves, in its standard errors."""
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return self.sd / self.effective**0.5
+
+
+def summary(values: ArrayLike) -> Trace:
+    """Mean, effective sample size and drift of a chain after its burn-in."""
+    chain = np.asarray(values, dtype=np.float64)
+    early, late = np.array_split(chain, 2)
+    sd, effective = float(chain.std()), effective_size(chain)
+    # Each half has half the effective draws, so their difference twice the error of the mean.
+    drift = float(late.mean() - early.mean()) / (2 * sd / effective**0.5)
+    return Trace(float(chain.mean()), sd, len(chain), effective, drift)
+
+
+def effective_size(chain: NDArray[np.float64]) -> float:
+    """n over the integrated autocorrelation time, by Geyer's initial monotone sequence.
+
+    Sums of autocorrelations at lags 2k and 2k + 1 are positive and fall in theory (for a reversible
+    chain; a sweep in fixed order nearly is): they are added up to the first that is not positive,
+    each limited to the one before.
+    """
+    n = len(chain)
+    spectrum = np.fft.rfft(chain - chain.mean(), 2 * n)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2)[:n]
+    pairs = (covariance / covariance[0])[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs <= 0)
+    kept = pairs[: negative[0]] if negative.size else pairs
+    time = 2 * np.minimum.accumulate(kept).sum() - 1
+    return float(n / max(time, 1 / n))
+
+
+def difference(a: Trace, b: Trace) -> float:
+    """Difference between the means of two chains, in its standard errors."""
+    return (a.mean - b.mean) / float(np.hypot(a.error, b.error))
+
+
+def check() -> None:
+    """On a chain of known autocorrelation the estimate is right to a tenth."""
+    rng, factor, n = np.random.default_rng(0), 0.9, 100_000
+    chain, noise = np.zeros(n), rng.standard_normal(n)
+    for i in range(1, n):
+        chain[i] = factor * chain[i - 1] + noise[i]
+    exact = n * (1 - factor) / (1 + factor)
+    assert abs(effective_size(chain) / exact - 1) < 0.1
