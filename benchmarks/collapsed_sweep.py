@@ -17,7 +17,7 @@ import fitted
 from habitus.model.gibbs import Tokens
 from habitus.model.prior import PAPER
 from report import Row, Target, main, progress
-from timing import interleave, repeated, single_core
+from timing import Side, interleave, repeated, single_core
 
 PRIORS = ("H", "H+1")
 N_TIMED = 20
@@ -27,7 +27,7 @@ def measure(quick: bool) -> Iterator[Row]:
     """Rows: one a prior."""
     single_core()
     made = corpora.make()
-    burn_in = 100 if quick else 400
+    burn_in = 50 if quick else 400
     for prior in PRIORS:
         progress(f"burn-in of {burn_in} sweeps, prior {prior}, tomotopy on {tomotopy.isa}")
         ours = fitted.CollapsedChain(made.corpus, prior, fitted.start(made.corpus))
@@ -36,13 +36,8 @@ def measure(quick: bool) -> Iterator[Row]:
         theirs = tomotopy_model(ours.tokens, prior)
         theirs.train(burn_in, workers=1)
         moved = moving_share(ours)
-        sides = {
-            "ours": repeated(ours, N_TIMED),
-            "tomotopy": lambda m=theirs: (
-                repeated(lambda: m.train(N_TIMED, workers=1), 1)() / N_TIMED
-            ),
-        }
-        rounds = interleave(sides, 5 if quick else 15)
+        sides = {"ours": repeated(ours, N_TIMED), "tomotopy": trained(theirs)}
+        rounds = interleave(sides, 3 if quick else 15)
         ours.check()
         assert theirs.num_words == sum(theirs.get_count_by_topics()) == made.n_tokens
         yield Row(
@@ -65,6 +60,12 @@ def tomotopy_model(tokens: Tokens, prior: str) -> tomotopy.LDAModel:
     for words in np.split(tokens.words, tokens.starts[1:-1]):
         model.add_doc([str(word) for word in words])
     return model
+
+
+def trained(model: tomotopy.LDAModel) -> Side:
+    """Seconds a sweep of tomotopy, from some sweeps of one call."""
+    once = repeated(lambda: model.train(N_TIMED, workers=1), 1)
+    return lambda: once() / N_TIMED
 
 
 def moving_share(chain: fitted.CollapsedChain) -> float:

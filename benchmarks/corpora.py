@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from habitus import Corpus
+from habitus import Corpus, Parameters
 
 N_WORDS, N_TOPICS, N_BEHAVIOURS = 6480, 8, 4
 N_DOCUMENTS, TOKENS_PER_DOCUMENT = 300, 717
-SEED = 3
+SEED = 0
 
 # Concentrations that spread a document's 717 tokens over as many words as the paper's video does:
 # 300 documents have some 130,000 non-zero counts.
@@ -21,6 +21,8 @@ class Made(NamedTuple):
     """A corpus and its size in the terms of the table."""
 
     corpus: Corpus
+    parameters: Parameters
+    """Of the model that made it."""
     n_tokens: int
     n_entries: int
     """Non-zero counts."""
@@ -40,7 +42,9 @@ def make(
     topics and behaviours. Lengths are Poisson.
     """
     for_model, for_documents = np.random.SeedSequence(seed).spawn(2)
-    shares = _word_shares(n_words, np.random.default_rng(for_model))
+    parameters = _parameters(n_words, np.random.default_rng(for_model))
+    shares = (parameters.phi @ parameters.theta).T
+    shares /= shares.sum(axis=1, keepdims=True)
     rng = np.random.default_rng(for_documents)
     lengths = rng.poisson(tokens_per_document, n_documents)
     path = _path(n_documents, rng)
@@ -50,15 +54,15 @@ def make(
     ]
     counts = sp.csr_array(sp.vstack(rows, format="csr"))
     n_bytes = counts.data.nbytes + counts.indices.nbytes + counts.indptr.nbytes
-    return Made(Corpus(counts), int(counts.sum()), counts.nnz, n_bytes)
+    return Made(Corpus(counts), parameters, int(counts.sum()), counts.nnz, n_bytes)
 
 
-def _word_shares(n_words: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """p(word | behaviour), behaviours x words."""
-    topics = rng.dirichlet(np.full(n_words, TOPIC_CONCENTRATION), N_TOPICS)
-    behaviours = rng.dirichlet(np.full(N_TOPICS, BEHAVIOUR_CONCENTRATION), N_BEHAVIOURS)
-    shares = behaviours @ topics
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+def _parameters(n_words: int, rng: np.random.Generator) -> Parameters:
+    n = N_BEHAVIOURS
+    phi = rng.dirichlet(np.full(n_words, TOPIC_CONCENTRATION), N_TOPICS).T
+    theta = rng.dirichlet(np.full(N_TOPICS, BEHAVIOUR_CONCENTRATION), n).T
+    xi = np.where(np.eye(n, dtype=bool), STAY, (1 - STAY) / (n - 1))
+    return Parameters(np.ascontiguousarray(phi), np.ascontiguousarray(theta), np.full(n, 1 / n), xi)
 
 
 def _path(n_documents: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -66,4 +70,5 @@ def _path(n_documents: int, rng: np.random.Generator) -> NDArray[np.int64]:
     moves = np.where(
         rng.random(n_documents) < STAY, 0, rng.integers(1, N_BEHAVIOURS, size=n_documents)
     )
+    moves[:1] = rng.integers(N_BEHAVIOURS)
     return np.cumsum(moves) % N_BEHAVIOURS

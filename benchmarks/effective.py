@@ -1,5 +1,6 @@
 """Effective sample size of a chain, and whether it looks stationary."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Trace(NamedTuple):
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        return self.sd / self.effective**0.5
+        return self.sd / math.sqrt(self.effective)
 
 
 def summary(values: ArrayLike) -> Trace:
@@ -29,7 +30,7 @@ def summary(values: ArrayLike) -> Trace:
     early, late = np.array_split(chain, 2)
     sd, effective = float(chain.std()), effective_size(chain)
     # Each half has half the effective draws, so their difference twice the error of the mean.
-    drift = float(late.mean() - early.mean()) / (2 * sd / effective**0.5)
+    drift = float(late.mean() - early.mean()) / (2 * sd / math.sqrt(effective))
     return Trace(float(chain.mean()), sd, len(chain), effective, drift)
 
 

@@ -25,7 +25,10 @@ BURN_IN = 0.1
 N_TIMED = 10
 LARGEST_Z = 3.0
 FEWEST = 30
-CHAINS = {"blocked": fitted.BlockedChain, "collapsed": fitted.CollapsedChain}
+CHAINS: dict[str, type[fitted.BlockedChain] | type[fitted.CollapsedChain]] = {
+    "blocked": fitted.BlockedChain,
+    "collapsed": fitted.CollapsedChain,
+}
 
 
 class Job(NamedTuple):
@@ -43,7 +46,7 @@ JOBS = (
     Job("blocked", 200_000, 5000),
     Job("collapsed", 200_000, 5000),
 )
-QUICK = 20
+QUICK = 40
 
 
 def measure(quick: bool) -> Iterator[Row]:

@@ -33,7 +33,7 @@ UNDER_TWO_SECONDS = Target("at most", 2, of="ours")
 
 def measure(quick: bool) -> Iterator[Row]:
     """Rows: imports, first fits, the command, first compilations."""
-    times = 3 if quick else 9
+    times = 1 if quick else 4
     yield Row(
         what="import habitus",
         ours=_import_seconds("import habitus", times),
@@ -49,13 +49,13 @@ def measure(quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "corpus.safetensors")
         corpora.make(40, 100, n_words=200).corpus.save(corpus)
-        yield from _first_fits(corpus, times)
+        yield from _first_fits(corpus, LEARNERS[:1] if quick else LEARNERS, times)
         yield from _command(corpus, times)
-        yield from _first_compilations(corpus, LEARNERS[:1] if quick else LEARNERS)
+        yield from _first_compilations(corpus, () if quick else LEARNERS)
 
 
-def _first_fits(corpus: Path, times: int) -> Iterator[Row]:
-    for learning in LEARNERS:
+def _first_fits(corpus: Path, learners: tuple[str, ...], times: int) -> Iterator[Row]:
+    for learning in learners:
         yield Row(
             what=f"first {learning} fit of a new process, compiled code cached",
             ours=_fit_seconds(corpus, learning, times),

@@ -25,7 +25,7 @@ def measure(quick: bool) -> Iterator[Row]:
                 "vb": repeated(fitted.vb_step(corpus, prior, N_BEFORE), N_TIMED),
                 "em": repeated(fitted.em_step(corpus, prior, N_BEFORE), N_TIMED),
             },
-            5 if quick else 21,
+            3 if quick else 21,
         )
         yield Row(
             what=f"VB iteration with its ELBO, prior {prior}: in EM iterations",

@@ -8,7 +8,7 @@ import pytest
 from habitus.model import blocked_gibbs, messages
 from habitus.model.evidence import Evidence
 from habitus.model.expected_counts import ExpectedCounts
-from habitus.model.parameters import Sizes
+from habitus.model.parameters import Sizes, block_shapes
 from habitus.model.prior import PAPER
 from reference import enumeration
 from reference.corpora import TINY, Tiny, random_parameters, uneven_prior
@@ -120,7 +120,7 @@ def test_long_run_agrees_with_the_enumerated_posterior():
     rng = np.random.default_rng(8)
     state = blocked_gibbs.init(random_parameters(tiny.sizes, seed=9), tiny.evidence, prior, rng)
     paths, samples = [], []
-    for _ in range(20_000):
+    for _ in range(12_000):
         state = blocked_gibbs.step(state, tiny.evidence, prior, rng)
         paths.append(state.behaviours)
         samples.append(state.counts)
@@ -129,19 +129,18 @@ def test_long_run_agrees_with_the_enumerated_posterior():
 
 @cache
 def independent_draws():
-    return marginal_conditional(300_000, np.random.default_rng(10))
+    return marginal_conditional(200_000, np.random.default_rng(10))
 
 
 def successive_conditional(sampler, n_sweeps, seed):
     """Alternate between the sampler's two halves and new topics and words given the parameters."""
     rng = np.random.default_rng(seed)
     prior = hyperparameters()
-    n_words, n_topics, n_behaviours = SIZES
+    n_words, _, n_behaviours = SIZES
     document = np.repeat(np.arange(len(N_TOKENS)), N_TOKENS)
     cells = len(N_TOKENS) * n_words
     path = rng.integers(n_behaviours, size=len(N_TOKENS))
-    counts = ExpectedCounts(*(np.zeros(s) for s in ((n_words, n_topics), (n_topics, n_behaviours),
-                                                    n_behaviours, (n_behaviours, n_behaviours))))  # fmt: skip
+    counts = ExpectedCounts(*(np.zeros(shape) for shape in block_shapes(SIZES)))
     samples = []
     for _ in range(n_sweeps):
         parameters = sampler.draw_parameters(counts, prior, rng)  # p(Omega | x, y, z)
@@ -162,23 +161,17 @@ def successive_conditional(sampler, n_sweeps, seed):
 
 
 def test_joint_distribution():
-    chain = successive_conditional(blocked_gibbs, n_sweeps=20_000, seed=11)
+    chain = successive_conditional(blocked_gibbs, n_sweeps=12_000, seed=11)
     assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
 
 
 MUTATIONS = {
-    "hyperparameters counted twice": ("sample_dirichlet(n + h, rng)", "sample_dirichlet(n + 2 * h, rng)"),
-    "hyperparameters left out": (
-        "sample_dirichlet(n + h, rng)",
-        "sample_dirichlet(n + 0.5 * h + 0.5, rng)",
-    ),
+    "hyperparameters counted twice": ("(n + h, rng)", "(n + 2 * h, rng)"),
+    "hyperparameters drawn towards one": ("(n + h, rng)", "(n + 0.5 * h + 0.5, rng)"),
     "steps counted backwards": ("(path[steps], path[steps - 1])", "(path[steps - 1], path[steps])"),
-    "topics regardless of behaviour": (
-        "parameters.phi[seen] * parameters.theta[:, z]",
-        "parameters.phi[seen] * 1.0",
-    ),
+    "topics regardless of behaviour": ("phi[seen] * parameters.theta[:, z]", "phi[seen] * 1.0"),
     "every document opens a sequence": ("one_hot[opening].sum(axis=0)", "one_hot.sum(axis=0)"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())

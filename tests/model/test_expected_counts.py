@@ -65,6 +65,28 @@ def test_factorised_e_step_equals_the_printed_one_token_by_token(kind, n_behavio
     )
 
 
+@pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
+def test_the_references_agree_with_each_other(kind):
+    """Every single posterior of the printed E-step is that of the enumeration."""
+    tiny = Tiny(((0, 2, 2), (), (1,), (1, 3)), (4,), Sizes(4, 2, 3))
+    parameters = kind(tiny.sizes, seed=10)
+    hidden = enumeration.enumerate_hidden(tiny, parameters)
+    printed = token_level.e_step([list(d) for d in tiny.documents], parameters)
+    wide = log_space.e_step(tiny.evidence, parameters)
+    posterior = enumeration.behaviour_posterior(hidden, 3)
+    np.testing.assert_allclose(printed.first, posterior[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        printed.pairs, enumeration.pair_posteriors(hidden, 3)[1:], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        np.concatenate(printed.tokens), enumeration.token_posteriors(tiny, hidden), rtol=1e-12
+    )
+    np.testing.assert_allclose(wide.chain.posterior.astype(float), posterior, rtol=1e-12)
+    np.testing.assert_allclose(wide.phi.astype(float), printed.n_phi, rtol=1e-12)
+    np.testing.assert_allclose(wide.theta.astype(float), printed.n_theta, rtol=1e-12)
+    np.testing.assert_allclose(printed.log_likelihood, np.log(hidden.evidence), rtol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def paper_evidence():
     return gather(paper_corpus(seed=4))

@@ -98,14 +98,13 @@ def kernel_topic_conditional(state, tokens, prior, i):
     alone = tokens.starts.copy()
     alone[t], alone[t + 1] = i, i + 1
     only = tokens._replace(starts=alone)
-    totals = (
-        state.counts.phi.sum(axis=0)
-        + np.broadcast_to(prior.phi, state.counts.phi.shape)[:, 0].sum()
-    )
+    totals = state.counts.phi.sum(axis=0)
+    sum_of_beta = np.broadcast_to(prior.phi, (len(state.counts.phi), 1)).sum()
 
     def choose(uniform):
         chain = chain_of(state, prior)
-        gibbs._sample_topics(t, only, chain, totals.copy(), seed_that_gives(uniform, i))
+        seed = seed_that_gives(uniform, i)
+        gibbs._sample_topics(t, only, chain, totals.copy(), sum_of_beta, seed)
         return int(chain.topics[i])
 
     n_topics = len(totals)
@@ -255,7 +254,7 @@ def test_long_run_agrees_with_the_enumerated_posterior():
 
 @cache
 def independent_draws():
-    return marginal_conditional(300_000, np.random.default_rng(9))
+    return marginal_conditional(200_000, np.random.default_rng(9))
 
 
 def successive_conditional(sampler, n_sweeps, seed):
@@ -317,11 +316,8 @@ def test_joint_distribution():
 MUTATIONS = {
     "self-count of a step that stays": (" + (before == z and z == after)", ""),
     "step into t leaves from z too": ("(steps + (before == z))", "steps"),
-    "the token's own word": (
-        "(table[row + np.uint64(old)] + smooth - 1)",
-        "(table[row + np.uint64(old)] + smooth)",
-    ),
-    "the token's own topic": ("(shares[old] - 1)", "shares[old]"),
+    "the token's own word": ("(mine - 1 + smooth)", "(mine + smooth)"),
+    "the token's own topic": ("(own[old] - 1 + alpha[old])", "(own[old] + alpha[old])"),
     "tokens of the behaviour": (" - log_rising(totals[z], n_tokens)", ""),
     "prior of the first behaviour": ("pi[z] + eta[z] if before < 0", "1.0 if before < 0"),
 }
@@ -330,16 +326,8 @@ MUTATIONS = {
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
     mutant = mutated(gibbs, *mutation, tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=300_000, seed=11)
+    chain = successive_conditional(mutant, n_sweeps=150_000, seed=11)
     assert np.abs(z_scores(independent_draws(), chain)).max() > 6
-
-
-def test_a_mutant_without_mutation_passes(tmp_path, monkeypatch):
-    """The copy itself is not what the tests above find."""
-    docstring = "Counts of the assignments, and of topics in documents."
-    mutant = mutated(gibbs, docstring, "The same.", tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=300_000, seed=11)
-    assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
 
 
 @pytest.mark.parametrize("along", ["places", "seeds"])

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln, psi
 
 from habitus.documents import Corpus
+from habitus.errors import LearningError
 from habitus.model import vb
 from habitus.model.evidence import gather
 from habitus.model.parameters import DirichletPosterior, Parameters, Sizes
@@ -129,19 +130,15 @@ def test_divergence_of_a_large_block_equals_scipy():
     np.testing.assert_allclose(found.tilde, np.exp(logs), rtol=1e-12)
 
 
-def test_tiny_weights_beside_a_tiny_beta_stay_finite():
+def test_tiny_weights_beside_a_tiny_beta_say_so_rather_than_go_on_with_nan():
     """exp(psi(beta + n)) of a rare word underflows in every topic when both are under 1e-3."""
     counts = np.array([[1e-4, 2.0, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
     sizes = Sizes(n_words=3, n_topics=2, n_behaviours=2)
     prior = Prior(beta=1e-3).concentrations(sizes)
     evidence = gather(Corpus(counts))
     state = vb.init(random_posterior(sizes, seed=9), evidence, prior)
-    bounds = []
-    for _ in range(5):
-        state = vb.step(state, evidence, prior)
-        bounds.append(state.objective)
-    assert np.isfinite(bounds).all()
-    assert all(np.isfinite(block).all() for block in state.posterior)
+    with pytest.raises(LearningError, match="hyperparameters too small"):
+        vb.step(state, evidence, prior)
 
 
 MAGNITUDES = np.concatenate([np.geomspace(1e-8, 1e8, 20_001), np.linspace(0.5, 20, 10_001)])

@@ -15,7 +15,7 @@ from habitus.compiled import compiled_lanes
 from habitus.errors import LearningError
 from habitus.model.evidence import Evidence
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
-from habitus.model.parameters import Array, DirichletPosterior, Parameters
+from habitus.model.parameters import Array, Parameters
 
 LANES = 4
 
@@ -42,15 +42,12 @@ class EStep(NamedTuple):
     """ln p(x_{1:T}), the paper's ln K."""
 
 
-Blocks = Parameters | DirichletPosterior
-
-
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
     """ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
     return _log_likelihoods(evidence, _mix(phi, padded(theta)), theta.shape[1])
 
 
-def expect(evidence: Evidence, parameters: Blocks) -> EStep:
+def expect(evidence: Evidence, parameters: Parameters) -> EStep:
     """Expected counts of the hidden variables given the documents: (E:alpha) to (E:y_i,t)."""
     phi, theta, pi, xi = parameters
     lanes = padded(theta)
@@ -82,8 +79,8 @@ def _impossible(messages: Filtered) -> str:
     document = int(np.argmin(messages.log_evidence))
     return (
         f"document {document} has probability zero under every behaviour: the start, or "
-        "hyperparameters below 1 without smoothing, rule its words out; set smoothing above 0 "
-        "(5e-6 by default) or larger hyperparameters"
+        "hyperparameters too small for its words, rule them out; take larger hyperparameters or, "
+        "for EM, smoothing above 0 (5e-6 by default)"
     )
 
 

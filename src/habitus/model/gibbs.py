@@ -184,7 +184,7 @@ def draw_topics(
 def _sweep(tokens: Tokens, chain: Chain, seed: np.uint64) -> float:
     """Resample every topic and behaviour in place; return the gain in log joint."""
     n_topics, n_behaviours = chain.theta.shape
-    topic_totals = np.full(n_topics, chain.beta.sum())
+    topic_totals = np.zeros(n_topics)
     for w in range(len(chain.phi)):
         for k in range(n_topics):
             topic_totals[k] += chain.phi[w, k]
@@ -192,43 +192,48 @@ def _sweep(tokens: Tokens, chain: Chain, seed: np.uint64) -> float:
     for k in range(n_topics):
         for z in range(n_behaviours):
             behaviour_totals[z] += chain.theta[k, z]
+    sum_of_beta = chain.beta.sum()
     gain = 0.0
     for t in range(len(tokens.first)):
-        gain += _sample_topics(t, tokens, chain, topic_totals, seed)
+        gain += _sample_topics(t, tokens, chain, topic_totals, sum_of_beta, seed)
         uniform = _uniform(seed, len(chain.topics) + t)
         gain += _sample_behaviour(t, tokens.first, chain, behaviour_totals, uniform)
     return gain
 
 
 @compiled
-def _sample_topics(t: int, tokens: Tokens, chain: Chain, totals: Array, seed: np.uint64) -> float:
+def _sample_topics(
+    t: int, tokens: Tokens, chain: Chain, totals: Array, sum_of_beta: float, seed: np.uint64
+) -> float:
     """p(y | rest) of each token: (n_xy + beta_x) (n_yz + alpha_y) / (n_y + sum beta).
 
-    Counts are without the token itself. `shares` are n_yz + alpha_y, `totals` n_y + sum beta and
-    `scale` their ratio. Staying is decided first, from the sum of all weights alone; only a token
-    that changes its topic looks at each of them and writes any count.
+    Counts are without the token itself. `own` are n_yz, `totals` n_y, and `scale` the part that
+    does not depend on the word. Staying is decided first, from the sum of all weights alone; only a
+    token that changes its topic looks at each of them and writes any count. One is taken from a
+    count before a hyperparameter is added, so that the smallest one keeps its digits.
     """
     z = chain.behaviours[t]
     n_topics = len(totals)
-    words, topics, beta = tokens.words, chain.topics, chain.beta
+    words, topics, alpha, beta = tokens.words, chain.topics, chain.alpha, chain.beta
     in_document = chain.document_topics[t]
     # One flat table of counts: the compiler then keeps its address in a register.
     table, width = chain.phi.reshape(-1), np.uint64(n_topics)
-    shares, scale = np.empty(n_topics), np.empty(n_topics)
+    own, scale = np.empty(n_topics), np.empty(n_topics)
     sum_of_scale, gain, odds = 0.0, 0.0, 1.0
     for k in range(n_topics):
-        shares[k] = chain.theta[k, z] + chain.alpha[k]
-        scale[k] = shares[k] / totals[k]
+        own[k] = chain.theta[k, z]
+        scale[k] = (own[k] + alpha[k]) / (totals[k] + sum_of_beta)
         sum_of_scale += scale[k]
         chain.theta[k, z] -= in_document[k]
     for i in range(tokens.starts[t], tokens.starts[t + 1]):
         word, old = np.uint64(words[i]), topics[i]
         row, smooth = word * width, beta[word]
-        stay = (table[row + np.uint64(old)] + smooth - 1) * (shares[old] - 1) / (totals[old] - 1)
+        mine = table[row + np.uint64(old)]
+        stay = (mine - 1 + smooth) * (own[old] - 1 + alpha[old]) / (totals[old] - 1 + sum_of_beta)
         everything = smooth * sum_of_scale
         for k in range(n_topics):
             everything += table[row + np.uint64(k)] * scale[k]
-        move = everything - (table[row + np.uint64(old)] + smooth) * scale[old]
+        move = everything - (mine + smooth) * scale[old]
         left = (stay + move) * _uniform(seed, i) - stay
         if left >= 0 and n_topics > 1:
             new, weight = old, 0.0
@@ -248,13 +253,13 @@ def _sample_topics(t: int, tokens: Tokens, chain: Chain, totals: Array, seed: np
             table[row + np.uint64(new)] += 1
             in_document[old] -= 1
             in_document[new] += 1
-            shares[old] -= 1
-            shares[new] += 1
+            own[old] -= 1
+            own[new] += 1
             totals[old] -= 1
             totals[new] += 1
             sum_of_scale -= scale[old] + scale[new]
-            scale[old] = shares[old] / totals[old]
-            scale[new] = shares[new] / totals[new]
+            scale[old] = (own[old] + alpha[old]) / (totals[old] + sum_of_beta)
+            scale[new] = (own[new] + alpha[new]) / (totals[new] + sum_of_beta)
             sum_of_scale += scale[old] + scale[new]
     for k in range(n_topics):
         chain.theta[k, z] += in_document[k]

@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 
 from habitus.model.evidence import Evidence
 from habitus.model.gibbs import draw_topics
@@ -46,6 +45,25 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     return anywhere._replace(phi=_mixed(phi, overall), theta=_mixed(own, anywhere.theta))
 
 
+def _seeds(roots: sp.csr_array, n_seeds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Documents far apart: each in proportion to its squared distance from those before it.
+
+    Of a few candidates the one that leaves the least distance is taken, as in k-means++.
+    """
+    n_candidates = 2 + int(np.log(n_seeds))
+    filled = (np.diff(roots.indptr) > 0).astype(np.float64)
+    distance = filled
+    seeds = np.empty(n_seeds, dtype=np.int64)
+    for i in range(n_seeds):
+        weights = distance if distance.any() else filled
+        candidates = rng.choice(len(weights), n_candidates, p=weights / weights.sum())
+        likeness = (roots @ roots[candidates].T).toarray()
+        left = np.minimum(distance[:, None], np.maximum(1 - likeness, 0))
+        best = int(left.sum(axis=0).argmin())
+        seeds[i], distance = candidates[best], left[:, best]
+    return seeds
+
+
 def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Array:
     """Word counts of documents grouped around seeds, words x groups."""
     n_documents = evidence.n_documents
@@ -54,13 +72,8 @@ def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Arra
     shares = np.repeat(1 / np.maximum(matrix.sum(axis=1), 1e-300), lengths)
     shares *= evidence.counts
     roots = _rows(evidence, np.sqrt(shares, out=shares))
-    _, seeds = kmeans_plusplus(
-        roots,
-        n_groups,
-        sample_weight=(lengths > 0).astype(np.float64),
-        random_state=int(rng.integers(np.iinfo(np.int32).max)),
-    )
-    nearest = (roots @ roots[seeds].T).toarray().argmax(axis=1)
+    likeness = roots @ roots[_seeds(roots, n_groups, rng)].T
+    nearest = likeness.toarray().argmax(axis=1)
     places = (nearest, np.arange(n_documents))
     members = sp.csr_array((np.ones(n_documents), places), shape=(n_groups, n_documents))
     return np.asarray((members @ matrix).toarray().T)
