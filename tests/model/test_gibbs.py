@@ -1,7 +1,5 @@
 """The collapsed sampler: its conditionals, its long run, its joint distribution."""
 
-from functools import cache
-
 import numba
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from reference.joint_distribution import (
     PRIOR,
     SIZES,
     Draws,
-    marginal_conditional,
     mutated,
     z_scores,
 )
@@ -115,10 +112,7 @@ def kernel_topic_conditional(state, tokens, prior, i):
 
 def kernel_behaviour_conditional(state, tokens, prior, t):
     """p(z_t | rest) of the compiled kernel."""
-    totals = (
-        state.counts.theta.sum(axis=0)
-        + np.broadcast_to(prior.theta, state.counts.theta.shape)[:, 0].sum()
-    )
+    totals = state.counts.theta.sum(axis=0)
 
     def choose(uniform):
         chain = chain_of(state, prior)
@@ -252,11 +246,6 @@ def test_long_run_agrees_with_the_enumerated_posterior():
     assert_agrees_with_posterior(LONG_RUN, prior, np.array(paths), samples)
 
 
-@cache
-def independent_draws():
-    return marginal_conditional(200_000, np.random.default_rng(9))
-
-
 def successive_conditional(sampler, n_sweeps, seed):
     """Alternate between one sweep of the sampler and new words given the topics."""
     rng = np.random.default_rng(seed)
@@ -310,7 +299,7 @@ def compiled_alternation(sampler):
 
 def test_joint_distribution():
     chain = successive_conditional(gibbs, n_sweeps=300_000, seed=10)
-    assert np.abs(z_scores(independent_draws(), chain)).max() < 4.5
+    assert np.abs(z_scores(chain)).max() < 4.5
 
 
 MUTATIONS = {
@@ -318,16 +307,14 @@ MUTATIONS = {
     "step into t leaves from z too": ("(steps + (before == z))", "steps"),
     "the token's own word": ("(mine - 1 + smooth)", "(mine + smooth)"),
     "the token's own topic": ("(own[old] - 1 + alpha[old])", "(own[old] + alpha[old])"),
-    "tokens of the behaviour": (" - log_rising(totals[z], n_tokens)", ""),
-    "prior of the first behaviour": ("pi[z] + eta[z] if before < 0", "1.0 if before < 0"),
 }
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
     mutant = mutated(gibbs, *mutation, tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=150_000, seed=11)
-    assert np.abs(z_scores(independent_draws(), chain)).max() > 6
+    chain = successive_conditional(mutant, n_sweeps=120_000, seed=11)
+    assert np.abs(z_scores(chain)).max() > 6
 
 
 @pytest.mark.parametrize("along", ["places", "seeds"])

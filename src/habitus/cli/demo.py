@@ -84,7 +84,7 @@ def _print(trial: "Trial", output: Path) -> None:
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("learnt by")
-    for heading in ("right", "behaviours off", "transitions off", "seconds"):
+    for heading in ("right", "behaviours off", "transitions off"):
         table.add_column(heading, justify="right")
     for row in trial.rows:
         table.add_row(
@@ -92,7 +92,6 @@ def _print(trial: "Trial", output: Path) -> None:
             f"{row.right_share:.1%}",
             f"{row.behaviour_distance:.3f}",
             f"{row.transition_distance:.3f}",
-            f"{row.seconds:.1f}" if row.seconds else "",
         )
     console = Console(highlight=False, soft_wrap=True)
     console.print(

@@ -1,7 +1,6 @@
 """Every learner on documents whose true model is known."""
 
 from dataclasses import asdict, dataclass
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ class Row:
     """Share of documents that are given their true behaviour."""
     behaviour_distance: float
     transition_distance: float
-    seconds: float
 
 
 class Trial(NamedTuple):
@@ -79,12 +77,10 @@ def run_trial(
             n_samples=N_SAMPLES,
             thinning=THINNING,
         )
-        began = perf_counter()
         model.fit(corpus, callback=callback)
-        seconds = perf_counter() - began
         found = compare(truth, model.parameters_)
         right = found.behaviours[assignments.behaviours] == model.predict(corpus)
-        rows.append(Row(learning, float(right.mean()), *found[1:], seconds))
+        rows.append(Row(learning, float(right.mean()), *found[1:]))
         models[learning] = model
         behaviours[learning] = model.parameters_.word_given_behaviour[:, found.behaviours]
     rows.append(_told(truth, corpus, assignments.behaviours))
@@ -105,4 +101,4 @@ def _told(truth: Parameters, corpus: Corpus, path: Any) -> Row:
         xi=(steps + 1 / n) / (steps + 1 / n).sum(axis=0),
     )
     found = compare(truth, known)
-    return Row("behaviours told", 1.0, *found[1:], 0.0)
+    return Row("behaviours told", 1.0, *found[1:])

@@ -188,7 +188,7 @@ def _sweep(tokens: Tokens, chain: Chain, seed: np.uint64) -> float:
     for w in range(len(chain.phi)):
         for k in range(n_topics):
             topic_totals[k] += chain.phi[w, k]
-    behaviour_totals = np.full(n_behaviours, chain.alpha.sum())
+    behaviour_totals = np.zeros(n_behaviours)
     for k in range(n_topics):
         for z in range(n_behaviours):
             behaviour_totals[z] += chain.theta[k, z]
@@ -272,11 +272,11 @@ def _sample_behaviour(
 ) -> float:
     """p(z_t | rest): the document's topics, the step into it and the step out of it.
 
-    `totals` are the tokens of each behaviour plus the sum of alpha.
+    `totals` are the tokens of each behaviour.
     """
     theta, alpha, in_document = chain.theta, chain.alpha, chain.document_topics[t]
     n_topics, n_behaviours = theta.shape
-    n_tokens = in_document.sum()
+    n_tokens, sum_of_alpha = in_document.sum(), alpha.sum()
     old = chain.behaviours[t]
     before = -1 if first[t] else chain.behaviours[t - 1]
     after = -1 if t == len(first) - 1 or first[t + 1] else chain.behaviours[t + 1]
@@ -284,7 +284,7 @@ def _sample_behaviour(
     totals[old] -= n_tokens
     log_weights = _chain_weights(before, after, chain.pi, chain.xi, chain.eta, chain.gamma)
     for z in range(n_behaviours):
-        log_weight = np.log(log_weights[z]) - log_rising(totals[z], n_tokens)
+        log_weight = np.log(log_weights[z]) - log_rising(totals[z] + sum_of_alpha, n_tokens)
         for k in range(n_topics):
             log_weight += log_rising(theta[k, z] + alpha[k], in_document[k])
         log_weights[z] = log_weight
