@@ -1,13 +1,16 @@
 """Where the time of one EM iteration goes, part by part, and what memory would allow at best.
 
-Each part runs on the arrays it meets in a real iteration, once a round and in the order of the
-iteration, so that it finds the cache as it would there. The limit is the bytes
-a part has to read and write at least, each array once, over the bandwidth of streaming through an
-array as large as all of them together: they fit the cache. The notes give the same for main memory.
+One iteration is run with every part recorded: its arguments and its result. The parts are then
+repeated on just these, once a round and in the order of the iteration, so that each finds the
+cache as it would there. The limit is the bytes a part has to read and write at least, each array
+once, over the bandwidth of streaming through an array as large as all of them together, which the
+cache holds. The last note gives the same for main memory.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +18,7 @@ from numpy.typing import NDArray
 import corpora
 import fitted
 from habitus import Corpus
-from habitus.model import em
-from habitus.model.evidence import gather
-from habitus.model.expected_counts import _mix, _row_sums, _split, padded, scatter
-from habitus.model.messages import filter_forward, smooth_backward
+from habitus.model import em, expected_counts
 from report import Row, main
 from timing import interleave, repeated, single_core
 
@@ -26,32 +26,56 @@ PRIOR = "H+1"
 N_BEFORE = 20
 MAIN_MEMORY = 512_000_000
 
+# In the order of the iteration.
+PARTS = {
+    "M-step": (em, "maximise"),
+    "mix": (expected_counts, "_mix"),
+    "log": (np, "log"),
+    "row sums": (expected_counts, "_row_sums"),
+    "forward": (expected_counts, "filter_forward"),
+    "backward": (expected_counts, "smooth_backward"),
+    "scatter": (expected_counts, "scatter"),
+    "split": (expected_counts, "_split"),
+    "log prior": (em, "log_prior"),
+}
+
 
 class Part(NamedTuple):
-    """One part of the iteration: the call, and the arrays it reads or writes."""
+    """A call as it was made, and its result."""
 
-    run: Callable[[], object]
-    arrays: tuple[NDArray[np.generic], ...]
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    result: Any
+
+    def again(self) -> object:
+        """Make the same call once more."""
+        return self.call(*self.arguments)
+
+    @property
+    def arrays(self) -> dict[int, NDArray[Any]]:
+        """Arrays read or written, by address."""
+        found = _arrays((self.arguments, self.result))
+        return {array.__array_interface__["data"][0]: array for array in found}
 
     @property
     def n_bytes(self) -> int:
         """Bytes to be moved at least."""
-        return sum(array.nbytes for array in self.arrays)
+        return sum(array.nbytes for array in self.arrays.values())
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """Rows: one a part, their sum, the iteration as a whole, and the bandwidths."""
+    """Rows: one a part, all of them, and the iteration as a whole."""
     single_core()
     corpus = corpora.make().corpus
     parts = dissect(corpus)
-    sides = {name: repeated(part.run, 1) for name, part in parts.items()}
+    sides = {name: repeated(part.again, 1) for name, part in parts.items()}
     sides["whole"] = repeated(fitted.em_step(corpus, PRIOR, N_BEFORE), 1)
     rounds = interleave(sides, 100 if quick else 1000)
-    working_set = sum({id(a): a.nbytes for part in parts.values() for a in part.arrays}.values())
+    together = {at: a.nbytes for part in parts.values() for at, a in part.arrays.items()}
+    working_set, n_bytes = sum(together.values()), sum(part.n_bytes for part in parts.values())
     cached, streamed = bandwidth(working_set), bandwidth(MAIN_MEMORY)
     for name, part in parts.items():
         yield _row(name, rounds.median(name), part.n_bytes, cached)
-    n_bytes = sum(part.n_bytes for part in parts.values())
     yield _row("all parts", sum(rounds.median(name) for name in parts), n_bytes, cached)
     note = (
         f"{n_bytes / 1e6:.1f} MB moved at least, in a working set of {working_set / 1e6:.1f} MB: "
@@ -62,40 +86,26 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def dissect(corpus: Corpus) -> dict[str, Part]:
-    """The parts of `em.step`, each ready to be called on its own."""
-    evidence, prior = gather(corpus), fitted.concentrations(corpus, PRIOR)
-    before = fitted.em_step(corpus, PRIOR, N_BEFORE)()
-    parameters = em.maximise(before.e_step, prior, fitted.SMOOTHING)
-    phi, theta, pi, xi = parameters
-    rows = (evidence.indptr, evidence.words, evidence.counts)
-    lanes = padded(theta)
-    mixed = _mix(phi, lanes)
-    logs = np.log(mixed)
-    log_like = np.ascontiguousarray(_row_sums(*rows, logs)[:, : theta.shape[1]])
-    messages = filter_forward(log_like, evidence.first, pi, xi)
-    posterior = padded(smooth_backward(messages, evidence.first, xi).posterior)
-    tokens = scatter(*rows, posterior, evidence.n_words)
-    word_topic, _ = _split(tokens, mixed, phi, lanes)
-    return {
-        "M-step": Part(
-            lambda: em.maximise(before.e_step, prior, fitted.SMOOTHING),
-            (before.e_step.counts.phi, phi),
-        ),
-        "mix": Part(lambda: _mix(phi, lanes), (phi, mixed)),
-        "log": Part(lambda: np.log(mixed), (mixed, logs)),
-        "row sums": Part(lambda: _row_sums(*rows, logs), (*rows, logs, log_like)),
-        "forward": Part(
-            lambda: filter_forward(log_like, evidence.first, pi, xi), (log_like, *messages)
-        ),
-        "backward": Part(
-            lambda: smooth_backward(messages, evidence.first, xi), (*messages[:2], posterior)
-        ),
-        "scatter": Part(
-            lambda: scatter(*rows, posterior, evidence.n_words), (*rows, posterior, tokens)
-        ),
-        "split": Part(lambda: _split(tokens, mixed, phi, lanes), (tokens, mixed, phi, word_topic)),
-        "log prior": Part(lambda: em.log_prior(parameters, prior), (phi,)),
-    }
+    """The parts of one `em.step`, each as it was called there."""
+    step = fitted.em_step(corpus, PRIOR, N_BEFORE)
+    found: dict[str, Part] = {}
+
+    def recording(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*arguments: Any, **options: Any) -> Any:
+            result = call(*arguments, **options)
+            # The log prior takes logarithms too: of each part the first call counts.
+            found.setdefault(name, Part(call, arguments, result))
+            return result
+
+        return recorded
+
+    with ExitStack() as stack:
+        for name, (home, attribute) in PARTS.items():
+            call = getattr(home, attribute)
+            stack.enter_context(patch.object(home, attribute, recording(name, call)))
+        step()
+    assert set(found) == set(PARTS)
+    return {name: found[name] for name in PARTS}
 
 
 def bandwidth(n_bytes: int) -> float:
@@ -109,6 +119,14 @@ def bandwidth(n_bytes: int) -> float:
     }
     rounds = interleave(sides, 5)
     return n_bytes / min(rounds.best("read"), rounds.best("copy"))
+
+
+def _arrays(value: object) -> Iterator[NDArray[Any]]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _arrays(item)
 
 
 def _row(name: str, seconds: float, n_bytes: int, speed: float, note: str = "") -> Row:

@@ -18,6 +18,9 @@ from habitus.model.messages import Filtered, filter_forward, smooth_backward
 from habitus.model.parameters import Array, Parameters
 
 LANES = 4
+# A posterior below this counts as nothing: products with it would be subnormal numbers, which
+# take the processor ten times as long.
+NEGLIGIBLE = 1e-250
 
 
 class ExpectedCounts(NamedTuple):
@@ -184,7 +187,10 @@ def scatter(
     for t in range(len(indptr) - 1):
         for q in range(np.uint64(0), width, np.uint64(LANES)):
             i = np.uint64(t) * width + q
-            a, b, c, d = shares[i], shares[i + one], shares[i + two], shares[i + three]
+            a = shares[i] if shares[i] > NEGLIGIBLE else 0.0
+            b = shares[i + one] if shares[i + one] > NEGLIGIBLE else 0.0
+            c = shares[i + two] if shares[i + two] > NEGLIGIBLE else 0.0
+            d = shares[i + three] if shares[i + three] > NEGLIGIBLE else 0.0
             for j in range(indptr[t], indptr[t + 1]):
                 i = np.uint64(words[j]) * width + q
                 n = counts[j]

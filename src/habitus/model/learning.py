@@ -193,7 +193,8 @@ def _climb(
         threshold = settings.tolerance * evidence.counts.sum()
     before = state
     for iteration in range(settings.n_iterations):
-        before, state = state, step(state)
+        before = state  # in this order: never three states at a time
+        state = step(before)
         trace.append(state.objective)
         callback(iteration, state.objective)
         if abs(state.objective - before.objective) < threshold:

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from habitus.model.evidence import Evidence
+from habitus.model.expected_counts import padded, scatter
 from habitus.model.gibbs import draw_topics
 from habitus.model.parameters import (
     Array,
@@ -66,17 +67,17 @@ def _seeds(roots: sp.csr_array, n_seeds: int, rng: np.random.Generator) -> NDArr
 
 def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Array:
     """Word counts of documents grouped around seeds, words x groups."""
-    n_documents = evidence.n_documents
     lengths = np.diff(evidence.indptr)
-    matrix = _rows(evidence, evidence.counts)
-    shares = np.repeat(1 / np.maximum(matrix.sum(axis=1), 1e-300), lengths)
+    totals = np.asarray(_rows(evidence, evidence.counts).sum(axis=1))
+    shares = np.repeat(1 / np.maximum(totals, 1e-300), lengths)
     shares *= evidence.counts
     roots = _rows(evidence, np.sqrt(shares, out=shares))
-    likeness = roots @ roots[_seeds(roots, n_groups, rng)].T
-    nearest = likeness.toarray().argmax(axis=1)
-    places = (nearest, np.arange(n_documents))
-    members = sp.csr_array((np.ones(n_documents), places), shape=(n_groups, n_documents))
-    return np.asarray((members @ matrix).toarray().T)
+    likeness = (roots @ roots[_seeds(roots, n_groups, rng)].T).toarray()
+    member = np.eye(n_groups)[likeness.argmax(axis=1)]
+    groups = scatter(
+        evidence.indptr, evidence.words, evidence.counts, padded(member), evidence.n_words
+    )
+    return groups[:, :n_groups]
 
 
 def posterior_around(
@@ -108,10 +109,11 @@ def assignments_under(
 
 
 def _rows(evidence: Evidence, data: Array) -> sp.csr_array:
-    """Documents x words, sharing the evidence's places."""
-    return sp.csr_array(
-        (data, evidence.words, evidence.indptr), shape=(evidence.n_documents, evidence.n_words)
-    )
+    """Documents x words, sharing the evidence's words."""
+    indptr = evidence.indptr
+    if len(data) <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # SciPy would copy the words otherwise, as int64
+    return sp.csr_array((data, evidence.words, indptr), shape=(len(indptr) - 1, evidence.n_words))
 
 
 def _mixed(own: Array, rest: Array) -> Array:
