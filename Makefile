@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint types layers unit docs format clean
+.PHONY: demo test bench lint types layers unit docs format kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
@@ -33,7 +33,10 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:
+kernels:
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+
+clean: kernels
 	rm -rf $(VENV) demo
 
 $(VENV)/bin/python:

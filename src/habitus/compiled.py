@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_COMPILING = RLock()
 
 
 def compiled(kernel: F) -> F:
@@ -40,9 +43,10 @@ def compiled_lanes(kernel: F) -> F:
 @contextmanager
 def _superword_vectoriser() -> Iterator[None]:
     config: Any = numba.config
-    before = config.SLP_VECTORIZE
-    config.SLP_VECTORIZE = 1
-    try:
-        yield
-    finally:
-        config.SLP_VECTORIZE = before
+    with _COMPILING:
+        before = config.SLP_VECTORIZE
+        config.SLP_VECTORIZE = 1
+        try:
+            yield
+        finally:
+            config.SLP_VECTORIZE = before

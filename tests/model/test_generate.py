@@ -78,7 +78,7 @@ def test_parameters_have_the_moments_of_their_priors(name):
     prior = PAPER.get(name) or Prior(
         alpha=[0.6, 1.0, 1.5], beta=np.linspace(0.3, 1.2, 7), gamma=[0.9, 0.7, 0.5, 0.4], eta=0.5
     )
-    n_draws = 4_000
+    n_draws = 5_000
     rng = np.random.default_rng(9)
     draws = [draw_parameters(prior, SIZES, rng) for _ in range(n_draws)]
     for k, h in enumerate(prior.concentrations(SIZES)):
@@ -90,7 +90,7 @@ def test_parameters_have_the_moments_of_their_priors(name):
         variance = mean * (1 - mean) / (total + 1)
         scores = (block.mean(axis=0) - mean) / np.sqrt(variance / n_draws)
         assert np.abs(scores).max() < 4.5
-        np.testing.assert_allclose(block.var(axis=0), variance, rtol=0.3)
+        np.testing.assert_allclose(block.var(axis=0), variance, rtol=0.15)
 
 
 def test_concentrations_near_zero_put_all_mass_in_one_place():
@@ -103,3 +103,19 @@ def test_concentrations_near_zero_put_all_mass_in_one_place():
         np.testing.assert_allclose(block.max(axis=1), 1, rtol=1e-9)
         shares = block.reshape(500, block.shape[1], -1).mean(axis=(0, 2))
         np.testing.assert_allclose(shares, 1 / block.shape[1], atol=0.1)
+
+
+class AlwaysZero:
+    """Stands in for a generator whose every uniform number is the smallest one."""
+
+    def random(self, size):
+        return np.zeros(size)
+
+
+def test_the_smallest_uniform_number_draws_nothing_impossible():
+    phi = np.array([[0.0, 0.0], [0.0, 0.6], [1.0, 0.4]])
+    theta = np.array([[0.0], [1.0]])
+    parameters = Parameters(phi, theta, np.ones(1), np.ones((1, 1)))
+    corpus, assignments = generate(parameters, [3], AlwaysZero())
+    assert assignments.topics.tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(corpus.counts.toarray(), [[0, 3, 0]])

@@ -298,7 +298,7 @@ def compiled_alternation(sampler):
 
 
 def test_joint_distribution():
-    chain = successive_conditional(gibbs, n_sweeps=300_000, seed=10)
+    chain = successive_conditional(gibbs, n_sweeps=200_000, seed=10)
     assert np.abs(z_scores(chain)).max() < 4.5
 
 

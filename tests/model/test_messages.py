@@ -15,7 +15,7 @@ from habitus.model.messages import (
 )
 from habitus.model.parameters import Sizes
 from reference import enumeration, log_space
-from reference.corpora import PARAMETERS, TINY, Tiny, random_parameters, sparse_parameters
+from reference.corpora import PARAMETERS, TINY, Tiny, random_parameters
 
 cases = pytest.mark.parametrize("tiny", TINY.values(), ids=TINY.keys())
 kinds = pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
@@ -243,7 +243,7 @@ def test_a_draw_never_lands_on_weight_zero():
 def test_sequences_do_not_touch():
     """Messages of two sequences together equal those of each alone."""
     tiny = TINY["repeats, an empty document, two sequences"]
-    parameters = sparse_parameters(tiny.sizes, seed=12)
+    parameters = random_parameters(tiny.sizes, seed=12)
     together = filtered_messages(tiny, parameters)
     cut = tiny.lengths[0]
     parts = [
