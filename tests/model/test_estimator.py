@@ -54,6 +54,7 @@ def small(learning, **changes):
     return MarkovClusteringTopicModel(3, 3, learning=learning, **(QUICK | changes))
 
 
+@pytest.mark.filterwarnings("ignore:Estimator .* does not inherit:UserWarning")
 @pytest.mark.parametrize("learning", ALGORITHMS)
 def test_scikit_learn_contract(learning):
     kind = OnWholeCounts if learning.endswith("gibbs") else MarkovClusteringTopicModel

@@ -9,11 +9,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from habitus.documents import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.model.contract import Estimator
 from habitus.model.evidence import Evidence, gather
 from habitus.model.expected_counts import log_likelihoods
 from habitus.model.generate import generate
@@ -25,7 +24,7 @@ from habitus.model.prior import Prior
 Start = Literal["new", "continued", "uniform"]
 
 
-class MarkovClusteringTopicModel(BaseEstimator):
+class MarkovClusteringTopicModel(Estimator):
     """A Markov Clustering Topic Model of documents in time order.
 
     A behaviour per document, behaviours form a Markov chain, a behaviour is a distribution over
@@ -207,7 +206,7 @@ class MarkovClusteringTopicModel(BaseEstimator):
 
         Documents are as long as the training documents were in the median, unless told.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         length = self.words_per_document_ if words_per_document is None else words_per_document
         _check_whole("n_documents", n_documents)
         _check_whole("words_per_document", length, least=0)
@@ -223,7 +222,7 @@ class MarkovClusteringTopicModel(BaseEstimator):
         """Write the fitted model to one safe file, whole or not at all."""
         from habitus.model.files import save_model
 
-        check_is_fitted(self)
+        self._check_fitted()
         save_model(self, path)
 
     @classmethod
@@ -233,16 +232,10 @@ class MarkovClusteringTopicModel(BaseEstimator):
 
         return load_model(path)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
-
     @property
     def sizes(self) -> Sizes:
         """Sizes of the fitted model."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.parameters_.sizes
 
     def _check_parameters(self) -> None:
@@ -269,6 +262,8 @@ class MarkovClusteringTopicModel(BaseEstimator):
 
     def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
         if not isinstance(X, Corpus):
+            from sklearn.utils.validation import validate_data
+
             counts = validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
             )
@@ -285,7 +280,7 @@ class MarkovClusteringTopicModel(BaseEstimator):
         return X
 
     def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
-        check_is_fitted(self)
+        self._check_fitted()
         return self._corpus(X, lengths, reset=False)
 
     def _learnable(self, corpus: Corpus) -> Evidence:
