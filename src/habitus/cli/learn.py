@@ -29,7 +29,8 @@ def learn(
         Learning,
         typer.Option(
             help="em: best point estimate, fastest. vb: posterior distributions. gibbs: the "
-            "paper's collapsed sampler. blocked-gibbs: the same posterior, better mixing."
+            "paper's collapsed sampler. blocked-gibbs: the same posterior, faster on millions of "
+            "words."
         ),
     ] = Learning.EM,
     prior: Annotated[str, typer.Option(help="The paper's prior: 1, H or H+1.")] = "H+1",

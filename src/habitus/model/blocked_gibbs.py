@@ -1,4 +1,4 @@
-"""A blocked Gibbs sampler of the same posterior, for better mixing than the collapsed one.
+"""A blocked Gibbs sampler of the same posterior, for corpora of millions of tokens.
 
 It alternates between the parameters given the hidden variables, from their Dirichlets, and the
 hidden variables given the parameters: the whole path of behaviours at once (forward filtering,

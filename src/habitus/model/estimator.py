@@ -36,7 +36,7 @@ class MarkovClusteringTopicModel(Estimator):
         Sizes of the model.
     learning
         "em" (maximum a posteriori), "vb" (variational Bayes), "gibbs" (the paper's collapsed
-        sampler) or "blocked-gibbs" (same posterior, better mixing).
+        sampler) or "blocked-gibbs" (same posterior; a sweep does not grow with the tokens).
     prior
         One of the paper's types "1", "H", "H+1", or a `Prior`.
     n_iterations
