@@ -29,22 +29,34 @@ def start(corpus: Corpus, seed: int = 0) -> Parameters:
 
 
 def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.State]:
-    """An EM iteration, all in, that starts from the same state at every call."""
+    """An EM iteration, all in; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
     state = em.init(start(corpus), evidence, blocks)
-    for _ in range(n_before):
+
+    def step() -> em.State:
+        nonlocal state
         state = em.step(state, evidence, blocks, SMOOTHING)
-    return lambda: em.step(state, evidence, blocks, SMOOTHING)
+        return state
+
+    for _ in range(n_before):
+        step()
+    return step
 
 
 def vb_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], vb.State]:
-    """A VB iteration with its bound, that starts from the same state at every call."""
+    """A VB iteration with its bound; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
     state = vb.init(posterior_around(start(corpus), evidence, blocks), evidence, blocks)
+
+    def step() -> vb.State:
+        nonlocal state
+        before, state = state.objective, vb.step(state, evidence, blocks)
+        assert state.objective >= before - 1e-9 * abs(before)
+        return state
+
     for _ in range(n_before):
-        before, state = state, vb.step(state, evidence, blocks)
-        assert state.objective >= before.objective - 1e-9 * abs(before.objective)
-    return lambda: vb.step(state, evidence, blocks)
+        step()
+    return step
 
 
 class CollapsedChain:

@@ -1,16 +1,13 @@
 """Where the time of one EM iteration goes, part by part, and what memory would allow at best.
 
-One iteration is run with every part recorded: its arguments and its result. The parts are then
-repeated on just these, once a round and in the order of the iteration, so that each finds the
+Each part is called as the iteration calls it, once a round and in its order, so that each finds the
 cache as it would there. The limit is the bytes a part has to read and write at least, each array
 once, over the bandwidth of streaming through an array as large as all of them together, which the
 cache holds. The last note gives the same for main memory.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +16,9 @@ import corpora
 import fitted
 from habitus import Corpus
 from habitus.model import em, expected_counts
+from habitus.model.evidence import gather
+from habitus.model.expected_counts import padded
+from habitus.model.messages import filter_forward, smooth_backward
 from report import Row, main
 from timing import interleave, repeated, single_core
 
@@ -26,26 +26,13 @@ PRIOR = "H+1"
 N_BEFORE = 20
 MAIN_MEMORY = 512_000_000
 
-# In the order of the iteration.
-PARTS = {
-    "M-step": (em, "maximise"),
-    "mix": (expected_counts, "_mix"),
-    "log": (np, "log"),
-    "row sums": (expected_counts, "_row_sums"),
-    "forward": (expected_counts, "filter_forward"),
-    "backward": (expected_counts, "smooth_backward"),
-    "scatter": (expected_counts, "scatter"),
-    "split": (expected_counts, "_split"),
-    "log prior": (em, "log_prior"),
-}
-
 
 class Part(NamedTuple):
-    """A call as it was made, and its result."""
+    """A call, and what it moves."""
 
     call: Callable[..., Any]
     arguments: tuple[Any, ...]
-    result: Any
+    result: Any = None
 
     def again(self) -> object:
         """Make the same call once more."""
@@ -86,26 +73,29 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def dissect(corpus: Corpus) -> dict[str, Part]:
-    """The parts of one `em.step`, each as it was called there."""
-    step = fitted.em_step(corpus, PRIOR, N_BEFORE)
-    found: dict[str, Part] = {}
+    """The parts of one `em.step`, in its order."""
+    evidence, prior = gather(corpus), fitted.concentrations(corpus, PRIOR)
+    state = fitted.em_step(corpus, PRIOR, N_BEFORE)()
+    phi, theta, pi, xi = state.parameters
+    rows, lanes = (evidence.indptr, evidence.words, evidence.counts), padded(theta)
+    parts: dict[str, Part] = {}
 
-    def recording(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded(*arguments: Any, **options: Any) -> Any:
-            result = call(*arguments, **options)
-            # The log prior takes logarithms too: of each part the first call counts.
-            found.setdefault(name, Part(call, arguments, result))
-            return result
+    def part(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        parts[name] = Part(call, arguments, call(*arguments))
+        return parts[name].result
 
-        return recorded
-
-    with ExitStack() as stack:
-        for name, (home, attribute) in PARTS.items():
-            call = getattr(home, attribute)
-            stack.enter_context(patch.object(home, attribute, recording(name, call)))
-        step()
-    assert set(found) == set(PARTS)
-    return {name: found[name] for name in PARTS}
+    part("M-step", em._maximise, state.e_step.counts, prior, fitted.SMOOTHING)
+    mixed = part("mix", expected_counts._mix, phi, lanes)
+    log_mixed = part("log", np.log, mixed)
+    sums = part("row sums", expected_counts._row_sums, *rows, log_mixed)
+    log_like = np.ascontiguousarray(sums[:, : len(pi)])
+    messages = part("forward", filter_forward, log_like, evidence.first, pi, xi)
+    smoothed = part("backward", smooth_backward, messages, evidence.first, xi)
+    tokens = np.empty_like(mixed)
+    part("scatter", expected_counts._scatter, *rows, padded(smoothed.posterior), tokens)
+    part("split", expected_counts._split, tokens, mixed, phi, lanes, np.empty_like(phi))
+    part("log prior", em.log_prior, state.parameters, prior)
+    return parts
 
 
 def bandwidth(n_bytes: int) -> float:

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_COMPILING = RLock()
 
 
 def compiled(kernel: F) -> F:
@@ -43,7 +41,8 @@ def compiled_lanes(kernel: F) -> F:
 @contextmanager
 def _superword_vectoriser() -> Iterator[None]:
     config: Any = numba.config
-    with _COMPILING:
+    # Numba's own lock: with a second one, two threads that compile could wait for each other.
+    with global_compiler_lock:
         before = config.SLP_VECTORIZE
         config.SLP_VECTORIZE = 1
         try:

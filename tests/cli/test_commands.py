@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, MarkovClusteringTopicModel, generate
+from habitus.model.estimator import WORTH_A_THREAD
 from habitus.scenes import crossing, crossing_vocabulary
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
@@ -29,6 +30,9 @@ def folder(tmp_path_factory):
 
     drawn = generate(crossing(), rng.poisson(80, 60), rng, vocabulary=crossing_vocabulary())
     drawn.corpus.save(folder / "scene.corpus")
+    long = generate(crossing(), rng.poisson(80, 900), rng, vocabulary=crossing_vocabulary())
+    assert long.corpus.counts.nnz > WORTH_A_THREAD
+    long.corpus.save(folder / "long.corpus")
     return folder
 
 
@@ -110,9 +114,10 @@ def test_help_and_version_start_fast_libraries_only(folder):
     assert habitus("--version", cwd=folder).stdout.startswith("habitus ")
 
 
-def test_interrupted_learning_leaves_nothing_behind(folder):
+@pytest.mark.parametrize("corpus", ["scene.corpus", "long.corpus"])  # one thread, and several
+def test_interrupted_learning_leaves_nothing_behind(folder, corpus):
     before = sorted(folder.iterdir())
-    arguments = ("learn", "scene.corpus", "-o", "cut.model", "--iterations", "10000000")
+    arguments = ("learn", corpus, "-o", "cut.model", "--iterations", "10000000")
     process = subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,

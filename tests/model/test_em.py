@@ -1,6 +1,7 @@
 """EM against the printed M-step, its monotone objective, and hmmlearn."""
 
 import warnings
+from copy import deepcopy
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from habitus.documents import Corpus
 from habitus.errors import DegenerateWarning, LearningError
 from habitus.model import em
 from habitus.model.evidence import gather
-from habitus.model.expected_counts import EStep, ExpectedCounts
+from habitus.model.expected_counts import ExpectedCounts
 from habitus.model.parameters import Parameters, Sizes, block_shapes
 from habitus.model.prior import PAPER, Prior
 from reference import log_space
@@ -41,8 +42,9 @@ def printed_mode(hyperparameter, counts):
     return (mass / mass.sum(axis=0)).astype(float)
 
 
-def e_step_with(counts):
-    return EStep(ExpectedCounts(*counts), None, 0.0)
+def copied(counts):
+    """The M-step works in place."""
+    return ExpectedCounts(*(block.copy() for block in counts))
 
 
 @pytest.mark.parametrize("name", [*PAPER, "uneven"])
@@ -50,7 +52,7 @@ def test_m_step_equals_the_printed_equations(name):
     rng = np.random.default_rng(1)
     prior = uneven_prior(SIZES) if name == "uneven" else PAPER[name].concentrations(SIZES)
     counts = [rng.exponential(3.0, shape) for shape in block_shapes(SIZES)]
-    found = em.maximise(e_step_with(counts), prior, smoothing=0.0)
+    found, _ = em.maximise(copied(counts), prior, smoothing=0.0)
     for block, h, n in zip(found, prior, counts, strict=True):
         np.testing.assert_allclose(block, printed_mode(h, n), rtol=1e-12, atol=1e-16)
         np.testing.assert_allclose(block.sum(axis=0), 1, rtol=1e-12)
@@ -63,7 +65,7 @@ def test_m_step_keeps_the_digits_of_small_counts(scale):
     counts = [rng.exponential(3.0, shape) for shape in block_shapes(SIZES)]
     for block in (counts[1], counts[3]):
         block[:, 0] *= scale
-    found = em.maximise(e_step_with(counts), PAPER["1"].concentrations(SIZES), smoothing=0.0)
+    found, _ = em.maximise(copied(counts), PAPER["1"].concentrations(SIZES), smoothing=0.0)
     for block, n in zip(found, counts, strict=True):
         np.testing.assert_allclose(block, n / n.sum(axis=0), rtol=1e-9)
 
@@ -73,7 +75,7 @@ def test_m_step_of_counts_that_underflow_is_a_distribution(scale):
     """A behaviour hundreds of nats behind everywhere: 1 / total must not overflow."""
     counts = [np.ones(shape) for shape in block_shapes(SIZES)]
     counts[1][:, 0] = counts[3][:, 0] = scale
-    found = em.maximise(e_step_with(counts), PAPER["1"].concentrations(SIZES), smoothing=0.0)
+    found, _ = em.maximise(copied(counts), PAPER["1"].concentrations(SIZES), smoothing=0.0)
     for block in found:
         np.testing.assert_allclose(block, 1 / len(block), rtol=1e-6)
 
@@ -82,7 +84,7 @@ def test_smoothing_adds_and_renormalises_only_where_the_prior_allows_zeros():
     rng = np.random.default_rng(3)
     counts = [rng.exponential(3.0, shape) for shape in block_shapes(SIZES)]
     prior = PAPER["H"].concentrations(SIZES)  # beta, gamma and eta allow zeros, alpha does not
-    found = em.maximise(e_step_with(counts), prior, smoothing=0.01)
+    found, _ = em.maximise(copied(counts), prior, smoothing=0.01)
     for name, block, h, n in zip(Parameters._fields, found, prior, counts, strict=True):
         bare = printed_mode(h, n)
         smoothed = (bare + 0.01) / (bare + 0.01).sum(axis=0)
@@ -104,10 +106,12 @@ def test_objective_is_the_log_likelihood_plus_the_log_prior(name):
 
 
 def climb(start, evidence, prior, smoothing, n_steps):
-    """Each state of EM, from the start on."""
-    states = [em.init(start, evidence, prior)]
+    """Each state of EM, from the start on, copied: a step takes over the state given."""
+    state = em.init(start, evidence, prior)
+    states = [deepcopy(state)]
     for _ in range(n_steps):
-        states.append(em.step(states[-1], evidence, prior, smoothing))
+        state = em.step(state, evidence, prior, smoothing)
+        states.append(deepcopy(state))
     return states
 
 

@@ -163,6 +163,7 @@ def test_kernels_equal_the_numpy_lines_they_state(n_behaviours):
     tokens = scatter(*rows, padded(posterior), n_words)
     np.testing.assert_allclose(tokens[:, :n_behaviours], C.T @ posterior, rtol=1e-14)
     R = (C.T @ posterior) / B
-    word_topic, topic_behaviour = expected_counts._split(tokens, mixed, phi, lanes)
+    word_topic = np.full_like(phi, np.nan)
+    topic_behaviour = expected_counts._split(tokens, mixed, phi, lanes, word_topic)
     np.testing.assert_allclose(word_topic, phi * (R @ theta.T), rtol=1e-14)
     np.testing.assert_allclose(topic_behaviour[:, :n_behaviours], theta * (phi.T @ R), rtol=1e-14)

@@ -37,9 +37,8 @@ def test_frequencies_agree_with_the_parameters(kind):
     parameters = kind(SIZES, seed=1)
     _, (corpus, assignments) = drawn(parameters, seed=2)
     tokens = gibbs.spell(gather(corpus))
-    counts, _ = gibbs._count(
-        tokens, assignments.topics.astype(np.uint16), assignments.behaviours, SIZES
-    )
+    prior = Prior().concentrations(SIZES)
+    counts = gibbs.init(assignments, tokens, SIZES, prior).counts
     assert_columns_drawn_from(counts.phi, parameters.phi)
     assert_columns_drawn_from(counts.theta, parameters.theta)
     assert_columns_drawn_from(counts.xi, parameters.xi)

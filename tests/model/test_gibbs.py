@@ -285,13 +285,10 @@ def compiled_alternation(sampler):
                     x += 1
                 words[i] = x
             tokens = new_tokens(words, starts, first)
-            counts, in_documents = count(tokens, topics, behaviours, sizes)
-            chain = new_chain(
-                topics, behaviours, counts.phi, counts.theta, counts.pi, counts.xi,
-                in_documents, beta, alpha, eta, gamma,
-            )  # fmt: skip
+            a, b, c, d, in_documents = count(tokens, topics, behaviours, sizes)
+            chain = new_chain(topics, behaviours, a, b, c, d, in_documents, beta, alpha, eta, gamma)
             sweep(tokens, chain, np.uint64(rng.integers(0, 2**62)))
-            phi[s], theta[s], pi[s], xi[s] = counts.phi, counts.theta, counts.pi, counts.xi
+            phi[s], theta[s], pi[s], xi[s] = a, b, c, d
         return phi, theta, pi, xi
 
     return alternate

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,7 +26,13 @@ def progress_bar(
     with bar:
         task = bar.add_task(what, total=total, note="")
 
+        done, drawn = count(1), 0.0
+
         def advance(iteration: int, objective: float) -> None:
-            bar.update(task, advance=1, note=show(objective) if show else "")
+            nonlocal drawn
+            n, now = next(done), monotonic()
+            if now - drawn > 0.1 or n == total:
+                drawn = now
+                bar.update(task, completed=n, note=show(objective) if show else "")
 
         yield advance

@@ -2,12 +2,14 @@
 
 import os
 import warnings
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from habitus.documents import Corpus
@@ -22,6 +24,10 @@ from habitus.model.parameters import Array, Sizes
 from habitus.model.prior import Prior
 
 Start = Literal["new", "continued", "uniform"]
+
+# Entries (words of documents) under which two threads take longer than one.
+WORTH_A_THREAD = 20_000
+CHUNK = 65_536
 
 
 class MarkovClusteringTopicModel(Estimator):
@@ -150,9 +156,8 @@ class MarkovClusteringTopicModel(Estimator):
         corpus = self._corpus(X, lengths, reset=True)
         evidence = self._learnable(corpus)
         settings = self._settings(evidence)
-        runs = self._run(evidence, settings, callback or _silent)
-        self.restarts_ = np.array([run.objective[-1] for run in runs])
-        self._keep(runs[int(np.argmax(self.restarts_))], corpus)
+        best, self.restarts_ = self._run(evidence, settings, callback or _silent)
+        self._keep(best, corpus)
         return self
 
     def score_samples(
@@ -297,12 +302,8 @@ class MarkovClusteringTopicModel(Estimator):
                 f"n_behaviours={self.n_behaviours} needs at least as many documents of min_words="
                 f"{self.min_words} words, found {n_filled} (n_samples={len(corpus)})"
             )
-        if self.learning.endswith("gibbs") and (evidence.counts % 1 != 0).any():
-            odd = evidence.counts[evidence.counts % 1 != 0][0]
-            raise InvalidInputError(
-                f'learning="{self.learning}" needs whole counts, found {odd:.6g}; '
-                'use "em" or "vb" for weights'
-            )
+        if self.learning.endswith("gibbs"):
+            _check_whole_counts(evidence.counts, self.learning)
         return evidence
 
     def _settings(self, evidence: Evidence) -> Settings:
@@ -325,8 +326,15 @@ class MarkovClusteringTopicModel(Estimator):
             init=init,
         )
 
-    def _run(self, evidence: Evidence, settings: Settings, callback: Callback) -> list[Learnt]:
-        """All restarts, in threads: the kernels run without the interpreter's lock."""
+    def _run(
+        self, evidence: Evidence, settings: Settings, callback: Callback
+    ) -> tuple[Learnt, Array]:
+        """The best of all restarts, and the objective of each.
+
+        They run in threads, as the kernels run without the interpreter's lock; a corpus so small
+        that threads would mostly wait for that lock has one.
+        """
+        n_jobs = effective_n_jobs(self.n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
         learner = LEARNERS[self.learning]
         generators = [
             np.random.default_rng(seed) for seed in _seed(self.random_state).spawn(self.n_restarts)
@@ -338,13 +346,14 @@ class MarkovClusteringTopicModel(Estimator):
                 raise KeyboardInterrupt
             callback(iteration, objective)
 
-        try:
-            runs: list[Learnt] = Parallel(n_jobs=self.n_jobs, backend="threading")(
-                delayed(learner)(evidence, settings, rng, tell) for rng in generators
-            )
-        finally:
-            stopped.set()
-        return runs
+        def run(rng: np.random.Generator) -> Learnt:
+            return learner(evidence, settings, rng, tell)
+
+        with ThreadPoolExecutor(n_jobs) as pool:
+            try:
+                return _best(map(run, generators) if n_jobs == 1 else pool.map(run, generators))
+            finally:
+                stopped.set()
 
     def _keep(self, best: Learnt, corpus: Corpus) -> None:
         self.parameters_ = best.parameters
@@ -402,6 +411,29 @@ def _check_whole(name: str, value: Any, *, least: int = 1) -> None:
 def _check_number(name: str, value: Any) -> None:
     if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
+
+
+def _check_whole_counts(counts: Array, learning: str) -> None:
+    for start in range(0, len(counts), CHUNK):
+        part = counts[start : start + CHUNK]
+        odd = part[part % 1 != 0]
+        if len(odd):
+            raise InvalidInputError(
+                f'learning="{learning}" needs whole counts, found {odd[0]:.6g}; '
+                'use "em" or "vb" for weights'
+            )
+
+
+def _best(runs: Iterable[Learnt]) -> tuple[Learnt, Array]:
+    """The first run of the highest objective, and the objective of each; the rest is let go."""
+    best, objectives = None, []
+    for run in runs:
+        objectives.append(run.objective[-1])
+        if best is None or run.objective[-1] > best.objective[-1]:
+            best = run
+    if best is None:
+        raise InvalidInputError("n_restarts must be at least 1")
+    return best, np.array(objectives)
 
 
 def _silent(iteration: int, objective: float) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.compiled import compiled_lanes
+from habitus.compiled import compiled, compiled_lanes
 from habitus.errors import LearningError
 from habitus.model.evidence import Evidence
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
@@ -47,34 +47,34 @@ class EStep(NamedTuple):
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
     """ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
-    return _log_likelihoods(evidence, _mix(phi, padded(theta)), theta.shape[1])
+    mixed = _mix(phi, padded(theta))
+    with np.errstate(divide="ignore"):
+        np.log(mixed, out=mixed)
+    sums = _row_sums(evidence.indptr, evidence.words, evidence.counts, mixed)
+    return np.ascontiguousarray(sums[:, : theta.shape[1]])
 
 
-def expect(evidence: Evidence, parameters: Parameters) -> EStep:
-    """Expected counts of the hidden variables given the documents: (E:alpha) to (E:y_i,t)."""
+def expect(evidence: Evidence, parameters: Parameters, room: Array | None = None) -> EStep:
+    """Expected counts of the hidden variables given the documents: (E:alpha) to (E:y_i,t).
+
+    `room`, an array of phi's shape that is no longer needed, takes the counts of phi.
+    """
     phi, theta, pi, xi = parameters
     lanes = padded(theta)
     mixed = _mix(phi, lanes)
-    log_like = _log_likelihoods(evidence, mixed, theta.shape[1])
-    messages = filter_forward(log_like, evidence.first, pi, xi)
+    with np.errstate(divide="ignore"):
+        log_mixed = np.log(mixed)
+    if room is None:
+        room = np.empty_like(phi)
+    *forward, theta_counts, first, transitions = _expect(
+        evidence.indptr, evidence.words, evidence.counts, evidence.first,
+        phi, lanes, pi, xi, mixed, log_mixed, room,
+    )  # fmt: skip
+    messages = Filtered(*forward)
     log_likelihood = float(messages.log_evidence.sum())
     if log_likelihood == -np.inf:
         raise LearningError(_impossible(messages))
-    smoothed = smooth_backward(messages, evidence.first, xi)
-    tokens = scatter(
-        evidence.indptr,
-        evidence.words,
-        evidence.counts,
-        padded(smoothed.posterior),
-        evidence.n_words,
-    )
-    word_topic, topic_behaviour = _split(tokens, mixed, phi, lanes)
-    counts = ExpectedCounts(
-        word_topic,
-        topic_behaviour[:, : theta.shape[1]].copy(),
-        smoothed.first,
-        smoothed.transitions,
-    )
+    counts = ExpectedCounts(room, theta_counts[:, : theta.shape[1]].copy(), first, transitions)
     return EStep(counts, messages, log_likelihood)
 
 
@@ -85,13 +85,6 @@ def _impossible(messages: Filtered) -> str:
         "hyperparameters too small for its words, rule them out; take larger hyperparameters or, "
         "for EM, smoothing above 0 (5e-6 by default)"
     )
-
-
-def _log_likelihoods(evidence: Evidence, mixed: Array, n_behaviours: int) -> Array:
-    with np.errstate(divide="ignore"):
-        log_mixed = np.log(mixed)
-    sums = _row_sums(evidence.indptr, evidence.words, evidence.counts, log_mixed)
-    return np.ascontiguousarray(sums[:, :n_behaviours])
 
 
 def padded(matrix: Array) -> Array:
@@ -180,8 +173,21 @@ def scatter(
     n_words: int,
 ) -> Array:
     """`C.T @ posterior`, words x behaviours; `posterior` has a multiple of LANES columns."""
+    sums = np.empty((n_words, posterior.shape[1]))
+    _scatter(indptr, words, counts, posterior, sums)
+    return sums
+
+
+@compiled_lanes
+def _scatter(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    posterior: Array,
+    sums: Array,
+) -> None:
     width = np.uint64(posterior.shape[1])
-    sums = np.zeros((n_words, posterior.shape[1]))
+    sums[:] = 0
     flat, shares = sums.reshape(-1), posterior.reshape(-1)
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for t in range(len(indptr) - 1):
@@ -198,15 +204,17 @@ def scatter(
                 flat[i + one] += n * b
                 flat[i + two] += n * c
                 flat[i + three] += n * d
-    return sums
 
 
 @compiled_lanes
-def _split(tokens: Array, mixed: Array, phi: Array, theta: Array) -> tuple[Array, Array]:
-    """`phi * (R @ theta.T)` and `theta * (phi.T @ R)` with `R = tokens / mixed` where not 0."""
+def _split(tokens: Array, mixed: Array, phi: Array, theta: Array, word_topic: Array) -> Array:
+    """`theta * (phi.T @ R)` with `R = tokens / mixed` where not 0.
+
+    And `word_topic[:] = phi * (R @ theta.T)`.
+    """
     n_words, n_topics = phi.shape
     width = np.uint64(theta.shape[1])
-    word_topic = np.zeros((n_words, n_topics))
+    word_topic[:] = 0
     topic_behaviour = np.zeros((n_topics, theta.shape[1]))
     flat, mix = tokens.reshape(-1), mixed.reshape(-1)
     weights, sums = theta.reshape(-1), topic_behaviour.reshape(-1)
@@ -232,4 +240,43 @@ def _split(tokens: Array, mixed: Array, phi: Array, theta: Array) -> tuple[Array
                 sums[i + two] += p * c
                 sums[i + three] += p * d
     topic_behaviour *= theta
-    return word_topic, topic_behaviour
+    return topic_behaviour
+
+
+@compiled
+def _expect(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    first: NDArray[np.bool_],
+    phi: Array,
+    theta: Array,
+    pi: Array,
+    xi: Array,
+    mixed: Array,
+    log_mixed: Array,
+    word_topic: Array,
+) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """The E-step in one piece, so that threads do not meet at the interpreter's lock.
+
+    Gives the messages and the counts of theta, pi and xi; `word_topic` receives those of phi, and
+    `log_mixed` is used up. One flat tuple: a NamedTuple inside it would be made by Python code,
+    and Numba does not look whether Ctrl-C has cut that short.
+    """
+    n = len(pi)
+    sums = _row_sums(indptr, words, counts, log_mixed)
+    messages = filter_forward(sums[:, :n].copy(), first, pi, xi)
+    smoothed = smooth_backward(messages, first, xi)
+    posterior = np.zeros(sums.shape)
+    posterior[:, :n] = smoothed.posterior
+    tokens = log_mixed
+    _scatter(indptr, words, counts, posterior, tokens)
+    topic_behaviour = _split(tokens, mixed, phi, theta, word_topic)
+    return (
+        messages.log_predicted,
+        messages.log_filtered,
+        messages.log_evidence,
+        topic_behaviour,
+        smoothed.first,
+        smoothed.transitions,
+    )

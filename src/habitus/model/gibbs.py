@@ -53,7 +53,8 @@ def init(assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentr
     """Counts and log joint of given assignments."""
     topics = assignments.topics.astype(np.uint16)  # a copy: sweeps change it in place
     behaviours = assignments.behaviours.astype(np.int64)
-    counts, document_topics = _count(tokens, topics, behaviours, sizes)
+    *blocks, document_topics = _count(tokens, topics, behaviours, sizes)
+    counts = ExpectedCounts(*blocks)
     return State(Assignments(topics, behaviours), counts, document_topics, log_joint(counts, prior))
 
 
@@ -74,18 +75,21 @@ def step(state: State, tokens: Tokens, prior: Concentrations, rng: np.random.Gen
 
 def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
     """Parameters of one sample, (GS:phi) to (GS:xi), and pi by the same rule."""
-    blocks = (n + h for n, h in zip(counts, prior, strict=True))
-    return Parameters(*(block / block.sum(axis=0) for block in blocks))
+    blocks = [n + h for n, h in zip(counts, prior, strict=True)]
+    for block in blocks:
+        block /= block.sum(axis=0)
+    return Parameters(*blocks)
 
 
 def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
     """ln p(x, y, z): a Dirichlet-multinomial for every column of every block."""
     total = 0.0
     for block, hyperparameter in zip(counts, prior, strict=True):
-        h = np.broadcast_to(hyperparameter, block.shape)
-        used = block > 0
-        total += float((gammaln(block[used] + h[used]) - gammaln(h[used])).sum())
-        total += float((gammaln(h.sum(axis=0)) - gammaln((block + h).sum(axis=0))).sum())
+        h = np.broadcast_to(hyperparameter.reshape(-1), (len(block),))
+        for column in block.reshape(len(block), -1).T:
+            used = column > 0
+            total += float((gammaln(column[used] + h[used]) - gammaln(h[used])).sum())
+            total += float(gammaln(h.sum()) - gammaln(h.sum() + column.sum()))
     return total
 
 
@@ -124,7 +128,7 @@ class Chain(NamedTuple):
 @compiled
 def _count(
     tokens: Tokens, topics: NDArray[np.uint16], behaviours: NDArray[np.int64], sizes: Sizes
-) -> tuple[ExpectedCounts, Array]:
+) -> tuple[Array, Array, Array, Array, Array]:
     """Counts of the assignments, and of topics in documents."""
     n_words, n_topics, n_behaviours = sizes
     phi = np.zeros((n_words, n_topics))
@@ -142,7 +146,7 @@ def _count(
             phi[tokens.words[i], topics[i]] += 1
             theta[topics[i], z] += 1
             document_topics[t, topics[i]] += 1
-    return ExpectedCounts(phi, theta, pi, xi), document_topics
+    return phi, theta, pi, xi, document_topics
 
 
 @compiled

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from habitus.errors import InvalidInputError
 from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import ExpectedCounts, log_likelihoods
+from habitus.model.expected_counts import log_likelihoods
 from habitus.model.messages import most_probable_path
 from habitus.model.parameters import Array, Assignments, DirichletPosterior, Parameters, Sizes
 from habitus.model.prior import Concentrations
@@ -70,13 +70,12 @@ def learn_em(
     start = settings.init
     if not isinstance(start, Parameters):
         start = _start(evidence, settings, rng)
-    before, state, trace = _climb(
+    state, trace = _climb(
         em.init(start, evidence, settings.prior),
         lambda state: em.step(state, evidence, settings.prior, settings.smoothing),
         evidence, settings, callback,
     )  # fmt: skip
-    notes = _dead_columns(before.e_step.counts, settings.prior)
-    return Learnt(state.parameters, trace, notes)
+    return Learnt(state.parameters, trace, _notes(state))
 
 
 def learn_vb(
@@ -86,7 +85,7 @@ def learn_vb(
     start = settings.init
     if not isinstance(start, DirichletPosterior):
         start = posterior_around(_start(evidence, settings, rng), evidence, settings.prior)
-    _, state, trace = _climb(
+    state, trace = _climb(
         vb.init(start, evidence, settings.prior),
         lambda state: vb.step(state, evidence, settings.prior),
         evidence, settings, callback,
@@ -99,9 +98,10 @@ def learn_gibbs(
 ) -> Learnt:
     """Samples of the hidden variables by the paper's collapsed sampler."""
     tokens = gibbs.spell(evidence)
-    start = _start_assignments(evidence, settings, rng)
     state, trace, samples = _walk(
-        gibbs.init(start, tokens, settings.sizes, settings.prior),
+        gibbs.init(
+            _start_assignments(evidence, settings, rng), tokens, settings.sizes, settings.prior
+        ),
         lambda state: gibbs.step(state, tokens, settings.prior, rng),
         settings, callback,
     )  # fmt: skip
@@ -112,14 +112,10 @@ def learn_blocked_gibbs(
     evidence: Evidence, settings: Settings, rng: np.random.Generator, callback: Callback
 ) -> Learnt:
     """Samples of the hidden variables by the blocked sampler."""
-    if isinstance(settings.init, Assignments):
-        tokens = gibbs.spell(evidence)
-        given = gibbs.init(settings.init, tokens, settings.sizes, settings.prior)
-        start = blocked_gibbs.draw_parameters(given.counts, settings.prior, rng)
-    else:
-        start = _start(evidence, settings, rng)
     _, trace, samples = _walk(
-        blocked_gibbs.init(start, evidence, settings.prior, rng),
+        blocked_gibbs.init(
+            _start_parameters(evidence, settings, rng), evidence, settings.prior, rng
+        ),
         lambda state: blocked_gibbs.step(state, evidence, settings.prior, rng),
         settings, callback,
     )  # fmt: skip
@@ -155,6 +151,15 @@ def _start(evidence: Evidence, settings: Settings, rng: np.random.Generator) -> 
     return documents_start(evidence, settings.sizes, rng)
 
 
+def _start_parameters(
+    evidence: Evidence, settings: Settings, rng: np.random.Generator
+) -> Parameters:
+    if not isinstance(settings.init, Assignments):
+        return _start(evidence, settings, rng)
+    given = gibbs.init(settings.init, gibbs.spell(evidence), settings.sizes, settings.prior)
+    return blocked_gibbs.draw_parameters(given.counts, settings.prior, rng)
+
+
 def _start_assignments(
     evidence: Evidence, settings: Settings, rng: np.random.Generator
 ) -> Assignments:
@@ -182,24 +187,23 @@ def _climb(
     evidence: Evidence,
     settings: Settings,
     callback: Callback,
-) -> tuple[Climber, Climber, Array]:
+) -> tuple[Climber, Array]:
     """Iterate; stop early once an iteration gains less than `tolerance` a token.
 
-    Gives the last state but one, the last, and the objective after each iteration.
+    Gives the last state and the objective after each iteration.
     """
     trace = []
     threshold = -np.inf
     if settings.tolerance is not None:
         threshold = settings.tolerance * evidence.counts.sum()
-    before = state
     for iteration in range(settings.n_iterations):
-        before = state  # in this order: never three states at a time
-        state = step(before)
+        before = state.objective
+        state = step(state)
         trace.append(state.objective)
         callback(iteration, state.objective)
-        if abs(state.objective - before.objective) < threshold:
+        if abs(state.objective - before) < threshold:
             break
-    return before, state, np.array(trace)
+    return state, np.array(trace)
 
 
 def _walk(
@@ -218,15 +222,13 @@ def _walk(
     return state, np.array(trace), tuple(samples)
 
 
-def _dead_columns(counts: ExpectedCounts, prior: Concentrations) -> tuple[str, ...]:
-    """EM's columns with no mass left in `(h + n - 1)_+`, which are uniform then."""
-    what = {
-        "phi": "topic {} has no words",
-        "theta": "behaviour {} has no topics",
-        "xi": "behaviour {} is never left",
-    }
-    notes = []
-    for name, note in what.items():
-        mode = np.maximum(getattr(counts, name) + getattr(prior, name) - 1, 0)
-        notes += [note.format(i + 1) for i in np.flatnonzero(mode.sum(axis=0) == 0)]
-    return tuple(notes)
+def _notes(state: em.State) -> tuple[str, ...]:
+    """What the dead columns of EM's last M-step mean."""
+    if state.dead is None:
+        return ()
+    phi, theta, _, xi = map(np.flatnonzero, state.dead)
+    return (
+        *(f"topic {y + 1} has no words" for y in phi),
+        *(f"behaviour {z + 1} has no topics" for z in theta),
+        *(f"behaviour {z + 1} is never left" for z in xi),
+    )

@@ -1,9 +1,9 @@
 """Where learning starts: drawn around documents of the corpus, or anywhere at random."""
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from habitus.compiled import compiled
 from habitus.model.evidence import Evidence
 from habitus.model.expected_counts import padded, scatter
 from habitus.model.gibbs import draw_topics
@@ -38,46 +38,75 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     n_words, n_topics, n_behaviours = sizes
     behaviours = _groups(evidence, n_behaviours, rng)
     overall = behaviours.sum(axis=1, keepdims=True) + 1
-    behaviours = _mixed(behaviours, overall)
+    _mixed(behaviours, overall)
     home = np.arange(n_topics) % n_behaviours
-    phi = behaviours[:, home] * rng.standard_gamma(1.0, (n_words, n_topics))
+    phi = rng.standard_gamma(1.0, (n_words, n_topics))
+    phi *= behaviours[:, home]
     own = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
-    anywhere = random_start(sizes, rng)
-    return anywhere._replace(phi=_mixed(phi, overall), theta=_mixed(own, anywhere.theta))
-
-
-def _seeds(roots: sp.csr_array, n_seeds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Documents far apart: each in proportion to its squared distance from those before it.
-
-    Of a few candidates the one that leaves the least distance is taken, as in k-means++.
-    """
-    n_candidates = 2 + int(np.log(n_seeds))
-    filled = (np.diff(roots.indptr) > 0).astype(np.float64)
-    distance = filled
-    seeds = np.empty(n_seeds, dtype=np.int64)
-    for i in range(n_seeds):
-        weights = distance if distance.any() else filled
-        candidates = rng.choice(len(weights), n_candidates, p=weights / weights.sum())
-        likeness = (roots @ roots[candidates].T).toarray()
-        left = np.minimum(distance[:, None], np.maximum(1 - likeness, 0))
-        best = int(left.sum(axis=0).argmin())
-        seeds[i], distance = candidates[best], left[:, best]
-    return seeds
+    _, shape, *chain = block_shapes(sizes)
+    theta, pi, xi = (sample_dirichlet(np.ones(shape), rng) for shape in (shape, *chain))
+    return Parameters(_mixed(phi, overall), _mixed(own, theta), pi, xi)
 
 
 def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Array:
     """Word counts of documents grouped around seeds, words x groups."""
-    lengths = np.diff(evidence.indptr)
-    totals = np.asarray(_rows(evidence, evidence.counts).sum(axis=1))
-    shares = np.repeat(1 / np.maximum(totals, 1e-300), lengths)
-    shares *= evidence.counts
-    roots = _rows(evidence, np.sqrt(shares, out=shares))
-    likeness = (roots @ roots[_seeds(roots, n_groups, rng)].T).toarray()
+    likeness = _likeness(evidence, _seeds(evidence, n_groups, rng))
     member = np.eye(n_groups)[likeness.argmax(axis=1)]
     groups = scatter(
         evidence.indptr, evidence.words, evidence.counts, padded(member), evidence.n_words
     )
     return groups[:, :n_groups]
+
+
+def _seeds(evidence: Evidence, n_seeds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Documents far apart: each in proportion to its squared distance from those before it.
+
+    Of a few candidates the one that leaves the least distance is taken, as in k-means++.
+    """
+    n_candidates = 2 + int(np.log(n_seeds))
+    filled = (np.diff(evidence.indptr) > 0).astype(np.float64)
+    distance = filled
+    seeds = np.empty(n_seeds, dtype=np.int64)
+    for i in range(n_seeds):
+        weights = distance if distance.any() else filled
+        candidates = rng.choice(len(weights), n_candidates, p=weights / weights.sum())
+        left = np.minimum(distance[:, None], np.maximum(1 - _likeness(evidence, candidates), 0))
+        best = int(left.sum(axis=0).argmin())
+        seeds[i], distance = candidates[best], left[:, best]
+    return seeds
+
+
+def _likeness(evidence: Evidence, seeds: NDArray[np.int64]) -> Array:
+    """Cosine of the square roots of word frequencies, documents x seeds."""
+    return _cosines(evidence.indptr, evidence.words, evidence.counts, evidence.n_words, seeds)
+
+
+@compiled
+def _cosines(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    n_words: int,
+    seeds: NDArray[np.int64],
+) -> Array:
+    """`sqrt(C / totals) @ sqrt(C[seeds] / totals[seeds]).T`; 0 for an empty document."""
+    roots = np.zeros((n_words, len(seeds)))
+    for s in range(len(seeds)):
+        for j in range(indptr[seeds[s]], indptr[seeds[s] + 1]):
+            roots[words[j], s] = np.sqrt(counts[j])
+    cosines = np.zeros((len(indptr) - 1, len(seeds)))
+    totals = np.zeros(len(indptr) - 1)
+    for t in range(len(totals)):
+        for j in range(indptr[t], indptr[t + 1]):
+            totals[t] += counts[j]
+            root = np.sqrt(counts[j])
+            for s in range(len(seeds)):
+                cosines[t, s] += root * roots[words[j], s]
+    for t in range(len(totals)):
+        for s in range(len(seeds)):
+            if cosines[t, s] > 0:
+                cosines[t, s] /= np.sqrt(totals[t]) * np.sqrt(totals[seeds[s]])
+    return cosines
 
 
 def posterior_around(
@@ -108,17 +137,13 @@ def assignments_under(
     return Assignments(topics, path)
 
 
-def _rows(evidence: Evidence, data: Array) -> sp.csr_array:
-    """Documents x words, sharing the evidence's words."""
-    indptr = evidence.indptr
-    if len(data) <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)  # SciPy would copy the words otherwise, as int64
-    return sp.csr_array((data, evidence.words, indptr), shape=(len(indptr) - 1, evidence.n_words))
-
-
 def _mixed(own: Array, rest: Array) -> Array:
-    """Columns that follow `own`, with a share of `rest`; all of `rest` where `own` is empty."""
+    """Columns that follow `own`, with a share of `rest`; all of `rest` where `own` is empty.
+
+    In place of `own`.
+    """
     total = own.sum(axis=0)
     share = np.where(total > 0, OWN_SHARE, 0.0)
-    own_columns = own / np.where(total > 0, total, 1)
-    return np.asarray(share * own_columns + (1 - share) * rest / rest.sum(axis=0))
+    own *= share / np.where(total > 0, total, 1)
+    own += (1 - share) * (rest / rest.sum(axis=0))
+    return own

@@ -7,7 +7,7 @@ from scipy.special import gammaln, psi
 
 from habitus.compiled import compiled
 from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import EStep, expect
+from habitus.model.expected_counts import EStep, ExpectedCounts, expect
 from habitus.model.parameters import Array, DirichletPosterior, Parameters
 from habitus.model.prior import Concentrations
 from habitus.model.special import log_gamma_and_digamma
@@ -27,25 +27,39 @@ class State(NamedTuple):
 
 
 def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentrations) -> State:
-    """E-like step and bound at a given posterior of the parameters.
+    """E-like step and bound at a given posterior of the parameters, which is copied."""
+    return _at(DirichletPosterior(*(block.copy() for block in posterior)), evidence, prior)
 
-    With q(y, z) optimal, (q_yz), the bound is ln K~ - KL(q(Omega) || p(Omega)): K~ is the
-    normalisation constant of the E-like step.
+
+def step(state: State, evidence: Evidence, prior: Concentrations) -> State:
+    """M-like step on the last expected counts, then the E-like step at what it gave.
+
+    It takes over the arrays of `state`, as in EM: go on with the state returned.
+    """
+    return _at(update(state.e_step.counts, prior), evidence, prior, room=state.posterior.phi)
+
+
+def _at(
+    posterior: DirichletPosterior,
+    evidence: Evidence,
+    prior: Concentrations,
+    room: Array | None = None,
+) -> State:
+    """With q(y, z) optimal, (q_yz), the bound is ln K~ - KL(q(Omega) || p(Omega)).
+
+    K~ is the normalisation constant of the E-like step.
     """
     blocks = [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
-    e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)))
+    e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)), room)
     divergence = sum(block.divergence for block in blocks)
     return State(posterior, e_step, e_step.log_likelihood - divergence)
 
 
-def step(state: State, evidence: Evidence, prior: Concentrations) -> State:
-    """M-like step on the last expected counts, then the E-like step at what it gave."""
-    return init(update(state.e_step, prior), evidence, prior)
-
-
-def update(e_step: EStep, prior: Concentrations) -> DirichletPosterior:
-    """The M-like step, (VB:beta) to (VB:gamma)."""
-    return DirichletPosterior(*(h + n for h, n in zip(prior, e_step.counts, strict=True)))
+def update(counts: ExpectedCounts, prior: Concentrations) -> DirichletPosterior:
+    """The M-like step, (VB:beta) to (VB:gamma), in place of the counts."""
+    for n, h in zip(counts, prior, strict=True):
+        n += h
+    return DirichletPosterior(*counts)
 
 
 class ExpectedLogs(NamedTuple):
