@@ -332,7 +332,8 @@ class MarkovClusteringTopicModel(Estimator):
         """The best of all restarts, and the objective of each.
 
         They run in threads, as the kernels run without the interpreter's lock; a corpus so small
-        that threads would mostly wait for that lock has one.
+        that threads would mostly wait for that lock has one. Never in the main thread: Ctrl-C
+        would reach it inside a kernel, where Numba does not expect an exception.
         """
         n_jobs = effective_n_jobs(self.n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
         learner = LEARNERS[self.learning]
@@ -351,7 +352,7 @@ class MarkovClusteringTopicModel(Estimator):
 
         with ThreadPoolExecutor(n_jobs) as pool:
             try:
-                return _best(map(run, generators) if n_jobs == 1 else pool.map(run, generators))
+                return _best(pool.map(run, generators))
             finally:
                 stopped.set()
 
