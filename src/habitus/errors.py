@@ -19,3 +19,7 @@ class LearningError(HabitusError, ArithmeticError):
 
 class DegenerateWarning(UserWarning):
     """A topic or behaviour that ended without data of its own."""
+
+
+class VideoError(HabitusError, OSError):
+    """A source of video that cannot be opened, or gives no frame."""

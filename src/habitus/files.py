@@ -67,6 +67,15 @@ def write_tensors(
         temporary.write_bytes(save(arrays, metadata=metadata))
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What kind of habitus file this is, None if none."""
+    try:
+        with safe_open(Path(path), framework="numpy") as file:
+            return (file.metadata() or {}).get("habitus")
+    except (SafetensorError, OSError, ValueError):
+        return None
+
+
 def read_tensors(path: str | os.PathLike[str], *, kind: str, version: int) -> Contents:
     """Read a file that `write_tensors` wrote; refuse any other with one line."""
     source = Path(path)

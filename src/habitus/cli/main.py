@@ -6,6 +6,7 @@ import typer
 
 from habitus import __version__
 from habitus.cli.demo import demo
+from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.show import show
 from habitus.errors import HabitusError
@@ -22,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(demo)
+app.command()(extract)
 app.command()(learn)
 app.command()(show)
 

@@ -1,4 +1,4 @@
-"""habitus show: what a model has learnt, as a table."""
+"""habitus show: what a model has learnt, or what a corpus holds."""
 
 import json
 from pathlib import Path
@@ -13,19 +13,61 @@ if TYPE_CHECKING:
 
 
 def show(
-    model: Annotated[Path, typer.Argument(help="A habitus model file.")],
+    file: Annotated[Path, typer.Argument(help="A habitus model or corpus file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write a corpus's picture; beside it if not given."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a model's behaviours: how much time, how long, what follows, made of what.
+    """Show a model's behaviours, or a corpus as a picture.
 
+    A model: how much time each behaviour takes, how long it lasts, what follows, what it is made
+    of. A corpus: all motion on the scene, words per document over time.
     Example: habitus show scene.model
     """
+    from habitus.files import kind_of
+
+    if kind_of(file) == "corpus":
+        _show_corpus(file, output, as_json)
+    else:
+        _show_model(file, as_json)
+
+
+def _show_corpus(file: Path, output: Path | None, as_json: bool) -> None:
+    from habitus.documents import Corpus
+    from habitus.report.corpus import SHORT, draw_corpus
+
+    corpus = Corpus.load(file)
+    n_tokens = corpus.n_tokens
+    picture = output or file.with_name(f"{file.stem}.png")
+    draw_corpus(picture, corpus, title=file.name)
+    summary = {
+        "documents": len(corpus), "sequences": len(corpus.lengths),
+        "words": float(n_tokens.sum()), "vocabulary": corpus.n_words,
+        "median_words": float(sorted(n_tokens)[len(n_tokens) // 2]) if len(n_tokens) else 0.0, "short": float((n_tokens < SHORT).mean()),
+        "faults": int((corpus.conditions != 0).sum()), "picture": str(picture),
+    }  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(summary))
+        return
+    typer.echo(
+        f"{summary['documents']} documents in {summary['sequences']} sequence(s), "
+        f"{summary['words']:.10g} words of {summary['vocabulary']}; half of the documents have "
+        f"at least {summary['median_words']:.10g}, {summary['short']:.0%} under {SHORT}"
+    )
+    if summary["faults"]:
+        typer.echo(f"{summary['faults']} documents with the camera moved, covered or frozen")
+    typer.echo(f"wrote {picture}")
+
+
+def _show_model(file: Path, as_json: bool) -> None:
     from rich.console import Console
 
     from habitus.model import MarkovClusteringTopicModel
     from habitus.report.summary import summarise
 
-    summary = summarise(MarkovClusteringTopicModel.load(model))
+    summary = summarise(MarkovClusteringTopicModel.load(file))
     if as_json:
         typer.echo(json.dumps(summary.to_json()))
         return

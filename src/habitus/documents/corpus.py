@@ -13,7 +13,7 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.words import Vocabulary
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,22 @@ class Corpus:
         sequence when not given.
     vocabulary
         What the word ids mean, where known.
+    n_frames
+        Frames of video behind each document, where known.
+    conditions
+        Of the camera during each document, as `Condition`; those other than 0 neither teach nor
+        alarm.
+    picture
+        The scene itself, height x width x 3: the median of stills of the video.
     """
 
     counts: sp.csr_array
     times: NDArray[np.float64]
     lengths: NDArray[np.int64]
     vocabulary: Vocabulary | None
+    n_frames: NDArray[np.int64] | None
+    conditions: NDArray[np.uint8]
+    picture: NDArray[np.uint8] | None
 
     def __init__(
         self,
@@ -46,6 +56,9 @@ class Corpus:
         times: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
+        n_frames: ArrayLike | None = None,
+        conditions: ArrayLike | None = None,
+        picture: ArrayLike | None = None,
     ) -> None:
         checked = checked_counts(counts)
         n_documents, n_words = checked.shape
@@ -58,6 +71,13 @@ class Corpus:
             "lengths": checked_lengths(lengths, n_documents),
             "times": _checked_times(times, n_documents),
             "vocabulary": vocabulary,
+            "n_frames": None if n_frames is None else _column("n_frames", n_frames, n_documents),
+            "conditions": _column(
+                "conditions",
+                np.zeros(n_documents) if conditions is None else conditions,
+                n_documents,
+            ).astype(np.uint8),
+            "picture": None if picture is None else _checked_picture(picture),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -124,6 +144,9 @@ class Corpus:
                 "indptr": self.counts.indptr,
                 "lengths": self.lengths,
                 "times": self.times,
+                "conditions": self.conditions,
+                **({} if self.n_frames is None else {"n_frames": self.n_frames}),
+                **({} if self.picture is None else {"picture": self.picture}),
             },
         )
 
@@ -144,6 +167,9 @@ class Corpus:
                 times=tensors["times"],
                 lengths=tensors["lengths"],
                 vocabulary=Vocabulary(**geometry) if geometry else None,
+                n_frames=tensors.get("n_frames"),
+                conditions=tensors.get("conditions"),
+                picture=tensors.get("picture"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"{path}: not a corpus this habitus understands: {error}") from error
@@ -199,6 +225,25 @@ def _checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.floa
     if found.shape != (n_documents,) or not np.isfinite(found).all():
         raise InvalidInputError(
             f"times must be {n_documents} finite numbers, one a document, found shape {found.shape}"
+        )
+    return found
+
+
+def _column(name: str, values: ArrayLike, n_documents: int) -> NDArray[np.int64]:
+    found = np.asarray(values)
+    whole = np.issubdtype(found.dtype, np.number) and not (found % 1 != 0).any()
+    if found.shape != (n_documents,) or not whole or (found < 0).any():
+        raise InvalidInputError(
+            f"{name} must be {n_documents} whole numbers of at least 0, one a document"
+        )
+    return found.astype(np.int64)
+
+
+def _checked_picture(picture: ArrayLike) -> NDArray[np.uint8]:
+    found = np.asarray(picture)
+    if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
+        raise InvalidInputError(
+            f"picture must be height x width x 3 of uint8, found {found.dtype} of {found.shape}"
         )
     return found
 

@@ -28,12 +28,15 @@ class Evidence(NamedTuple):
 
 
 def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
-    """Evidence of a corpus; documents under `min_words` keep their place in time and no words."""
+    """Evidence of a corpus; documents not to be judged keep their place in time and no words.
+
+    Those are documents under `min_words`, and those during which the camera was not in order.
+    """
     counts = corpus.counts
     indptr = counts.indptr.astype(np.int64)
     words = counts.indices.astype(np.int32, copy=False)
     data = counts.data
-    short = corpus.n_tokens < min_words
+    short = (corpus.n_tokens < min_words) | (corpus.conditions != 0)
     if short.any():
         lengths = np.diff(indptr)
         kept = ~np.repeat(short, lengths)

@@ -2,12 +2,15 @@
 
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from habitus.errors import InvalidInputError
+
+# Frames are halved while their smaller side stays at least this: the paper's has 288.
+SMALLEST_SIDE = 240
 
 
 class Direction(IntEnum):
@@ -29,18 +32,55 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words of a grid of cells, numbered (row, column, direction) with the direction fastest."""
+    """Words of a grid of cells, numbered (row, column, direction) with the direction fastest.
+
+    The grid lies on the analysed frame: the camera's frame, halved until its size is near the
+    paper's. What is left over at the right and lower edge belongs to no cell.
+    """
 
     rows: int
     columns: int
+    cell: int = 8
+    """Side of a cell in pixels of the analysed frame."""
+    scale: int = 1
+    """Pixels of the camera's frame to a pixel of the analysed one, in each direction."""
+    width: int = 0
+    """Of the camera's frame, in pixels; 0 stands for just what the cells cover."""
+    height: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a grid without cells."""
+        """Refuse a grid without cells, or one that does not fit its frame."""
         for name, value in asdict(self).items():
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            least = 0 if name in ("width", "height") else 1
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InvalidInputError(
-                    f"a vocabulary needs a whole number of {name} above 0, found {value!r}"
+                    f"a vocabulary needs a whole number of {name} of at least {least}, "
+                    f"found {value!r}"
                 )
+        side = self.cell * self.scale
+        for name, n in (("width", self.columns), ("height", self.rows)):
+            if getattr(self, name) == 0:
+                object.__setattr__(self, name, n * side)
+            elif getattr(self, name) < n * side:
+                raise InvalidInputError(
+                    f"a grid of {n} cells of {side} pixels does not fit a {name} of "
+                    f"{getattr(self, name)} pixels"
+                )
+
+    @classmethod
+    def of_frame(cls, width: int, height: int, *, cell: int = 8, scale: int | None = None) -> Self:
+        """The grid of a camera's frame; large frames are halved first."""
+        if scale is None:
+            scale = 1
+            while min(width, height) // (2 * scale) >= SMALLEST_SIDE:
+                scale *= 2
+        side = cell * scale
+        if cell < 1 or cell % 4 or min(width, height) < side:
+            raise InvalidInputError(
+                f"cell must be a multiple of 4 and at most {min(width, height) // scale} pixels "
+                f"for a frame of {width}x{height}, found {cell}"
+            )
+        return cls(height // side, width // side, cell, scale, width, height)
 
     @property
     def n_words(self) -> int:
@@ -67,6 +107,17 @@ class Vocabulary:
                 f"word ids run from 0 to {self.n_words - 1}, found {ids.min()} to {ids.max()}"
             )
         return Places(*np.unravel_index(ids, shape))
+
+    def boxes(self, words: ArrayLike) -> NDArray[np.int64]:
+        """Pixels of the camera's frame that words lie in: left, top, right, bottom of each.
+
+        >>> Vocabulary.of_frame(1280, 720).boxes([5])
+        array([[16,  0, 32, 16]])
+        """
+        rows, columns, _ = self.places(words)
+        side = self.cell * self.scale
+        corners = (columns * side, rows * side, (columns + 1) * side, (rows + 1) * side)
+        return np.stack(corners, axis=-1)
 
     def to_json(self) -> dict[str, Any]:
         """Give the geometry as plain values, for a file's header."""

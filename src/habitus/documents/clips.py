@@ -1,0 +1,229 @@
+"""Frames -> documents: the words of each clip of a video, one after the other, as it plays."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.compiled import compiled
+from habitus.errors import InvalidInputError
+from habitus.video import Frame, Reader, Source, motion_by, watched_cells
+from habitus.video.frames import Image
+from habitus.words import Vocabulary
+
+# Seconds between frames that are compared, at least: every second frame at 25 a second. Nearer
+# ones move too little to tell slow motion from noise, and cost twice the time.
+LAG = 0.06
+# Frames further apart than this are not compared: something was lost between them.
+LONGEST_LAG = 0.5
+# Clips that may be lost and still belong to one sequence, as empty documents.
+LONGEST_GAP = 10
+# Times are rounded by their containers: a frame this much early still opens the next clip.
+ROUNDING = 1e-4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How documents are made of video."""
+
+    clip: float = 1.0
+    """Seconds of video to a document."""
+    cell: int = 8
+    """Side of a cell in pixels of the analysed frame."""
+    motion: str = "cells"
+    """How motion is seen: "cells" or "dis"."""
+    mask: str | None = None
+    region: str | None = None
+    """What not to watch, and what only, as `watched_cells` takes them."""
+    still_every: int = 16
+    """Documents from one still picture to the next."""
+
+
+class Document(NamedTuple):
+    """The words of one clip, and what they rest on."""
+
+    number: int
+    """Which clip of the source, from 0 on."""
+    time: float
+    """Start of the clip in seconds."""
+    words: NDArray[np.int64]
+    """Word ids, ascending."""
+    counts: NDArray[np.int64]
+    """How often each of them was seen."""
+    n_frames: int
+    """Frames of the clip."""
+    change: float
+    """The largest mean change between two frames, in grey levels; 0 for a frozen picture."""
+    thumbnail: Image
+    """Mean brightness of each cell in its first frame, rows x columns."""
+    still: Image | None
+    """A picture in colours at the analysed size, of every so many documents."""
+
+
+class Frames(Protocol):
+    """What documents are made from: a Reader, or what stands for one."""
+
+    fps: float
+    width: int
+    height: int
+
+    def __iter__(self) -> Iterator[Frame]:
+        """The frames in time order."""
+        ...
+
+
+class Seen(NamedTuple):
+    """A frame with the motion that led to it."""
+
+    frame: Frame
+    number: int
+    directions: NDArray[np.int8] | None
+    """Per cell, or None where the frame was not compared with one before it."""
+    change: float
+
+
+def vocabulary_of(reader: Frames, settings: Settings) -> Vocabulary:
+    """The grid for a video, or an error if its clips are too short."""
+    if not settings.clip > 0 or settings.clip * reader.fps < 2:
+        raise InvalidInputError(
+            f"a clip must hold at least two frames: {2 / reader.fps:.3g} s at {reader.fps:.4g} "
+            f"frames a second, found {settings.clip:g} s"
+        )
+    return Vocabulary.of_frame(reader.width, reader.height, cell=settings.cell)
+
+
+def clip_number(time: float, clip: float) -> int:
+    """The clip that a time falls into; never drifts, as it is not summed up."""
+    return int((time + ROUNDING) // clip)
+
+
+def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]:
+    """Every frame from a clip on, with the motion of those that are compared.
+
+    The first frame of a clip is always compared with the last such of the clip before: what a
+    document holds does not depend on where reading started.
+    """
+    vocabulary = vocabulary_of(reader, settings)
+    watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
+    motion = motion_by(settings.motion, vocabulary, watched)
+    before: Any = None
+    last, current = -np.inf, -1
+    for frame in reader:
+        number = clip_number(frame.time, settings.clip)
+        if number < since:
+            continue
+        opens = number != current
+        current = number
+        if not frame.intact:
+            before = None
+        elif opens or frame.time - last >= LAG or before is None:
+            after = motion.prepare(frame)
+            lag = frame.time - last
+            moved = None
+            if before is not None and lag <= LONGEST_LAG:
+                moved = motion.between(before, after, lag)
+            before, last = after, frame.time
+            if moved is not None:
+                yield Seen(frame, number, moved.directions, moved.change)
+                continue
+        yield Seen(frame, number, None, 0.0)
+
+
+def documents(
+    source: Source | Frames,
+    settings: Settings | None = None,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+) -> Iterator[Document]:
+    """The documents of a source, from clip `start` to before `stop`, as they come.
+
+    Memory does not grow with the length of the video. The last document is left out if the video
+    ends before half of its clip.
+    """
+    settings = settings or Settings()
+    if isinstance(source, Source):
+        with Reader(source, since=max(0, start - 1) * settings.clip) as reader:
+            yield from documents(reader, settings, start=start, stop=stop)
+        return
+    clip: _Clip | None = None
+    vocabulary = vocabulary_of(source, settings)
+    for seen in see(source, settings, since=start - 1):
+        if stop is not None and seen.number >= stop:
+            break
+        if clip is None or seen.number != clip.number:
+            if clip is not None:
+                yield from clip.finished(start, seen.number)
+            clip = _Clip(seen.number, vocabulary, settings)
+        clip.add(seen)
+    else:
+        if clip is not None and clip.last - clip.number * settings.clip < settings.clip / 2:
+            clip = None
+    if clip is not None:
+        yield from clip.finished(start, clip.number + 1)
+
+
+class _Clip:
+    """A document in the making."""
+
+    def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
+        self.number, self.vocabulary, self.settings = number, vocabulary, settings
+        self.counts = np.zeros(vocabulary.n_words, dtype=np.int32)
+        self.n_frames, self.change, self.last = 0, 0.0, 0.0
+        self.luma: Image | None = None
+        self.still: Image | None = None
+
+    def add(self, seen: Seen) -> None:
+        """Take in a frame."""
+        self.n_frames += 1
+        self.last = seen.frame.time
+        if seen.directions is not None:
+            self.change = max(self.change, seen.change)
+            add_words(seen.directions, self.counts)
+        v = self.vocabulary
+        if self.n_frames == 1:
+            self.luma = small_copy(seen.frame.luma(), v.rows, v.columns, v.cell * v.scale)
+            if self.number % self.settings.still_every == 0:
+                self.still = seen.frame.colours(v.width // v.scale, v.height // v.scale)
+
+    def finished(self, start: int, following: int) -> Iterator[Document]:
+        """The document, and empty ones for a few clips that were lost after it."""
+        if self.number < start or self.luma is None:
+            return
+        words = np.flatnonzero(self.counts)
+        clip = self.settings.clip
+        yield Document(
+            self.number, self.number * clip, words, self.counts[words].astype(np.int64),
+            self.n_frames, self.change, self.luma, self.still,
+        )  # fmt: skip
+        if following - self.number <= LONGEST_GAP:
+            none = np.empty(0, dtype=np.int64)
+            for number in range(self.number + 1, following):
+                yield Document(number, number * clip, none, none, 0, 0.0, self.luma, None)
+
+
+@compiled
+def add_words(directions: NDArray[np.int8], counts: NDArray[np.int32]) -> None:
+    """Count the word of every cell that moved."""
+    flat = directions.reshape(-1)
+    for cell in range(len(flat)):
+        if flat[cell] >= 0:
+            counts[4 * cell + flat[cell]] += 1
+
+
+@compiled
+def small_copy(luma: Image, rows: int, columns: int, side: int) -> Image:
+    """The mean brightness of each cell, from every fourth pixel of it."""
+    small = np.empty((rows, columns), dtype=np.uint8)
+    step = max(side // 4, 1)
+    for r in range(rows):
+        for c in range(columns):
+            total, n = 0, 0
+            for y in range(r * side, (r + 1) * side, step):
+                for x in range(c * side, (c + 1) * side, step):
+                    total += np.int64(luma[y, x])
+                    n += 1
+            small[r, c] = total // n
+    return small

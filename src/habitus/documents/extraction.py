@@ -1,0 +1,382 @@
+"""Sources of video -> a corpus: in several processes, resumable, and safe from decoders that hang."""
+
+import multiprocessing as mp
+import os
+import queue
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from habitus.documents.clips import Document, Settings, documents, vocabulary_of
+from habitus.documents.condition import Condition, Watch
+from habitus.documents.corpus import Corpus
+from habitus.documents.parts import Part, Shelf, part_of
+from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.video import Frame, Reader, Source, watched_cells
+from habitus.words import Vocabulary
+
+# Documents to a part: two minutes of video at a time.
+PART = 120
+# Stills that the picture of the scene is the median of, about.
+STILLS = 24
+# Seconds without a sign of life from a decoder before it is ended.
+PATIENCE = 60.0
+
+
+class Progress(NamedTuple):
+    """How far extraction is."""
+
+    done: float
+    """Seconds of video."""
+    total: float | None
+    """Seconds of video in all, where known."""
+    n_frames: int
+    """Frames decoded in this run."""
+
+
+class Extraction(NamedTuple):
+    """A corpus, and what there is to say about it."""
+
+    corpus: Corpus
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is known of a source before its documents are."""
+
+    source: Source
+    settings: Settings
+    vocabulary: Vocabulary | None = None
+    """None for a live source, which is opened once only, by the process that decodes it."""
+    duration: float | None = None
+    seekable: bool = False
+
+
+def plan(source: Source, settings: Settings) -> Plan:
+    """Open a source, and check that everything fits it."""
+    with Reader(source) as reader:
+        vocabulary = vocabulary_of(reader, settings)
+        watched_cells(vocabulary, mask=settings.mask, region=settings.region)
+        if reader.duration:
+            every = max(1, int(reader.duration / settings.clip / STILLS))
+            settings = replace(settings, still_every=every)
+        return Plan(source, settings, vocabulary, reader.duration, reader.seekable)
+
+
+def extract(
+    sources: Sequence[Source],
+    settings: Settings | None = None,
+    *,
+    output: Path | None = None,
+    continued: bool = False,
+    jobs: int = 1,
+    duration: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Extraction:
+    """Make a corpus of video.
+
+    Several sources are several sequences, or one if `continued`. With `output`, parts are kept
+    beside it until the corpus is whole, and a run that was cut short goes on from them; writing
+    the corpus is the caller's. The result does not depend on `jobs`. `duration` ends a live source
+    after so many seconds of video. Decoding runs in processes of its own, which are ended when
+    they hang.
+    """
+    settings = settings or Settings()
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = Shelf(output or Path(folder, "corpus"))
+        plans = [plan(s, settings) if not s.is_live else Plan(s, settings) for s in sources]
+        crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
+        paths = crew.run()
+        _check_alike(plans)
+        return _assembled(plans, paths, shelf, crew.notes, continued)
+
+
+def _check_alike(plans: Sequence[Plan]) -> None:
+    sizes = [(p.vocabulary.width, p.vocabulary.height) for p in plans if p.vocabulary]
+    for other, size in zip(plans, sizes, strict=False):
+        if size != sizes[0]:
+            raise InvalidInputError(
+                f"{other.source.address} has {size[0]}x{size[1]} pixels, "
+                f"{plans[0].source.address} {sizes[0][0]}x{sizes[0][1]}: extract them apart"
+            )
+
+
+class _Crew:
+    """Processes that turn stretches of video into parts."""
+
+    def __init__(
+        self,
+        plans: list[Plan],
+        shelf: Shelf,
+        jobs: int,
+        duration: float | None,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self.plans, self.shelf, self.duration, self.progress = plans, shelf, duration, progress
+        self.jobs = jobs if jobs > 0 else max(1, len(os.sched_getaffinity(0)))
+        self.notes: list[str] = []
+        self.paths: list[list[Path]] = [[] for _ in plans]
+        self.context = mp.get_context("spawn")
+        self.beat, self.stop = self.context.Value("q", 0), self.context.Event()
+        self.results: Any = self.context.Queue()
+        self.done = 0.0
+        lengths = [min(p.duration or np.inf, duration or np.inf) for p in plans]
+        self.total = None if np.inf in lengths else sum(lengths)
+
+    def run(self) -> list[list[Path]]:
+        """Paths of the parts of each source, in order."""
+        _check_alike(self.plans)
+        tasks = [task for number in range(len(self.plans)) for task in self._tasks(number)]
+        with self._workers(tasks) as workers:
+            n_tasks = len(tasks)
+            while n_tasks:
+                try:
+                    n_tasks -= self._listen(workers)
+                except KeyboardInterrupt:
+                    if not any(p.source.is_live for p in self.plans) or self.stop.is_set():
+                        raise
+                    self.stop.set()  # what a live source gave so far is the result
+        return [sorted(found) for found in self.paths]
+
+    def _tasks(self, number: int) -> "Iterator[_Task]":
+        """Stretches of a source that are not on the shelf yet; those that are are taken over."""
+        planned = self.plans[number]
+        source, settings = planned.source, planned.settings
+        end = None if self.duration is None else int(np.ceil(self.duration / settings.clip))
+        if not planned.seekable or planned.duration is None:
+            yield _Task(number, source, settings, 0, end)
+            return
+        last = int(planned.duration / settings.clip) + 2  # durations are rounded
+        for start in range(0, min(last, end or last), PART):
+            path = self.shelf.path(source, settings, start)
+            if path.exists():
+                self.paths[number].append(path)
+                self.done += PART * settings.clip
+            elif self.jobs == 1:  # one stretch to the end: no seeking
+                yield _Task(number, source, settings, start, end)
+                return
+            else:
+                yield _Task(number, source, settings, start, min(start + PART, end or last))
+
+    @contextmanager
+    def _workers(self, tasks: "list[_Task]") -> Iterator[list[Any]]:
+        waiting: Any = self.context.Queue()
+        n = min(self.jobs, len(tasks))
+        for task in [*tasks, *[None] * n]:
+            waiting.put(task)
+        arguments = (waiting, self.results, self.beat, self.stop)
+        if any(task.source.address == "-" for task in tasks):  # only we have standard input
+            workers: list[Any] = [Thread(target=_work, args=(*arguments, False), daemon=True)]
+        else:
+            workers = [
+                self.context.Process(target=_work, args=arguments, daemon=True) for _ in range(n)
+            ]
+        for worker in workers:
+            worker.start()
+        try:
+            yield workers
+        finally:
+            for worker in workers:
+                if not isinstance(worker, Thread):
+                    worker.kill()
+                    worker.join()
+            waiting.cancel_join_thread()
+
+    _heard, _last_beat = 0.0, -1
+
+    def _listen(self, workers: list[Any]) -> int:
+        """Take in the next message; gives the number of tasks that it ends."""
+        try:
+            number, kind, start, what = self.results.get(timeout=0.2)
+        except queue.Empty:
+            self._check_alive(workers)
+            number, kind, start, what = -1, "nothing", 0, None
+        if kind != "nothing" or self._heard == 0:
+            self._heard = time.monotonic()
+        if kind == "vocabulary":
+            self.plans[number] = replace(self.plans[number], vocabulary=what)
+        elif kind == "part":
+            planned = self.plans[number]
+            path = self.shelf.path(planned.source, planned.settings, start)
+            self.shelf.put(path, what)
+            self.paths[number].append(path)
+            self.done += len(what.numbers) * planned.settings.clip
+        elif kind == "done":
+            self.notes += [note for note in what if note not in self.notes]
+        elif kind == "failed":
+            raise what
+        self.progress(Progress(self.done, self.total, self.beat.value))
+        return int(kind == "done")
+
+    def _check_alive(self, workers: list[Any]) -> None:
+        if self.beat.value != self._last_beat:
+            self._last_beat, self._heard = self.beat.value, time.monotonic()
+        elif not any(worker.is_alive() for worker in workers) and self.results.empty():
+            raise VideoError("the decoder crashed: the video is damaged beyond repair")
+        elif time.monotonic() - self._heard > PATIENCE:
+            raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
+
+
+class _Task(NamedTuple):
+    number: int
+    source: Source
+    settings: Settings
+    start: int
+    stop: int | None
+
+
+def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) -> None:
+    """A worker process: tasks in, parts out."""
+    if alone:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
+    while (task := waiting.get()) is not None:
+        try:
+            results.put((task.number, "done", 0, _do(task, results, beat, stop)))
+        except HabitusError as error:
+            results.put((task.number, "failed", 0, error))
+
+
+def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
+    since = max(0, task.start - 1) * task.settings.clip
+    with Reader(task.source, since=since) as reader:
+        if task.source.is_live:
+            results.put((task.number, "vocabulary", 0, vocabulary_of(reader, task.settings)))
+        counted = _Counted(reader, beat, stop)
+        part: list[Document] = []
+        for document in documents(counted, task.settings, start=task.start, stop=task.stop):
+            if part and document.number // PART != part[0].number // PART:
+                results.put((task.number, "part", part[0].number, part_of(part)))
+                part = []
+            part.append(document)
+        if part:
+            results.put((task.number, "part", part[0].number, part_of(part)))
+        return [f"{task.source.address}: {note}" for note in reader.notes]
+
+
+class _Counted:
+    """A reader that shows signs of life, and ends when told to."""
+
+    def __init__(self, reader: Reader, beat: Any, stop: Any) -> None:
+        self.reader, self.beat, self.stop = reader, beat, stop
+        self.fps, self.width, self.height = reader.fps, reader.width, reader.height
+
+    def __iter__(self) -> Iterator[Frame]:
+        for n, frame in enumerate(self.reader):
+            if n % 16 == 0:
+                if self.stop.is_set():
+                    return
+                with self.beat.get_lock():
+                    self.beat.value += 16
+            yield frame
+
+
+def _assembled(
+    plans: Sequence[Plan], paths: list[list[Path]], shelf: Shelf, notes: list[str], continued: bool
+) -> Extraction:
+    rows, stills = _Rows(plans[0].settings.clip), []
+    for planned, found in zip(plans, paths, strict=True):
+        if not continued:
+            rows.new_source()
+        for path in found:
+            part = shelf.get(path)
+            rows.add(part)
+            stills += list(part.stills)
+        rows.end_of_source(planned)
+    if rows.n_documents == 0:
+        addresses = ", ".join(p.source.address for p in plans)
+        raise VideoError(
+            f"{addresses}: shorter than half a clip of {plans[0].settings.clip:g} s: no document"
+        )
+    vocabulary = plans[0].vocabulary
+    assert vocabulary is not None  # noqa: S101 - every source that gave a document told it
+    picture = np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None
+    corpus = Corpus(
+        rows.matrix(vocabulary.n_words),
+        times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
+        n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
+    )  # fmt: skip
+    return Extraction(corpus, notes + rows.remarks())
+
+
+class _Rows:
+    """Documents of all sources, being put together."""
+
+    def __init__(self, clip: float) -> None:
+        self.clip = clip
+        self.words: list[Any] = []
+        self.counts: list[Any] = []
+        self.sizes: list[int] = []
+        self.times: list[float] = []
+        self.n_frames: list[int] = []
+        self.conditions: list[Condition] = []
+        self.lengths: list[int] = []
+        self.before: int | None = None
+        self.offset = 0.0
+        self.watch = Watch(clip)
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.times)
+
+    def new_source(self) -> None:
+        """The next document opens a sequence, and its times start from 0 again."""
+        self.before, self.offset, self.watch = None, 0.0, Watch(self.clip)
+
+    def end_of_source(self, planned: Plan) -> None:
+        """What follows, if it follows at all, starts where this ended."""
+        if self.times:
+            self.offset = self.times[-1] + self.clip
+        if self.before is not None:
+            self.before = -1
+
+    def add(self, part: Part) -> None:
+        """Take in the next part of a source."""
+        for document in part.documents:
+            follows = self.before is not None and document.number == self.before + 1
+            if follows:
+                self.lengths[-1] += 1
+            else:
+                self.lengths.append(1)
+            self.before = document.number
+            self.times.append(self.offset + document.number * self.clip)
+            self.n_frames.append(document.n_frames)
+            self.conditions.append(self.watch.judge(document))
+            self.sizes.append(len(document.words))
+            self.words.append(document.words.astype(np.int32))
+            self.counts.append(document.counts.astype(np.int32))
+
+    def matrix(self, n_words: int) -> sp.csr_array:
+        """Documents x words."""
+        indptr = np.cumsum([0, *self.sizes])
+        words = np.concatenate(self.words).astype(np.int32)
+        counts = np.concatenate(self.counts).astype(np.float64)
+        return sp.csr_array((counts, words, indptr), shape=(self.n_documents, n_words))
+
+    def remarks(self) -> list[str]:
+        """What was wrong with the camera, stretch by stretch."""
+        said = {
+            Condition.MOVED: "the camera was moved",
+            Condition.COVERED: "the lens was covered or the light gone",
+            Condition.FROZEN: "the picture was frozen",
+        }
+        found, start = [], 0
+        for i in range(1, self.n_documents + 1):
+            if i == self.n_documents or self.conditions[i] != self.conditions[start]:
+                if self.conditions[start] is not Condition.FINE:
+                    found.append(
+                        f"{said[self.conditions[start]]} from {self.times[start]:g} s to "
+                        f"{self.times[i - 1] + self.clip:g} s: these documents neither teach nor "
+                        "alarm"
+                    )
+                start = i
+        return found

@@ -1,0 +1,97 @@
+"""Stretches of documents on their way into a corpus: kept on disk, so that nothing is done twice."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus import __version__
+from habitus.documents.clips import Document, Settings
+from habitus.files import read_tensors, write_tensors
+from habitus.video import Source
+from habitus.video.frames import Image
+
+VERSION = 1
+
+
+class Part(NamedTuple):
+    """Some documents one after the other, as arrays."""
+
+    numbers: NDArray[np.int64]
+    n_frames: NDArray[np.int64]
+    changes: NDArray[np.float64]
+    indptr: NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    thumbnails: Image
+    stills: Image
+    """Stills x height x width x 3."""
+
+    @property
+    def documents(self) -> list[Document]:
+        """The same documents, without their stills."""
+        return [
+            Document(
+                int(self.numbers[i]), 0.0,
+                self.words[self.indptr[i] : self.indptr[i + 1]].astype(np.int64),
+                self.counts[self.indptr[i] : self.indptr[i + 1]].astype(np.int64),
+                int(self.n_frames[i]), float(self.changes[i]), self.thumbnails[i], None,
+            )
+            for i in range(len(self.numbers))
+        ]  # fmt: skip
+
+
+def part_of(documents: Iterable[Document]) -> Part:
+    """Documents as arrays."""
+    found = list(documents)
+    stills = [document.still for document in found if document.still is not None]
+    return Part(
+        np.array([d.number for d in found], dtype=np.int64),
+        np.array([d.n_frames for d in found], dtype=np.int64),
+        np.array([d.change for d in found], dtype=np.float64),
+        np.cumsum([0, *(len(d.words) for d in found)]).astype(np.int64),
+        np.concatenate([np.empty(0), *(d.words for d in found)]).astype(np.int32),
+        np.concatenate([np.empty(0), *(d.counts for d in found)]).astype(np.int32),
+        np.array([d.thumbnail for d in found], dtype=np.uint8),
+        np.array(stills, dtype=np.uint8),
+    )
+
+
+class Shelf:
+    """A folder beside the corpus to be, with the parts that are done."""
+
+    def __init__(self, output: Path) -> None:
+        self.folder = output.with_name(f".{output.name}.parts")
+
+    def path(self, source: Source, settings: Settings, start: int) -> Path:
+        """Where the part of a source from a document on is kept; another video, another place."""
+        identity = [source.address, source.fps, source.fast, asdict(settings), __version__]
+        file = Path(source.address)
+        if file.exists():
+            identity += [file.stat().st_size, file.stat().st_mtime_ns]
+        for given in (settings.mask, settings.region):
+            if given and Path(given).is_file():
+                identity.append(Path(given).stat().st_mtime_ns)
+        digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
+        return self.folder / f"{digest}-{start:09d}.safetensors"
+
+    def put(self, path: Path, part: Part) -> None:
+        """Keep a part."""
+        self.folder.mkdir(exist_ok=True)
+        write_tensors(path, kind="part", version=VERSION, header={}, tensors=part._asdict())
+
+    def get(self, path: Path) -> Part:
+        """A part that was kept."""
+        return Part(**read_tensors(path, kind="part", version=VERSION).tensors)
+
+    def clear(self) -> None:
+        """Forget all parts."""
+        if self.folder.is_dir():
+            for path in self.folder.glob("*.safetensors"):
+                path.unlink()
+            self.folder.rmdir()

@@ -1,0 +1,18 @@
+"""Video: files, folders, cameras -> timed frames; two frames -> motion per cell."""
+
+from habitus.video.frames import Frame
+from habitus.video.mask import watched_cells
+from habitus.video.motion import CellMotion, DisMotion, Motion, Moved, motion_by
+from habitus.video.source import Reader, Source
+
+__all__ = [
+    "CellMotion",
+    "DisMotion",
+    "Frame",
+    "Motion",
+    "Moved",
+    "Reader",
+    "Source",
+    "motion_by",
+    "watched_cells",
+]

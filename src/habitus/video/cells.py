@@ -1,0 +1,293 @@
+"""Motion per cell: a gate, then Lucas and Kanade's least squares, helped by block matching.
+
+All at half the resolution of the analysed frame, where a cell of 8x8 pixels has 4x4. A cell is
+looked at only where the picture changes more than it does elsewhere in the frame. Its motion is
+the shift that explains the change best; a change that no shift explains is not motion.
+"""
+
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.compiled import compiled
+from habitus.video.frames import Image
+from habitus.video.pyramid import Pyramid
+from habitus.video.vectors import SIDE, block_difference, window_sums
+
+# A cell may be moving if its mean change exceeds this many grey levels, and this many times the
+# change of the frame's median cell, which is noise, flicker and the codec's own doing.
+LEAST_CHANGE = 1.4
+ABOVE_MEDIAN = 1.4
+# Side of the square around a cell's middle that its motion is told from, at half resolution.
+WINDOW = SIDE
+# Share of the change that a shift must explain to be motion; and to need no search for another.
+EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
+# Further than this, in pixels of the analysed frame, there are so many shifts to choose from that
+# one of them explains a good part of anything: more is asked.
+FAR, FAR_EXPLAINED = 6.0, 0.6
+# Motion, in pixels of the analysed frame between the two frames.
+LEAST_MOTION = 0.6
+# How far block matching looks, in pixels of the quarter resolution.
+REACH = 8
+# Variance of the noise in a pixel's gradient: flat cells are held back by it.
+NOISE = 1.0
+
+
+# Columns of the table of fits: structure tensor, motion, energy left by it and before it.
+XX, XY, YY, DX, DY, LEFT, ENERGY = 0, 1, 2, 3, 4, 5, 6
+# Side of the square that block matching compares, at quarter resolution.
+BLOCK = SIDE
+
+Fits = NDArray[np.float64]
+Flat = NDArray[np.uint8]
+
+
+@compiled
+def cell_motion(
+    before: Pyramid,
+    after: Pyramid,
+    watched: NDArray[np.bool_],
+    side: int,
+    least_motion: float,
+) -> tuple[NDArray[np.int8], float]:
+    """Direction of each watched cell that moved, -1 elsewhere, and the frame's mean change.
+
+    `watched` is rows x columns; `side` is that of a cell at half resolution; motion under
+    `least_motion` pixels of the analysed frame is none.
+    """
+    rows, columns = watched.shape
+    changes = cell_changes(before.half, after.half, rows, columns, side)
+    gate = max(ABOVE_MEDIAN * _median(changes), LEAST_CHANGE * side * side)
+    gated, slots = _gated(changes, watched, gate)
+    fits = _fit_all(before, after, gated, slots, side)
+    moved = np.zeros(len(gated), dtype=np.bool_)
+    for k in range(len(gated)):
+        square = 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2)
+        enough = EXPLAINED if square < FAR * FAR else FAR_EXPLAINED
+        moved[k] = (
+            square >= least_motion**2 and fits[k, LEFT] <= (1 - enough) * fits[k, ENERGY]
+        )
+    return _directions(gated, slots, fits, moved), changes.sum() / (rows * columns * side * side)
+
+
+@compiled
+def cell_changes(
+    before: Image, after: Image, rows: int, columns: int, side: int
+) -> NDArray[np.int32]:
+    """Sum of absolute differences in each cell of `side` x `side` pixels, rows x columns."""
+    sums = np.empty((rows, columns), dtype=np.int32)
+    one, other = before.reshape(-1), after.reshape(-1)
+    stride, width = np.uint64(before.shape[1]), np.uint64(columns * side)
+    line = np.empty(columns * side, dtype=np.uint16)
+    for r in range(rows):
+        for y in range(side):
+            i = np.uint64(r * side + y) * stride
+            for x in range(width):
+                a, b = one[i + x], other[i + x]
+                apart = np.uint16(max(a, b) - min(a, b))
+                line[x] = apart if y == 0 else line[x] + apart
+        for c in range(columns):
+            total = np.int32(0)
+            for x in range(c * side, (c + 1) * side):
+                total += np.int32(line[x])
+            sums[r, c] = total
+    return sums
+
+
+@compiled
+def _median(sums: NDArray[np.int32]) -> int:
+    """The middle of the values, by counting."""
+    flat = sums.reshape(-1)
+    counts = np.zeros(flat.max() + 1, dtype=np.int32)
+    for value in flat:
+        counts[value] += 1
+    seen, middle = 0, len(flat) // 2
+    for value in range(len(counts)):
+        seen += counts[value]
+        if seen > middle:
+            return value
+    return 0
+
+
+@compiled
+def _gated(
+    changes: NDArray[np.int32], watched: NDArray[np.bool_], gate: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Numbers of the cells that changed, ascending, and each cell's place among them or -1.
+
+    The places have a margin of one cell all around, so that every cell has neighbours.
+    """
+    rows, columns = changes.shape
+    slots = np.full((rows + 2, columns + 2), -1, dtype=np.int32)
+    gated = np.empty(rows * columns, dtype=np.int32)
+    n = 0
+    for r in range(rows):
+        for c in range(columns):
+            if changes[r, c] > gate and watched[r, c]:
+                gated[n] = r * columns + c
+                slots[r + 1, c + 1] = n
+                n += 1
+    return gated[:n], slots
+
+
+@compiled
+def _fit(
+    b: Flat, a: Flat, width: int, top: int, left: int, sx: int, sy: int, fits: Fits, k: int
+) -> None:
+    """Lucas and Kanade's step between a window and the one shifted by (sx, sy); into `fits[k]`.
+
+    Means are removed: a change of brightness is no motion.
+    """
+    x1, y1, t1, xx, xy, yy, xt, yt, tt = window_sums(
+        b, np.uint64(top * width + left),
+        a, np.uint64((top + sy) * width + left + sx), np.uint64(width),
+    )  # fmt: skip
+    m = 1.0 / (WINDOW * WINDOW)
+    # Gradients are four times too large: two differences over two pixels, added.
+    cxx, cxy, cyy = (xx - m * x1 * x1) / 16, (xy - m * x1 * y1) / 16, (yy - m * y1 * y1) / 16
+    cxt, cyt, ctt = (xt - m * x1 * t1) / 4, (yt - m * y1 * t1) / 4, tt - m * t1 * t1
+    held = NOISE * WINDOW * WINDOW / 4
+    scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
+    dx = (cxy * cyt - (cyy + held) * cxt) * scale
+    dy = (cxy * cxt - (cxx + held) * cyt) * scale
+    left_over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
+    fits[k, XX], fits[k, XY], fits[k, YY] = cxx, cxy, cyy
+    fits[k, DX], fits[k, DY], fits[k, LEFT] = sx + dx, sy + dy, max(left_over, 0.0)
+    fits[k, ENERGY] = ctt
+
+
+@compiled
+def _refine(
+    b: Flat, a: Flat, width: int, height: int, top: int, left: int, sx: int, sy: int,
+    fits: Fits, k: int,
+) -> None:  # fmt: skip
+    """Least squares from a shift on, up to three steps; kept where it explains more."""
+    spare = len(fits) - 1
+    for _ in range(3):
+        sx = min(max(sx, 1 - left), width - WINDOW - 1 - left)
+        sy = min(max(sy, 1 - top), height - WINDOW - 1 - top)
+        _fit(b, a, width, top, left, sx, sy, fits, spare)
+        if fits[spare, LEFT] < fits[k, LEFT]:
+            for i in range(ENERGY):
+                fits[k, i] = fits[spare, i]
+        nx, ny = _nearest(fits[spare, DX]), _nearest(fits[spare, DY])
+        if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
+            return
+        sx, sy = nx, ny
+
+
+@compiled
+def _nearest(value: float) -> int:
+    return int(np.floor(value + 0.5))
+
+
+@compiled
+def _follow(
+    b: Flat, a: Flat, width: int, height: int, top: int, left: int,
+    around: tuple[int, ...], fits: Fits, k: int,
+) -> None:  # fmt: skip
+    """Refine from the motions of neighbouring cells (-1: none) that explain the change there."""
+    own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
+    last_x, last_y = own_x, own_y
+    for s in around:
+        if s < 0 or fits[s, LEFT] > (1 - EXPLAINED) * fits[s, ENERGY]:
+            continue
+        sx, sy = _nearest(fits[s, DX]), _nearest(fits[s, DY])
+        known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
+        if not known and not (sx == last_x and sy == last_y):
+            _refine(b, a, width, height, top, left, sx, sy, fits, k)
+            last_x, last_y = sx, sy
+
+
+@compiled
+def _fit_all(
+    before: Pyramid, after: Pyramid, gated: NDArray[np.int32], slots: NDArray[np.int32], side: int
+) -> Fits:
+    """Each changed cell's motion: from rest; else from a neighbour's; else from the best match.
+
+    Then the motions of neighbours that moved otherwise are tried: objects are larger than cells.
+    """
+    height, width = before.half.shape
+    columns = slots.shape[1] - 2
+    b, a = before.half.reshape(-1), after.half.reshape(-1)
+    b4, a4, width4, height4 = (
+        before.quarter.reshape(-1), after.quarter.reshape(-1),
+        before.quarter.shape[1], before.quarter.shape[0],
+    )  # fmt: skip
+    fits = np.empty((len(gated) + 1, 7))  # the last is spare
+    middle = (side - WINDOW) // 2
+    for again in (False, True):
+        for k in range(len(gated)):
+            r, c = gated[k] // columns, gated[k] % columns
+            top = min(max(r * side + middle, 1), height - WINDOW - 1)
+            left = min(max(c * side + middle, 1), width - WINDOW - 1)
+            up, before_it, after_it = slots[r, c + 1], slots[r + 1, c], slots[r + 1, c + 2]
+            if again:
+                around = (up, before_it, after_it, slots[r + 2, c + 1])
+                _follow(b, a, width, height, top, left, around, fits, k)
+                continue
+            _fit(b, a, width, top, left, 0, 0, fits, k)
+            well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
+            if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
+                continue
+            seen = (before_it, up, slots[r, c + 2], slots[r, c])
+            _follow(b, a, width, height, top, left, seen, fits, k)
+            if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
+                y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
+                sx, sy = _match(b4, a4, width4, height4, y, x)
+                _refine(b, a, width, height, top, left, 2 * sx, 2 * sy, fits, k)
+    return fits
+
+
+@compiled
+def _match(b: Flat, a: Flat, width: int, height: int, y: int, x: int) -> tuple[int, int]:
+    """The shift of least absolute difference of the block around a pixel, at most REACH."""
+    top = min(max(y - BLOCK // 2, 0), height - BLOCK)
+    left = min(max(x - BLOCK // 2, 0), width - BLOCK)
+    start, line = np.uint64(top * width + left), np.uint64(width)
+    best, bx, by = block_difference(b, start, a, start, line), 0, 0
+    for step in (2, 1):  # every second shift, then those around the best
+        cx, cy, reach = bx, by, REACH if step == 2 else 1
+        for sy in range(max(cy - reach, -top), min(cy + reach, height - BLOCK - top) + 1, step):
+            for sx in range(
+                max(cx - reach, -left), min(cx + reach, width - BLOCK - left) + 1, step
+            ):
+                shifted = np.uint64((top + sy) * width + left + sx)
+                total = block_difference(b, start, a, shifted, line)
+                if total < best:
+                    best, bx, by = total, sx, sy
+    return bx, by
+
+
+@compiled
+def _directions(
+    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    """Each moving cell's direction, from its own structure tensor and those of its neighbours."""
+    rows, columns = slots.shape[0] - 2, slots.shape[1] - 2
+    directions = np.full((rows, columns), -1, dtype=np.int8)
+    for k in range(len(gated)):
+        if not moved[k]:
+            continue
+        r, c = gated[k] // columns, gated[k] % columns
+        xx = xy = yy = x = y = 0.0
+        for i in range(r, r + 3):
+            for j in range(c, c + 3):
+                s = slots[i, j]
+                if s >= 0 and moved[s]:
+                    # The less a motion leaves unexplained, the more it counts.
+                    weight = 1 / (fits[s, LEFT] + 1)
+                    xx += weight * fits[s, XX]
+                    xy += weight * fits[s, XY]
+                    yy += weight * fits[s, YY]
+                    x += weight * (fits[s, XX] * fits[s, DX] + fits[s, XY] * fits[s, DY])
+                    y += weight * (fits[s, XY] * fits[s, DX] + fits[s, YY] * fits[s, DY])
+        held = 1e-3 * (xx + yy) + 1e-9
+        dx = (yy + held) * x - xy * y
+        dy = (xx + held) * y - xy * x
+        # Of the paper's four: up, left, down, right; rows grow downwards.
+        if abs(dx) >= abs(dy):
+            directions[r, c] = 3 if dx > 0 else 1
+        else:
+            directions[r, c] = 2 if dy > 0 else 0
+    return directions

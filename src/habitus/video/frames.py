@@ -1,0 +1,51 @@
+"""One picture of a video: its time and its brightness."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+
+# Formats whose first plane is the brightness in eight bits.
+EIGHT_BIT_LUMA = frozenset(
+    ("gray", "nv12", "nv21", "nv16", "nv24")
+    + tuple(f"yuv{j}{kind}p" for j in ("", "j", "a") for kind in (410, 411, 420, 422, 440, 444))
+)
+
+
+class Frame(NamedTuple):
+    """A decoded picture."""
+
+    time: float
+    """Seconds since the start of the video."""
+    width: int
+    height: int
+    """The size of the video's first frame, to which all are brought."""
+    intact: bool
+    """Whether the decoder found no damage in it."""
+    decoded: Any
+    """PyAV's own frame."""
+
+    def luma(self) -> Image:
+        """Brightness: rows x at least `width` columns; those beyond `width` are padding.
+
+        Without a copy where that can be, so it is valid as long as the frame is.
+        """
+        return _luma(self.decoded, self.width, self.height)
+
+    def colours(self, width: int, height: int) -> Image:
+        """Red, green and blue at another size: height x width x 3."""
+        picture: Image = self.decoded.to_ndarray(width=width, height=height, format="rgb24")
+        return picture
+
+
+def _luma(decoded: Any, width: int, height: int) -> Image:
+    as_it_is = decoded.format.name in EIGHT_BIT_LUMA
+    if not as_it_is or (decoded.width, decoded.height) != (width, height):
+        decoded = decoded.reformat(width=width, height=height, format="gray")
+    plane = decoded.planes[0]
+    line = plane.line_size
+    if line < width:  # stored upside down
+        return np.ascontiguousarray(decoded.to_ndarray(format="gray"))
+    return np.frombuffer(plane, np.uint8)[: line * height].reshape(height, line)

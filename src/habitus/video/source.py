@@ -1,0 +1,300 @@
+"""Sources of video: files, folders of images, cameras and streams -> frames in time order."""
+
+import glob
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import av.error
+
+from habitus.errors import VideoError
+from habitus.video.frames import Frame
+
+IMAGES = frozenset([".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"])
+# Decoding from a keyframe this much earlier than needed finds every frame whole.
+RUN_UP = 1.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where video comes from."""
+
+    address: str
+    """A file, a folder or pattern of images, or any address FFmpeg opens; `-` is standard input."""
+    fps: float | None = None
+    """Frames a second of images, and of streams that bear no times."""
+    fast: bool = False
+    """Leave out frames that no other frame needs, and the loop filter."""
+    timeout: float = 10.0
+    """Seconds that opening or reading may take before an address counts as dead."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is read once, from now on: it can be neither sought nor read again."""
+        return "://" in self.address or self.address == "-" or self.address.startswith("/dev/")
+
+    @property
+    def is_images(self) -> bool:
+        """Whether it is a folder or a pattern of images."""
+        return not self.is_live and (
+            Path(self.address).is_dir()
+            or (glob.has_magic(self.address) and not Path(self.address).exists())
+        )
+
+
+class Reader:
+    """The frames of a source, from a given time on; iterate once, inside `with`.
+
+    The first frame is at most as late as `since`, or the first of all. What is damaged is left
+    out; `notes` tells of it afterwards.
+    """
+
+    def __init__(self, source: Source, *, since: float = 0.0) -> None:
+        self.source, self.since = source, since
+        self.notes: list[str] = []
+        self._frames = self._read()
+        first = next(self._frames, None)
+        if first is None:
+            raise VideoError(f"{source.address}: no frame could be decoded{self._because()}")
+        self._first: Frame | None = first
+        self.width, self.height = first.width, first.height
+
+    fps: float = 25.0
+    """Nominal frames a second."""
+    duration: float | None = None
+    """In seconds, where the source tells."""
+    seekable: bool = False
+    """Whether reading can start in the middle."""
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._frames.close()
+
+    def __iter__(self) -> Iterator[Frame]:
+        if self._first is not None:
+            yield self._first
+            self._first = None
+        yield from self._frames
+
+    def _because(self) -> str:
+        return f" ({self.notes[-1]})" if self.notes else ""
+
+    def _read(self) -> Iterator[Frame]:
+        if self.source.is_images:
+            yield from self._read_images()
+            return
+        with _opened(self.source) as container:
+            stream = _video_stream(container, self.source)
+            clock = _Clock(stream, self.source.fps)
+            self.fps = clock.fps
+            self.duration = _duration(container, stream)
+            yield from self._decode(container, stream, clock)
+
+    def _decode(self, container: Any, stream: Any, clock: "_Clock") -> Iterator[Frame]:
+        pictures = self._pictures(container, stream)
+        picture = next(pictures, None)
+        if picture is None:
+            return
+        width, height = picture.width, picture.height
+        clock.start(picture)
+        self.seekable = not self.source.is_live and picture.pts is not None
+        if self.since > 0 and self.seekable:
+            found = self._sought(container, stream, clock)
+            if found is not None:
+                picture, pictures = found
+        broken = False
+        while picture is not None:
+            time, jumped = clock.time(picture)
+            resized = (picture.width, picture.height) != (width, height)
+            if resized and not broken:
+                self.notes.append(
+                    f"the frame size changes from {width}x{height} to {picture.width}x"
+                    f"{picture.height} at {time:.2f} s: resized to the first"
+                )
+            yield Frame(
+                time,
+                width,
+                height,
+                not (picture.is_corrupt or jumped or resized != broken),
+                picture,
+            )
+            broken = resized
+            picture = next(pictures, None)
+
+    def _sought(self, container: Any, stream: Any, clock: "_Clock") -> tuple[Any, Any] | None:
+        """Go to a keyframe from which `since` can be decoded; further back until one serves."""
+        run_up = RUN_UP
+        while True:
+            target = max(0.0, self.since - run_up)
+            container.seek(clock.pts(target), stream=stream, backward=True)
+            pictures = self._pictures(container, stream)
+            picture = next(pictures, None)
+            if (
+                picture is not None
+                and picture.pts is not None
+                and (target == 0 or clock.time(picture, peek=True)[0] <= self.since)
+            ):
+                return picture, pictures
+            if target == 0:
+                return None
+            run_up *= 4
+
+    def _pictures(self, container: Any, stream: Any) -> Iterator[Any]:
+        """PyAV's frames; damaged packets are left out and noted."""
+        packets = container.demux(stream)
+        damaged = 0
+        while True:
+            try:
+                packet = next(packets, None)
+                if packet is None:
+                    break
+                yield from packet.decode()
+            except av.error.EOFError:
+                break
+            except av.error.ExitError:
+                raise VideoError(
+                    f"{self.source.address}: nothing came for {self.source.timeout:g} s"
+                ) from None
+            except av.error.FFmpegError as error:
+                damaged += 1
+                if not isinstance(error, av.error.InvalidDataError) and damaged > 3:
+                    self.notes.append(f"reading ended early: {_reason(error)}")
+                    break
+        if damaged:
+            self.notes.append(f"{damaged} damaged packet(s) were left out")
+
+    def _read_images(self) -> Iterator[Frame]:
+        source = self.source
+        if source.fps is None:
+            raise VideoError(f"{source.address}: images need their frames a second: --fps 25")
+        self.fps, self.seekable = source.fps, True
+        paths = image_paths(source.address)
+        self.duration = len(paths) / source.fps
+        start = max(0, int((self.since - RUN_UP) * source.fps)) if self.since else 0
+        size: tuple[int, int] | None = None
+        for i in range(start, len(paths)):
+            picture = self._image(paths[i])
+            if picture is None:
+                continue
+            width, height = size or (picture.width, picture.height)
+            fits = (picture.width, picture.height) == (width, height)
+            if not fits:
+                self.notes.append(
+                    f"{paths[i].name} has {picture.width}x{picture.height} pixels, the first image "
+                    f"{width}x{height}: resized"
+                )
+            size = (width, height)
+            yield Frame(i / source.fps, width, height, fits, picture)
+
+    def _image(self, path: Path) -> Any:
+        try:
+            with av.open(str(path)) as container:
+                return next(container.decode(video=0), None)
+        except (av.error.FFmpegError, IndexError) as error:
+            self.notes.append(f"{path.name} was left out: {_reason(error)}")
+            return None
+
+
+class _Clock:
+    """Times of frames since the first, rising whatever the stream says."""
+
+    def __init__(self, stream: Any, fps: float | None) -> None:
+        rate = stream.average_rate or stream.guessed_rate
+        self.fps = float(fps or rate or 25)
+        base = stream.time_base or Fraction(1, 1000)
+        self.ticks, self.per = base.numerator, base.denominator
+        self.ignored = fps is not None and stream.average_rate is None
+        self.zero, self.last, self.offset, self.n = 0.0, -1.0, 0.0, 0
+
+    def start(self, picture: Any) -> None:
+        """Make this the frame at time zero."""
+        if picture.pts is not None:
+            self.zero = picture.pts * self.ticks / self.per
+
+    def pts(self, time: float) -> int:
+        """The stream's own count of a time."""
+        return int((time + self.zero) * self.per / self.ticks)
+
+    def time(self, picture: Any, *, peek: bool = False) -> tuple[float, bool]:
+        """Seconds since the first frame, and whether the stream's times jumped back."""
+        if picture.pts is None or self.ignored:
+            time = self.n / self.fps
+        else:
+            time = picture.pts * self.ticks / self.per - self.zero + self.offset
+        jumped = self.last >= 0 and time <= self.last
+        if jumped:
+            later = self.last + 1 / self.fps
+            if not peek:
+                self.offset += later - time
+            time = later
+        if not peek:
+            self.last, self.n = time, self.n + 1
+        return time, jumped
+
+
+def image_paths(address: str) -> list[Path]:
+    """Images of a folder or a pattern, in the order of the numbers in their names."""
+    folder = Path(address)
+    found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(address))  # noqa: PTH207
+    paths = [path for path in found if path.suffix.lower() in IMAGES]
+    if not paths:
+        raise VideoError(f"{address}: no images ({' '.join(sorted(IMAGES))}) found")
+    return sorted(paths, key=lambda path: [
+        (int(part), "") if part.isdecimal() else (-1, part)
+        for part in re.split(r"(\d+)", path.name)
+    ])  # fmt: skip
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    if not source.is_live:
+        path = Path(source.address)
+        if not path.exists():
+            raise VideoError(f"{source.address}: no such file")
+        if path.stat().st_size == 0:
+            raise VideoError(f"{source.address}: the file is empty")
+    address = "pipe:0" if source.address == "-" else source.address
+    options = {"rtsp_transport": "tcp"} if address.startswith("rtsp") else {}
+    try:
+        container = av.open(address, timeout=source.timeout, options=options)
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        raise VideoError(
+            f"{source.address}: not a video that can be opened: {_reason(error)}"
+        ) from error
+    try:
+        yield container
+    finally:
+        container.close()
+
+
+def _video_stream(container: Any, source: Source) -> Any:
+    streams = container.streams.video
+    if not streams:
+        kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
+        raise VideoError(f"{source.address}: no video in it, only {kinds}")
+    stream = streams[0]
+    if stream.codec_context is None:
+        raise VideoError(f"{source.address}: its video is cut off before the first frame")
+    stream.codec_context.thread_count = 1  # parallel work is by stretches of the video
+    stream.thread_type = "NONE"
+    if source.fast:
+        stream.codec_context.options = {"skip_loop_filter": "all"}
+        stream.codec_context.skip_frame = "NONREF"
+    return stream
+
+
+def _duration(container: Any, stream: Any) -> float | None:
+    if stream.duration and stream.time_base:
+        return float(stream.duration * stream.time_base)
+    return container.duration / av.time_base if container.duration else None
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error).split("\n")[0]
