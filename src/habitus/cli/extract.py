@@ -2,17 +2,11 @@
 
 import json
 import time
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from habitus.documents.extraction import Progress
 
 
 class Motion(StrEnum):
@@ -38,7 +32,10 @@ def extract(
     ] = False,
     clip: Annotated[float, typer.Option(help="Seconds of video to a document.")] = 1.0,
     cell: Annotated[
-        int, typer.Option(help="Side of a cell, in pixels of the analysed frame (large frames are halved).")
+        int,
+        typer.Option(
+            help="Side of a cell, in pixels of the analysed frame (large frames are halved)."
+        ),
     ] = 8,
     motion: Annotated[
         Motion, typer.Option(help="cells: our own kernel, fast. dis: OpenCV's dense flow, slow.")
@@ -60,7 +57,8 @@ def extract(
         bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
     ] = False,
     duration: Annotated[
-        float | None, typer.Option(help="Stop after so many seconds of video; Ctrl-C ends a live source too.")
+        float | None,
+        typer.Option(help="Stop after so many seconds of video; Ctrl-C ends a live source too."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds that an address may take to answer.")
@@ -78,6 +76,7 @@ def extract(
     A run that was cut short goes on where it was when the same command is given again.
     Example: habitus extract junction.mp4 -o junction.corpus, then: habitus show junction.corpus
     """
+    from habitus.cli.progress import video_progress_bar
     from habitus.documents.clips import Settings
     from habitus.documents.extraction import extract as extract_documents
     from habitus.documents.parts import Shelf
@@ -91,7 +90,7 @@ def extract(
     settings = Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
     found = [Source(address, fps=fps, fast=fast, timeout=timeout) for address in sources]
     started = time.monotonic()
-    with _progress() as progress:
+    with video_progress_bar("extracting") as progress:
         corpus, notes = extract_documents(
             found, settings, output=output, continued=continued, jobs=jobs, duration=duration,
             progress=progress,
@@ -102,7 +101,7 @@ def extract(
     if preview is not None:
         from habitus.report.preview import write_preview
 
-        with _progress("preview") as progress:
+        with video_progress_bar("preview") as progress:
             write_preview(preview, found[0], settings, progress=progress)
     n_tokens = corpus.n_tokens
     short = float((n_tokens < 20).mean())
@@ -124,29 +123,3 @@ def extract(
         f"from {video:.0f} s of video in {seconds:.1f} s: {video / seconds:.0f} times real time"
     )
     typer.echo(f"wrote {output}; look at it with: habitus show {output}")
-
-
-@contextmanager
-def _progress(what: str = "extracting") -> "Iterator[Callable[[Progress], None]]":
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn,
-    )  # fmt: skip
-
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    start = time.monotonic()
-    with bar:
-        task = bar.add_task(what, total=None, note="")
-
-        def show(progress: "Progress") -> None:
-            passed = max(time.monotonic() - start, 1e-3)
-            bar.update(
-                task, total=progress.total, completed=progress.done,
-                note=f"{progress.done:.0f} s of video, {progress.n_frames / passed:.0f} frames/s, "
-                f"{progress.done / passed:.0f}x real time",
-            )  # fmt: skip
-
-        yield show

@@ -6,7 +6,16 @@ from itertools import count
 from time import monotonic
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from habitus.documents.extraction import Progress as VideoProgress
 
 
 @contextmanager
@@ -36,3 +45,30 @@ def progress_bar(
                 bar.update(task, completed=n, note=show(objective) if show else "")
 
         yield advance
+
+
+@contextmanager
+def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
+    """A bar over seconds of video, with frames a second, times real time, and time left."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    start = monotonic()
+    with bar:
+        task = bar.add_task(what, total=None, note="")
+
+        def show(progress: VideoProgress) -> None:
+            passed = max(monotonic() - start, 1e-3)
+            note = (
+                f"{progress.done:.0f} s of video, {progress.n_frames / passed:.0f} frames/s, "
+                f"{progress.seen / passed:.0f}x real time"
+            )
+            bar.update(task, total=progress.total, completed=progress.done, note=note)
+
+        yield show

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,9 @@ def show(
     file: Annotated[Path, typer.Argument(help="A habitus model or corpus file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to write a corpus's picture; beside it if not given."),
+        typer.Option(
+            "--output", "-o", help="Where to write a corpus's picture; beside it if not given."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -43,11 +46,15 @@ def _show_corpus(file: Path, output: Path | None, as_json: bool) -> None:
     picture = output or file.with_name(f"{file.stem}.png")
     draw_corpus(picture, corpus, title=file.name)
     summary = {
-        "documents": len(corpus), "sequences": len(corpus.lengths),
-        "words": float(n_tokens.sum()), "vocabulary": corpus.n_words,
-        "median_words": float(sorted(n_tokens)[len(n_tokens) // 2]) if len(n_tokens) else 0.0, "short": float((n_tokens < SHORT).mean()),
-        "faults": int((corpus.conditions != 0).sum()), "picture": str(picture),
-    }  # fmt: skip
+        "documents": len(corpus),
+        "sequences": len(corpus.lengths),
+        "words": float(n_tokens.sum()),
+        "vocabulary": corpus.n_words,
+        "median_words": float(median(n_tokens)) if len(n_tokens) else 0.0,
+        "short": float((n_tokens < SHORT).mean()),
+        "faults": int((corpus.conditions != 0).sum()),
+        "picture": str(picture),
+    }
     if as_json:
         typer.echo(json.dumps(summary))
         return

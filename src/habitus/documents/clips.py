@@ -220,7 +220,7 @@ def small_copy(luma: Image, rows: int, columns: int, side: int) -> Image:
     step = max(side // 4, 1)
     for r in range(rows):
         for c in range(columns):
-            total, n = 0, 0
+            total, n = np.int64(0), 0
             for y in range(r * side, (r + 1) * side, step):
                 for x in range(c * side, (c + 1) * side, step):
                     total += np.int64(luma[y, x])

@@ -1,4 +1,4 @@
-"""Whether the camera still sees its scene: moved, covered and frozen pictures, document by document."""
+"""Whether the camera still sees its scene: moved, covered and frozen pictures."""
 
 from collections import deque
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""Sources of video -> a corpus: in several processes, resumable, and safe from decoders that hang."""
+"""Sources of video -> a corpus: in processes that can be ended, resumable at any point."""
 
 import multiprocessing as mp
 import os
@@ -41,6 +41,8 @@ class Progress(NamedTuple):
     """Seconds of video in all, where known."""
     n_frames: int
     """Frames decoded in this run."""
+    seen: float
+    """Seconds of video decoded in this run."""
 
 
 class Extraction(NamedTuple):
@@ -60,6 +62,7 @@ class Plan:
     """None for a live source, which is opened once only, by the process that decodes it."""
     duration: float | None = None
     seekable: bool = False
+    fps: float = 25.0
 
 
 def plan(source: Source, settings: Settings) -> Plan:
@@ -70,7 +73,7 @@ def plan(source: Source, settings: Settings) -> Plan:
         if reader.duration:
             every = max(1, int(reader.duration / settings.clip / STILLS))
             settings = replace(settings, still_every=every)
-        return Plan(source, settings, vocabulary, reader.duration, reader.seekable)
+        return Plan(source, settings, vocabulary, reader.duration, reader.seekable, reader.fps)
 
 
 def extract(
@@ -129,7 +132,7 @@ class _Crew:
         self.context = mp.get_context("spawn")
         self.beat, self.stop = self.context.Value("q", 0), self.context.Event()
         self.results: Any = self.context.Queue()
-        self.done = 0.0
+        self.done = 0.0  # seconds of video that were on the shelf
         lengths = [min(p.duration or np.inf, duration or np.inf) for p in plans]
         self.total = None if np.inf in lengths else sum(lengths)
 
@@ -210,12 +213,14 @@ class _Crew:
             path = self.shelf.path(planned.source, planned.settings, start)
             self.shelf.put(path, what)
             self.paths[number].append(path)
-            self.done += len(what.numbers) * planned.settings.clip
         elif kind == "done":
             self.notes += [note for note in what if note not in self.notes]
         elif kind == "failed":
             raise what
-        self.progress(Progress(self.done, self.total, self.beat.value))
+        n_frames = self.beat.value
+        seen = n_frames / self.plans[0].fps
+        done = min(self.done + seen, self.total or np.inf)
+        self.progress(Progress(done, self.total, n_frames, seen))
         return int(kind == "done")
 
     def _check_alive(self, workers: list[Any]) -> None:

@@ -1,16 +1,16 @@
-"""Stretches of documents on their way into a corpus: kept on disk, so that nothing is done twice."""
+"""Stretches of documents on their way into a corpus, kept on disk: nothing is done twice."""
 
 import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus import __version__
 from habitus.documents.clips import Document, Settings
 from habitus.files import read_tensors, write_tensors
 from habitus.video import Source
@@ -70,7 +70,7 @@ class Shelf:
 
     def path(self, source: Source, settings: Settings, start: int) -> Path:
         """Where the part of a source from a document on is kept; another video, another place."""
-        identity = [source.address, source.fps, source.fast, asdict(settings), __version__]
+        identity = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
         file = Path(source.address)
         if file.exists():
             identity += [file.stat().st_size, file.stat().st_mtime_ns]

@@ -1,11 +1,13 @@
 """A corpus as a picture: all motion on the scene, and words per document over time."""
 
 import os
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from habitus.documents import Corpus
 from habitus.files import written_whole
@@ -56,7 +58,7 @@ def _flow(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
     )  # fmt: skip
 
 
-def _arrows(ax: Axes, words: "np.ndarray", strength: "np.ndarray", v: Vocabulary) -> None:  # type: ignore[type-arg]
+def _arrows(ax: Axes, words: NDArray[Any], strength: NDArray[Any], v: Vocabulary) -> None:
     places, side = v.places(words), v.cell * v.scale
     for direction in Direction:
         here = places.directions == direction

@@ -63,7 +63,7 @@ def _write(
         last = frame.pts
         container.mux(stream.encode(frame))
         if n % 16 == 0:
-            progress(Progress(seen.frame.time, reader.duration, n))
+            progress(Progress(seen.frame.time, reader.duration, n, seen.frame.time))
     container.mux(stream.encode())
 
 
@@ -75,7 +75,7 @@ def draw_words(picture: NDArray[np.uint8], directions: NDArray[np.int8], v: Voca
         direction = Direction(int(directions[row, column]))
         middle = np.array([column + 0.5, row + 0.5]) * side
         reach = np.array(STEPS[direction]) * side * 0.42
-        tail, tip = (tuple(int(round(c)) for c in middle + s * reach) for s in (-1, 1))
+        tail, tip = (tuple(round(float(c)) for c in middle + s * reach) for s in (-1, 1))
         colour = tuple(int(COLOURS[direction][i : i + 2], 16) for i in (1, 3, 5))
         cv2.arrowedLine(picture, tail, tip, colour, thickness, cv2.LINE_AA, tipLength=0.45)
 

@@ -5,7 +5,6 @@ looked at only where the picture changes more than it does elsewhere in the fram
 the shift that explains the change best; a change that no shift explains is not motion.
 """
 
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,9 +21,6 @@ ABOVE_MEDIAN = 1.4
 WINDOW = SIDE
 # Share of the change that a shift must explain to be motion; and to need no search for another.
 EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
-# Further than this, in pixels of the analysed frame, there are so many shifts to choose from that
-# one of them explains a good part of anything: more is asked.
-FAR, FAR_EXPLAINED = 6.0, 0.6
 # Motion, in pixels of the analysed frame between the two frames.
 LEAST_MOTION = 0.6
 # How far block matching looks, in pixels of the quarter resolution.
@@ -62,10 +58,9 @@ def cell_motion(
     fits = _fit_all(before, after, gated, slots, side)
     moved = np.zeros(len(gated), dtype=np.bool_)
     for k in range(len(gated)):
-        square = 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2)
-        enough = EXPLAINED if square < FAR * FAR else FAR_EXPLAINED
         moved[k] = (
-            square >= least_motion**2 and fits[k, LEFT] <= (1 - enough) * fits[k, ENERGY]
+            fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
+            and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
         )
     return _directions(gated, slots, fits, moved), changes.sum() / (rows * columns * side * side)
 
@@ -101,11 +96,11 @@ def _median(sums: NDArray[np.int32]) -> int:
     counts = np.zeros(flat.max() + 1, dtype=np.int32)
     for value in flat:
         counts[value] += 1
-    seen, middle = 0, len(flat) // 2
-    for value in range(len(counts)):
-        seen += counts[value]
+    seen, middle = np.int32(0), len(flat) // 2
+    for level in range(len(counts)):
+        seen += counts[level]
         if seen > middle:
-            return value
+            return level
     return 0
 
 

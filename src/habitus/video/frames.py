@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 
 # Formats whose first plane is the brightness in eight bits.
-EIGHT_BIT_LUMA = frozenset(
-    ("gray", "nv12", "nv21", "nv16", "nv24")
-    + tuple(f"yuv{j}{kind}p" for j in ("", "j", "a") for kind in (410, 411, 420, 422, 440, 444))
-)
+EIGHT_BIT_LUMA = {"gray", "nv12", "nv21", "nv16", "nv24"}
+EIGHT_BIT_LUMA |= {f"yuv{j}{n}p" for j in ("", "j", "a") for n in (410, 411, 420, 422, 440, 444)}
 
 
 class Frame(NamedTuple):

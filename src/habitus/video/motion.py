@@ -1,5 +1,6 @@
 """Motion between two frames, per cell of a grid, by one of two methods behind one Protocol."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -66,50 +67,47 @@ class DisMotion:
     ) -> None:
         import cv2
 
-        presets = {"ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
-                   "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM}  # fmt: skip
+        presets = {
+            "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
+            "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
+        }
         self.vocabulary, self.watched = vocabulary, watched
-        self.flow = cv2.DISOpticalFlow.create(presets[preset])
-        self.resize = cv2.resize
-        self.area = cv2.INTER_AREA
+        self.cv2: Any = cv2
+        self.flow: Any = cv2.DISOpticalFlow.create(presets[preset])
 
     def prepare(self, frame: Frame) -> Image:
-        """The analysed frame."""
+        """The analysed frame, as far as cells cover it."""
         v = self.vocabulary
-        luma = np.ascontiguousarray(frame.luma()[:, : frame.width])
-        size = (frame.width // v.scale, frame.height // v.scale)
-        return luma if v.scale == 1 else self.resize(luma, size, interpolation=self.area)
+        luma = frame.luma()[: v.rows * v.cell * v.scale, : v.columns * v.cell * v.scale]
+        return self._shrunk(np.ascontiguousarray(luma), v.scale)
 
     def between(self, before: Image, after: Image, seconds: float) -> Moved:
         """Motion per cell; none across a cut."""
-        v = self.vocabulary
-        height, width = v.rows * v.cell, v.columns * v.cell
-        quarter, half = (width // 4, height // 4), (width // 2, height // 2)
-        small = [
-            self.resize(i[:height, :width], quarter, interpolation=self.area)
-            for i in (before, after)
-        ]
-        if likeness(*small) < LEAST_ALIKE:
+        v, side = self.vocabulary, self.vocabulary.cell // 2
+        if likeness(self._shrunk(before, 4), self._shrunk(after, 4)) < LEAST_ALIKE:
             return Moved(np.full((v.rows, v.columns), -1, dtype=np.int8), 255.0)
-        flow = self.flow.calc(before, after, None)[:height, :width]
+        flow = self.flow.calc(before, after, None)
         mean = flow.reshape(v.rows, v.cell, v.columns, v.cell, 2).mean(axis=(1, 3))
-        halves = [
-            self.resize(i[:height, :width], half, interpolation=self.area) for i in (before, after)
-        ]
-        changes = cell_changes(*halves, v.rows, v.columns, v.cell // 2)
-        gate = max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * (v.cell // 2) ** 2)
-        moved = (
-            (changes > gate)
-            & self.watched
-            & (np.hypot(*np.moveaxis(mean, 2, 0)) >= least_motion(seconds))
+        changes = cell_changes(
+            self._shrunk(before, 2), self._shrunk(after, 2), v.rows, v.columns, side
         )
-        return Moved(
-            np.where(moved, directions_of(mean), -1).astype(np.int8),
-            float(changes.mean() / (v.cell // 2) ** 2),
-        )
+        gate = max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * side * side)
+        moving = np.hypot(mean[..., 0], mean[..., 1]) >= least_motion(seconds)
+        seen = np.where(moving & (changes > gate) & self.watched, directions_of(mean), -1)
+        return Moved(seen.astype(np.int8), float(changes.mean() / (side * side)))
+
+    def _shrunk(self, picture: Image, by: int) -> Image:
+        if by == 1:
+            return picture
+        size = (picture.shape[1] // by, picture.shape[0] // by)
+        small: Image = self.cv2.resize(picture, size, interpolation=self.cv2.INTER_AREA)
+        return small
 
 
-METHODS = {"cells": CellMotion, "dis": DisMotion}
+METHODS: dict[str, Callable[[Vocabulary, NDArray[np.bool_]], Motion]] = {
+    "cells": CellMotion,
+    "dis": DisMotion,
+}
 
 
 def motion_by(name: str, vocabulary: Vocabulary, watched: NDArray[np.bool_]) -> Motion:
@@ -136,7 +134,8 @@ def likeness(one: Image, other: Image) -> float:
     """Correlation of two pictures: 1 for the same view in any light, 1 where both are flat."""
     n = one.size
     a, b = one.reshape(-1), other.reshape(-1)
-    sa = sb = saa = sbb = sab = 0
+    zero = np.int64(0)
+    sa, sb, saa, sbb, sab = zero, zero, zero, zero, zero
     for i in range(n):
         x, y = np.int64(a[i]), np.int64(b[i])
         sa += x
@@ -147,4 +146,4 @@ def likeness(one: Image, other: Image) -> float:
     va, vb = saa - sa * sa / n, sbb - sb * sb / n
     if va < n and vb < n:  # under one grey level each
         return 1.0
-    return (sab - sa * sb / n) / np.sqrt(max(va, 1.0) * max(vb, 1.0))
+    return float((sab - sa * sb / n) / np.sqrt(max(va, 1.0) * max(vb, 1.0)))

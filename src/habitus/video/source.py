@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,7 +86,7 @@ class Reader:
     def _because(self) -> str:
         return f" ({self.notes[-1]})" if self.notes else ""
 
-    def _read(self) -> Iterator[Frame]:
+    def _read(self) -> Generator[Frame]:
         if self.source.is_images:
             yield from self._read_images()
             return

@@ -7,8 +7,7 @@ instructions that it has. Sums are of whole numbers, so their order does not mat
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 SIDE = 8
@@ -17,8 +16,7 @@ SHORTS = ir.VectorType(ir.IntType(16), SIDE)
 WORDS = ir.VectorType(ir.IntType(32), SIDE)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: Any) -> Any:
+def _block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: Any) -> Any:
     """Sum of absolute differences of two 8x8 blocks of flat pictures, which start at i and j."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -37,8 +35,10 @@ def block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: An
     return types.int32(one, types.uint64, other, types.uint64, types.uint64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any) -> Any:
+block_difference: Any = intrinsic(_block_difference)
+
+
+def _window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any) -> Any:
     """Sums over two 8x8 windows: of gx, gy, d, and of their products.
 
     gx and gy are differences over two pixels, added up over both windows; d is the change. In the
@@ -65,10 +65,15 @@ def window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any)
             products = ((gx, gx), (gx, gy), (gy, gy), (gx, d), (gy, d), (d, d))
             terms = [gx, gy, d, *(builder.mul(*pair) for pair in products)]
             sums = [builder.add(total, term) for total, term in zip(sums, terms, strict=True)]
-        return cgutils.pack_array(builder, [_sum(builder, total) for total in sums])
+        packed: Any = cgutils.pack_array
+        return packed(builder, [_sum(builder, total) for total in sums])
 
-    returned = types.UniTuple(types.int32, 9)
+    several: Any = types.UniTuple
+    returned = several(types.int32, 9)
     return returned(before, types.uint64, after, types.uint64, types.uint64), codegen
+
+
+window_sums: Any = intrinsic(_window_sums)
 
 
 def _images(context: Any, builder: Any, signature: Any, args: Any, places: tuple[int, ...]) -> Any:
