@@ -17,6 +17,7 @@ from habitus.words import Vocabulary
 LEAST_ALIKE = 0.5
 # Seconds between frames that LEAST_MOTION is meant for: two frames at 25 a second.
 USUAL_LAG = 0.08
+ROW = 4096
 
 
 class Moved(NamedTuple):
@@ -134,15 +135,22 @@ def likeness(one: Image, other: Image) -> float:
     """Correlation of two pictures: 1 for the same view in any light, 1 where both are flat."""
     n = one.size
     a, b = one.reshape(-1), other.reshape(-1)
-    zero = np.int64(0)
-    sa, sb, saa, sbb, sab = zero, zero, zero, zero, zero
-    for i in range(n):
-        x, y = np.int64(a[i]), np.int64(b[i])
-        sa += x
-        sb += y
-        saa += x * x
-        sbb += y * y
-        sab += x * y
+    sa, sb, saa, sbb, sab = 0.0, 0.0, 0.0, 0.0, 0.0
+    for start in range(0, n, ROW):  # sums of a few whole numbers at a time fit 32 bits
+        zero = np.uint32(0)
+        ta, tb, taa, tbb, tab = zero, zero, zero, zero, zero
+        for i in range(np.uint64(start), np.uint64(min(start + ROW, n))):
+            x, y = np.uint32(a[i]), np.uint32(b[i])
+            ta += x
+            tb += y
+            taa += x * x
+            tbb += y * y
+            tab += x * y
+        sa += ta
+        sb += tb
+        saa += taa
+        sbb += tbb
+        sab += tab
     va, vb = saa - sa * sa / n, sbb - sb * sb / n
     if va < n and vb < n:  # under one grey level each
         return 1.0

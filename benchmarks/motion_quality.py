@@ -1,0 +1,207 @@
+"""Words against known motion (`footage.py`): ours beside DIS ultrafast, DIS medium and Farneback.
+
+Every second frame is compared with the one two before it, as extraction does at 25 frames a second.
+A cell is moving if at least half of it belongs to an object in the earlier frame, and what it shows
+is still in the frame in the later one. Precision counts words in cells without any pixel of an
+object in either frame as false; cells partly covered count for neither. Directions are the share of
+found moving cells whose word has the object's direction. Figures are means over the cases.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+import footage
+from footage import FPS, HEIGHT, WIDTH, Case
+from habitus.documents.clips import LAG
+from habitus.video import CellMotion, DisMotion, Frame, Motion, Reader, Source
+from habitus.video.motion import directions_of, least_motion
+from habitus.words import Vocabulary
+from report import Row, Target, main, progress
+
+GRID = Vocabulary.of_frame(WIDTH, HEIGHT)
+WATCHED = np.ones((GRID.rows, GRID.columns), dtype=bool)
+
+
+class Quality(NamedTuple):
+    """Of one method on one case."""
+
+    precision: float
+    recall: float
+    directions: float
+
+
+class Flow:
+    """A dense flow, mean of each cell, gated or not."""
+
+    def __init__(self, calc: Callable[[Any, Any], Any], *, gated: bool = True) -> None:
+        self.calc, self.gate = calc, DisMotion(GRID, WATCHED, "ultrafast") if gated else None
+
+    def prepare(self, frame: Frame) -> Any:
+        """The frame itself."""
+        return np.ascontiguousarray(frame.luma()[:, : frame.width])
+
+    def between(self, before: Any, after: Any, seconds: float) -> Any:
+        """Directions of cells that moved, by the same least motion as ours."""
+        flow = self.calc(before, after)
+        if self.gate is not None:
+            self.gate.flow = Given(flow)
+            return self.gate.between(before, after, seconds)
+        mean = flow.reshape(GRID.rows, 8, GRID.columns, 8, 2).mean(axis=(1, 3))
+        moving = np.hypot(mean[..., 0], mean[..., 1]) >= least_motion(seconds)
+        return (np.where(moving, directions_of(mean), -1),)
+
+
+class Given:
+    """Stands for a flow that is known already."""
+
+    def __init__(self, flow: Any) -> None:
+        self.flow = flow
+
+    def calc(self, *_: Any) -> Any:
+        """That flow."""
+        return self.flow
+
+
+def methods() -> dict[str, Callable[[], Any]]:
+    """Ours first."""
+    presets = {"ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
+               "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM}  # fmt: skip
+
+    def dis(preset: str, gated: bool) -> Flow:
+        flow = cv2.DISOpticalFlow.create(presets[preset])
+        return Flow(lambda a, b: flow.calc(a, b, None), gated=gated)
+
+    def farneback(a: Any, b: Any) -> Any:
+        return cv2.calcOpticalFlowFarneback(a, b, None, 0.5, 3, 15, 3, 5, 1.2, 0)  # type: ignore[call-overload]
+
+    return {
+        "ours": lambda: CellMotion(GRID, WATCHED),
+        "DIS ultrafast": lambda: dis("ultrafast", False),
+        "DIS ultrafast, gated": lambda: dis("ultrafast", True),
+        "DIS medium": lambda: dis("medium", False),
+        "DIS medium, gated": lambda: dis("medium", True),
+        "Farneback, gated": lambda: Flow(farneback),
+    }
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Rows: means over the standard cases with their targets, codecs, then each special case."""
+    cases = footage.standard_cases()
+    cases = cases[:: 7 if quick else 1]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), methods())
+        yield from rows("1 to 8 px a frame", bench.run(cases), targets=True)
+        for codec, name in (("libx265", "HEVC"), ("mpeg4", "MPEG-4")):
+            same = [replace(case, codec=codec) for case in cases[:: 1 if quick else 4]]
+            yield from rows(f"1 to 8 px a frame, {name}", bench.run(same), targets=True)
+        for name, special in footage.special_cases().items():
+            yield from rows(name, bench.run(special))
+        yield fast_mode(bench, cases[:: 1 if quick else 4])
+
+
+class Bench:
+    """All methods over cases, each encoded once."""
+
+    def __init__(self, folder: Path, methods: dict[str, Callable[[], Any]]) -> None:
+        self.folder, self.methods = folder, methods
+
+    def run(self, cases: list[Case], *, fast: bool = False) -> dict[str, Quality]:
+        """Mean quality of each method."""
+        found: dict[str, list[Quality]] = {name: [] for name in self.methods}
+        for case in cases:
+            path = self.folder / "case.mp4"
+            masks = footage.encode(case, path)
+            for name, make in self.methods.items():
+                found[name].append(quality(case, path, masks, make(), fast=fast))
+            path.unlink()
+        progress(f"{len(cases)} cases of {cases[0].name}, {cases[0].codec}")
+        return {name: Quality(*np.mean(each, axis=0)) for name, each in found.items()}
+
+
+def quality(
+    case: Case, path: Path, masks: list[NDArray[np.bool_]], motion: Motion, *, fast: bool = False
+) -> Quality:
+    """Of one method on one case."""
+    found = moving = false = right = 0
+    before, last = None, -1.0
+    with Reader(Source(str(path), fast=fast)) as reader:
+        for frame in reader:
+            if before is not None and frame.time - last < LAG:
+                continue
+            after = motion.prepare(frame)
+            if before is not None:
+                i, j = round(last * FPS), round(frame.time * FPS)
+                seen = motion.between(before, after, frame.time - last)[0]
+                truth = (share(masks[i]) >= 0.5) & stays(case, j - i)
+                empty = (share(masks[i]) == 0) & (share(masks[j]) == 0)
+                hit = truth & (seen >= 0)
+                moving += int(truth.sum())
+                found += int(hit.sum())
+                right += int((seen[hit] == case.direction).sum())
+                false += int((empty & (seen >= 0)).sum())
+            before, last = after, frame.time
+    return Quality(found / max(found + false, 1), found / moving, right / max(found, 1))
+
+
+def share(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How much of each cell belongs to objects."""
+    return np.asarray(mask.reshape(GRID.rows, 8, GRID.columns, 8).mean(axis=(1, 3)))
+
+
+def stays(case: Case, lag: int) -> NDArray[np.bool_]:
+    """Cells whose contents are still inside the frame so many frames later."""
+    x, y = np.arange(GRID.columns) * 8, np.arange(GRID.rows) * 8
+    dx, dy = (lag * v for v in case.velocity)
+    rows = (y + dy >= 0) & (y + 8 + dy <= HEIGHT)
+    return np.asarray(rows[:, None] & ((x + dx >= 0) & (x + 8 + dx <= WIDTH))[None])
+
+
+TARGETS = {"precision": 0.97, "recall": 0.85, "directions": 0.98}
+
+
+def rows(what: str, found: dict[str, Quality], *, targets: bool = False) -> Iterator[Row]:
+    """One row a measure: ours, and the best of the gated others."""
+    others = {name: each for name, each in found.items() if name != "ours"}
+    note = "; ".join(
+        f"{name} {each.precision:.3f}/{each.recall:.3f}/{each.directions:.3f}"
+        for name, each in others.items()
+    )
+    # The best of the others is the one of the highest product of all three.
+    best = max(others, key=lambda name: float(np.prod(others[name])))
+    for measure, target in TARGETS.items():
+        ours, peer = getattr(found["ours"], measure), getattr(others[best], measure)
+        yield Row(
+            what=f"{what}: {measure}; best other: {best}",
+            ours=ours,
+            peer=peer,
+            unit="",
+            ratio=ours / max(peer, 1e-9),
+            target=Target("at least", target, of="ours") if targets else None,
+            note=f"precision/recall/directions of {note}" if measure == "precision" else "",
+        )
+
+
+def fast_mode(bench: Bench, cases: list[Case]) -> Row:
+    """What --fast costs in recall."""
+    bench.methods = {"ours": bench.methods["ours"]}
+    usual, fast = bench.run(cases)["ours"], bench.run(cases, fast=True)["ours"]
+    return Row(
+        what="--fast over the usual: recall",
+        ours=fast.recall,
+        peer=usual.recall,
+        unit="",
+        ratio=fast.recall / usual.recall,
+        note=f"precision {fast.precision:.3f} for {usual.precision:.3f}, directions "
+        f"{fast.directions:.3f} for {usual.directions:.3f}",
+    )
+
+
+if __name__ == "__main__":
+    main(measure)
