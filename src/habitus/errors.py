@@ -21,5 +21,5 @@ class DegenerateWarning(UserWarning):
     """A topic or behaviour that ended without data of its own."""
 
 
-class VideoError(HabitusError, OSError):
+class VideoError(HabitusError, RuntimeError):
     """A source of video that cannot be opened, or gives no frame."""

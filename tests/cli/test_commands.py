@@ -80,7 +80,7 @@ def test_every_algorithm_and_the_same_seed_twice(folder, learning):
         (("learn", "scene.corpus", "-o", "x.model", "--topics", 0), "n_topics must be"),
         (("learn", "scene.corpus", "-o", "x.model", "--prior", "Z"), "prior must be"),
         (("learn", "scene.corpus", "-o", "x.model", "--seed", -1), "random_state must be"),
-        (("show", "scene.corpus"), "expected a habitus model file, found a habitus corpus file"),
+        (("show", "absent.model"), "expected a habitus model file, found nothing"),
         (("demo", "-o", "scene.corpus"), "cannot make the folder"),
     ],
 )

@@ -83,12 +83,15 @@ def extract(
     from habitus.errors import InvalidInputError
     from habitus.video import Source
 
-    if output.is_dir() or not output.parent.is_dir():
-        raise InvalidInputError(f"cannot write {output}: name a file in a folder that exists")
+    for path in (output, preview):
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
     if duration is not None and not duration > 0:
         raise InvalidInputError(f"duration must be above 0 seconds, found {duration:g}")
     settings = Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
     found = [Source(address, fps=fps, fast=fast, timeout=timeout) for address in sources]
+    if preview is not None and found[0].is_live:
+        raise InvalidInputError(f"a preview needs a file; {found[0].address} can be read only once")
     started = time.monotonic()
     with video_progress_bar("extracting") as progress:
         corpus, notes = extract_documents(

@@ -29,8 +29,9 @@ def progress_bar(
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
+        console=(console := Console(stderr=True)),
         transient=True,
+        disable=not console.is_terminal,
     )
     with bar:
         task = bar.add_task(what, total=total, note="")
@@ -56,8 +57,9 @@ def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
         TextColumn("{task.fields[note]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=(console := Console(stderr=True)),
         transient=True,
+        disable=not console.is_terminal,
     )
     start = monotonic()
     with bar:

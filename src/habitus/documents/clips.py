@@ -86,7 +86,7 @@ class Seen(NamedTuple):
 
 def vocabulary_of(reader: Frames, settings: Settings) -> Vocabulary:
     """The grid for a video, or an error if its clips are too short."""
-    if not settings.clip > 0 or settings.clip * reader.fps < 2:
+    if not np.isfinite(settings.clip) or settings.clip * reader.fps < 2 - ROUNDING:
         raise InvalidInputError(
             f"a clip must hold at least two frames: {2 / reader.fps:.3g} s at {reader.fps:.4g} "
             f"frames a second, found {settings.clip:g} s"
@@ -141,28 +141,33 @@ def documents(
     """The documents of a source, from clip `start` to before `stop`, as they come.
 
     Memory does not grow with the length of the video. The last document is left out if the video
-    ends before half of its clip.
+    ends before half of its clip. A few clips without any frame are empty documents, which follow
+    the one before them even where that is the last before `stop`.
     """
     settings = settings or Settings()
     if isinstance(source, Source):
-        with Reader(source, since=max(0, start - 1) * settings.clip) as reader:
+        with Reader(source, since=max(0, first_needed(start, settings)) * settings.clip) as reader:
             yield from documents(reader, settings, start=start, stop=stop)
         return
     clip: _Clip | None = None
     vocabulary = vocabulary_of(source, settings)
-    for seen in see(source, settings, since=start - 1):
-        if stop is not None and seen.number >= stop:
-            break
-        if clip is None or seen.number != clip.number:
-            if clip is not None:
-                yield from clip.finished(start, seen.number)
-            clip = _Clip(seen.number, vocabulary, settings)
-        clip.add(seen)
-    else:
-        if clip is not None and clip.last - clip.number * settings.clip < settings.clip / 2:
+    for seen in see(source, settings, since=first_needed(start, settings)):
+        if clip is not None and seen.number != clip.number:
+            yield from clip.finished(start, seen.number)
             clip = None
+        if stop is not None and seen.number >= stop:
+            return
+        clip = clip or _Clip(seen.number, vocabulary, settings)
+        clip.add(seen)
     if clip is not None:
-        yield from clip.finished(start, clip.number + 1)
+        lasted = clip.last + 1 / source.fps - clip.number * settings.clip
+        if lasted + ROUNDING >= settings.clip / 2:
+            yield from clip.finished(start, clip.number + 1)
+
+
+def first_needed(start: int, settings: Settings) -> int:
+    """The clip to read from, so that document `start` is the same as when all are read."""
+    return min(start - 1, clip_number(start * settings.clip - LONGEST_LAG, settings.clip))
 
 
 class _Clip:

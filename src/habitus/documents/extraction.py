@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from habitus.documents.clips import Document, Settings, documents, vocabulary_of
+from habitus.documents.clips import Document, Settings, documents, first_needed, vocabulary_of
 from habitus.documents.condition import Condition, Watch
 from habitus.documents.corpus import Corpus
 from habitus.documents.parts import Part, Shelf, part_of
@@ -105,12 +105,13 @@ def extract(
 
 
 def _check_alike(plans: Sequence[Plan]) -> None:
-    sizes = [(p.vocabulary.width, p.vocabulary.height) for p in plans if p.vocabulary]
-    for other, size in zip(plans, sizes, strict=False):
-        if size != sizes[0]:
+    known = [(p.source.address, p.vocabulary) for p in plans if p.vocabulary]
+    for address, grid in known:
+        first, usual = known[0]
+        if grid != usual:
             raise InvalidInputError(
-                f"{other.source.address} has {size[0]}x{size[1]} pixels, "
-                f"{plans[0].source.address} {sizes[0][0]}x{sizes[0][1]}: extract them apart"
+                f"{address} has {grid.width}x{grid.height} pixels, {first} {usual.width}x"
+                f"{usual.height}: extract them apart"
             )
 
 
@@ -161,8 +162,8 @@ class _Crew:
             return
         last = int(planned.duration / settings.clip) + 2  # durations are rounded
         for start in range(0, min(last, end or last), PART):
-            path = self.shelf.path(source, settings, start)
-            if path.exists():
+            path = self._path(number, start)
+            if self.shelf.has(path):
                 self.paths[number].append(path)
                 self.done += PART * settings.clip
             elif self.jobs == 1:  # one stretch to the end: no seeking
@@ -170,6 +171,12 @@ class _Crew:
                 return
             else:
                 yield _Task(number, source, settings, start, min(start + PART, end or last))
+
+    def _path(self, number: int, start: int) -> Path:
+        planned = self.plans[number]
+        end = None if self.duration is None else int(np.ceil(self.duration / planned.settings.clip))
+        stop = end if end is not None and end < start + PART else None
+        return self.shelf.path(planned.source, planned.settings, start, stop)
 
     @contextmanager
     def _workers(self, tasks: "list[_Task]") -> Iterator[list[Any]]:
@@ -209,8 +216,7 @@ class _Crew:
         if kind == "vocabulary":
             self.plans[number] = replace(self.plans[number], vocabulary=what)
         elif kind == "part":
-            planned = self.plans[number]
-            path = self.shelf.path(planned.source, planned.settings, start)
+            path = self._path(number, start // PART * PART)
             self.shelf.put(path, what)
             self.paths[number].append(path)
         elif kind == "done":
@@ -244,6 +250,7 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
     """A worker process: tasks in, parts out."""
     if alone:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
+        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while (task := waiting.get()) is not None:
         try:
             results.put((task.number, "done", 0, _do(task, results, beat, stop)))
@@ -251,8 +258,15 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
             results.put((task.number, "failed", 0, error))
 
 
+def _end_with(parent: int) -> None:
+    """End this process once its parent has gone, however that went."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
 def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
-    since = max(0, task.start - 1) * task.settings.clip
+    since = max(0, first_needed(task.start, task.settings)) * task.settings.clip
     with Reader(task.source, since=since) as reader:
         if task.source.is_live:
             results.put((task.number, "vocabulary", 0, vocabulary_of(reader, task.settings)))

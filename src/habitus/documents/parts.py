@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.documents.clips import Document, Settings
+from habitus.errors import FileError
 from habitus.files import read_tensors, write_tensors
 from habitus.video import Source
 from habitus.video.frames import Image
@@ -68,8 +69,11 @@ class Shelf:
     def __init__(self, output: Path) -> None:
         self.folder = output.with_name(f".{output.name}.parts")
 
-    def path(self, source: Source, settings: Settings, start: int) -> Path:
-        """Where the part of a source from a document on is kept; another video, another place."""
+    def path(self, source: Source, settings: Settings, start: int, stop: int | None) -> Path:
+        """Where a part of a source is kept; another video, another place.
+
+        `stop` is given where the part was asked to end early.
+        """
         identity = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
         file = Path(source.address)
         if file.exists():
@@ -78,12 +82,22 @@ class Shelf:
             if given and Path(given).is_file():
                 identity.append(Path(given).stat().st_mtime_ns)
         digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
-        return self.folder / f"{digest}-{start:09d}.safetensors"
+        end = "" if stop is None else f"-{stop}"
+        return self.folder / f"{digest}-{start:09d}{end}.safetensors"
 
     def put(self, path: Path, part: Part) -> None:
         """Keep a part."""
         self.folder.mkdir(exist_ok=True)
         write_tensors(path, kind="part", version=VERSION, header={}, tensors=part._asdict())
+
+    def has(self, path: Path) -> bool:
+        """Whether a part was kept, whole; one that is damaged is thrown away."""
+        try:
+            self.get(path)
+        except FileError:
+            path.unlink(missing_ok=True)
+            return False
+        return True
 
     def get(self, path: Path) -> Part:
         """A part that was kept."""

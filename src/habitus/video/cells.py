@@ -180,24 +180,18 @@ def _nearest(value: float) -> int:
 def _follow(
     b: Flat, a: Flat, width: int, height: int, top: int, left: int,
     around: tuple[int, ...], fits: Fits, k: int,
-) -> bool:  # fmt: skip
-    """Refine from the motions of neighbouring cells (-1: none) that explain the change there.
-
-    Tells whether there is any such neighbour.
-    """
+) -> None:  # fmt: skip
+    """Refine from the motions of neighbouring cells (-1: none) that explain the change there."""
     own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
     last_x, last_y = own_x, own_y
-    found = False
     for s in around:
         if s < 0 or fits[s, LEFT] > (1 - EXPLAINED) * fits[s, ENERGY]:
             continue
-        found = True
         sx, sy = _nearest(fits[s, DX]), _nearest(fits[s, DY])
         known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
         if not known and not (sx == last_x and sy == last_y):
             _refine(b, a, width, height, top, left, sx, sy, fits, k)
             last_x, last_y = sx, sy
-    return found
 
 
 @compiled
@@ -232,9 +226,8 @@ def _fit_all(
             if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
                 continue
             seen = (before_it, up, slots[r, c + 2], slots[r, c])
-            # Beside cells that moved, what no motion of theirs explains is an edge of the object.
-            followed = _follow(b, a, width, height, top, left, seen, fits, k)
-            if not followed and fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
+            _follow(b, a, width, height, top, left, seen, fits, k)
+            if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
                 sx, sy = _match(b4, a4, width4, height4, y, x)
                 _refine(b, a, width, height, top, left, 2 * sx, 2 * sy, fits, k)

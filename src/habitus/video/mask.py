@@ -29,7 +29,7 @@ def watched_cells(
 
 def _share(given: str, vocabulary: Vocabulary, name: str) -> NDArray[np.float64]:
     """Share of each cell that the picture or the polygons cover."""
-    is_text = ";" in given or "," in given
+    is_text = "," in given and not Path(given).is_file()
     area = _polygons(given, vocabulary, name) if is_text else _picture(given, vocabulary, name)
     side = vocabulary.cell * vocabulary.scale
     rows, columns = vocabulary.rows, vocabulary.columns

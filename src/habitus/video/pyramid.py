@@ -17,10 +17,7 @@ class Pyramid(NamedTuple):
 
 def pyramid(luma: Image, width: int, height: int, scale: int) -> Pyramid:
     """Half and quarter of the analysed frame, which is the camera's frame over `scale`."""
-    half = halve(luma, width, height)
-    for _ in range(scale.bit_length() - 1):
-        half = halve(half, half.shape[1], half.shape[0])
-    return Pyramid(half, halve(half, half.shape[1], half.shape[0]))
+    return Pyramid(*_pyramid(luma, width, height, scale))
 
 
 @compiled
@@ -38,3 +35,12 @@ def halve(image: Image, width: int, height: int) -> Image:
             )  # fmt: skip
             out[x] = np.uint8((total + np.uint16(2)) >> np.uint16(2))
     return half
+
+
+@compiled
+def _pyramid(luma: Image, width: int, height: int, scale: int) -> tuple[Image, Image]:
+    half = halve(luma, width, height)
+    while scale > 1:
+        half = halve(half, half.shape[1], half.shape[0])
+        scale //= 2
+    return half, halve(half, half.shape[1], half.shape[0])

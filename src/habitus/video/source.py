@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -90,61 +91,55 @@ class Reader:
         if self.source.is_images:
             yield from self._read_images()
             return
-        with _opened(self.source) as container:
-            stream = _video_stream(container, self.source)
-            clock = _Clock(stream, self.source.fps)
-            self.fps = clock.fps
-            self.duration = _duration(container, stream)
-            yield from self._decode(container, stream, clock)
+        for since in (self.since, 0.0):  # from the start, where nothing earlier can be sought
+            with _opened(self.source) as container:
+                stream = _video_stream(container, self.source)
+                clock = _Clock(stream, self.source.fps)
+                self.fps = clock.fps
+                self.duration = _duration(container, stream)
+                pictures = self._pictures(container, stream)
+                first = next(pictures, None)
+                if first is None:
+                    return
+                clock.start(first)
+                self.seekable = not self.source.is_live and first.pts is not None
+                size = (first.width, first.height)
+                if since == 0 or not self.seekable:
+                    yield from self._frames_of(chain([first], pictures), clock, size)
+                    return
+                found = self._sought(container, stream, clock)
+                if found is not None:
+                    yield from self._frames_of(found, clock, size)
+                    return
 
-    def _decode(self, container: Any, stream: Any, clock: "_Clock") -> Iterator[Frame]:
-        pictures = self._pictures(container, stream)
-        picture = next(pictures, None)
-        if picture is None:
-            return
-        width, height = picture.width, picture.height
-        clock.start(picture)
-        self.seekable = not self.source.is_live and picture.pts is not None
-        if self.since > 0 and self.seekable:
-            found = self._sought(container, stream, clock)
-            if found is not None:
-                picture, pictures = found
+    def _frames_of(
+        self, pictures: Iterator[Any], clock: "_Clock", size: tuple[int, int]
+    ) -> Iterator[Frame]:
         broken = False
-        while picture is not None:
+        for picture in pictures:
             time, jumped = clock.time(picture)
-            resized = (picture.width, picture.height) != (width, height)
+            resized = (picture.width, picture.height) != size
             if resized and not broken:
                 self.notes.append(
-                    f"the frame size changes from {width}x{height} to {picture.width}x"
+                    f"the frame size changes from {size[0]}x{size[1]} to {picture.width}x"
                     f"{picture.height} at {time:.2f} s: resized to the first"
                 )
-            yield Frame(
-                time,
-                width,
-                height,
-                not (picture.is_corrupt or jumped or resized != broken),
-                picture,
-            )
+            intact = not (picture.is_corrupt or jumped or resized != broken)
+            yield Frame(time, *size, intact, picture)
             broken = resized
-            picture = next(pictures, None)
 
-    def _sought(self, container: Any, stream: Any, clock: "_Clock") -> tuple[Any, Any] | None:
-        """Go to a keyframe from which `since` can be decoded; further back until one serves."""
+    def _sought(self, container: Any, stream: Any, clock: "_Clock") -> Iterator[Any] | None:
+        """Frames from a keyframe not after `since`; further back until one serves, or None."""
         run_up = RUN_UP
-        while True:
-            target = max(0.0, self.since - run_up)
+        while (target := self.since - run_up) > 0:
             container.seek(clock.pts(target), stream=stream, backward=True)
             pictures = self._pictures(container, stream)
-            picture = next(pictures, None)
-            if (
-                picture is not None
-                and picture.pts is not None
-                and (target == 0 or clock.time(picture, peek=True)[0] <= self.since)
-            ):
-                return picture, pictures
-            if target == 0:
-                return None
+            first = next(pictures, None)
+            timed = first is not None and first.pts is not None
+            if timed and clock.time(first, peek=True)[0] <= self.since:
+                return chain([first], pictures)
             run_up *= 4
+        return None
 
     def _pictures(self, container: Any, stream: Any) -> Iterator[Any]:
         """PyAV's frames; damaged packets are left out and noted."""
@@ -264,6 +259,8 @@ def _opened(source: Source) -> Iterator[Any]:
     options = {"rtsp_transport": "tcp"} if address.startswith("rtsp") else {}
     try:
         container = av.open(address, timeout=source.timeout, options=options)
+    except av.error.ExitError:
+        raise VideoError(f"{source.address}: no answer within {source.timeout:g} s") from None
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise VideoError(
             f"{source.address}: not a video that can be opened: {_reason(error)}"
@@ -276,6 +273,8 @@ def _opened(source: Source) -> Iterator[Any]:
 
 def _video_stream(container: Any, source: Source) -> Any:
     streams = container.streams.video
+    if container.format.name == "tty":  # FFmpeg would draw any text
+        raise VideoError(f"{source.address}: text, not video")
     if not streams:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise VideoError(f"{source.address}: no video in it, only {kinds}")

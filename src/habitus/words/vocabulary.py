@@ -11,6 +11,8 @@ from habitus.errors import InvalidInputError
 
 # Frames are halved while their smaller side stays at least this: the paper's has 288.
 SMALLEST_SIDE = 240
+# Motion is told from squares of this many pixels.
+LEAST_SIDE = 32
 
 
 class Direction(IntEnum):
@@ -75,6 +77,11 @@ class Vocabulary:
             while min(width, height) // (2 * scale) >= SMALLEST_SIDE:
                 scale *= 2
         side = cell * scale
+        if min(width, height) // scale < LEAST_SIDE:
+            raise InvalidInputError(
+                f"a frame needs at least {LEAST_SIDE * scale} pixels each way, found "
+                f"{width}x{height}"
+            )
         if cell < 1 or cell % 4 or min(width, height) < side:
             raise InvalidInputError(
                 f"cell must be a multiple of 4 and at most {min(width, height) // scale} pixels "
