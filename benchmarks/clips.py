@@ -11,8 +11,11 @@ SECONDS = 40
 
 
 def make(path: Path, *, size: tuple[int, int] | None = None) -> Path:
-    """Forty seconds of moving objects with a little noise, x264 crf 23, a keyframe every 2 s."""
-    case = Case("traffic", (3.0, 1.0), noise=2.0, n_frames=SECONDS * FPS)
+    """Forty seconds of moving objects with a little noise, x264 crf 23, a keyframe every 2 s.
+
+    Objects are sized so that a document has about as many words as the paper's: 720.
+    """
+    case = Case("traffic", (3.0, 1.0), noise=2.0, n_frames=SECONDS * FPS, size=0.8)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=FPS)
         stream.width, stream.height = size or (360, 288)

@@ -2,7 +2,7 @@
 
 One core, the same file for all sides, interleaved: PyAV decoding and dropping every frame; our
 documents; decoding and gated DIS on every frame, as one would write it, and on the frames that we
-compare. Two processes against one on twenty minutes of video, whole commands. Memory is that of the
+compare. Two processes against one on an hour of video, whole commands. Memory is that of the
 largest process of `habitus extract`.
 """
 
@@ -41,7 +41,7 @@ def measure(quick: bool) -> Iterator[Row]:
             os.sched_setaffinity(0, cores)
         small = Path(folder, "360x288.mp4")
         if n_cores() > 1:
-            yield two_processes(small, Path(folder, "long.mp4"), 10 if quick else 45)
+            yield two_processes(small, Path(folder, "long.mp4"), 10 if quick else 90)
         yield memory(small, Path(folder), quick)
 
 
@@ -128,7 +128,7 @@ def two_processes(small: Path, long: Path, times: int) -> Row:
     """Whole commands with one and with two workers."""
     clips.repeat(small, long, times)
     seconds: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(3):
+    for _ in range(2):
         for jobs, each in seconds.items():
             start = time.perf_counter()
             _extract(long, jobs)
@@ -139,7 +139,7 @@ def two_processes(small: Path, long: Path, times: int) -> Row:
         ours=min(seconds[2]),
         peer=min(seconds[1]),
         unit="s",
-        ratio=ratios[1],
+        ratio=sum(ratios) / len(ratios),
         target=Target("at least", 1.8),
         note=f"whole commands, start-up included; {ratios[0]:.2f} to {ratios[-1]:.2f}",
     )

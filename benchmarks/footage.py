@@ -31,6 +31,8 @@ class Case:
     effect: str = "none"
     n_frames: int = 50
     seed: int = 0
+    size: float = 1.0
+    """Of the objects, over the usual."""
 
     @property
     def direction(self) -> int:
@@ -52,7 +54,7 @@ def render(case: Case) -> Iterator[Rendered]:
     """All frames of a case."""
     rng = np.random.default_rng(case.seed)
     wall = _texture((HEIGHT, WIDTH), 100, 30, rng)
-    things = [_thing(size, rng) for size in SIZES]
+    things = [_thing((int(w * case.size), int(h * case.size)), rng) for w, h in SIZES]
     starts = [np.array([WIDTH, HEIGHT]) * share for share in ((0.15, 0.2), (0.5, 0.55), (0.8, 0.3))]
     for t in range(case.n_frames):
         picture, mask = wall.copy(), np.zeros((HEIGHT, WIDTH), dtype=bool)

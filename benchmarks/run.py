@@ -31,8 +31,14 @@ NAMES = (
     "memory",
     "startup",
     "parts",
+    "motion_quality",
+    "extraction",
+    "streams",
 )
-PACKAGES = ("habitus", "numpy", "scipy", "numba", "scikit-learn", "hmmlearn", "tomotopy")
+PACKAGES = (
+    "habitus", "numpy", "scipy", "numba", "scikit-learn", "hmmlearn", "tomotopy", "av",
+    "opencv-python-headless",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -225,6 +225,9 @@ def _fit_all(
             well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
             if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
                 continue
+            sx, sy = _nearest(fits[k, DX]), _nearest(fits[k, DY])
+            if sx != 0 or sy != 0:
+                _refine(b, a, width, height, top, left, sx, sy, fits, k)
             seen = (before_it, up, slots[r, c + 2], slots[r, c])
             _follow(b, a, width, height, top, left, seen, fits, k)
             if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
