@@ -185,7 +185,8 @@ def rows(what: str, found: dict[str, Quality], *, targets: bool = False) -> Iter
     # The best of the others is the one of the highest product of all three.
     best = max(others, key=lambda name: float(np.prod(others[name])))
     for measure, target in TARGETS.items():
-        ours, peer = getattr(found["ours"], measure), getattr(others[best], measure)
+        ours = float(getattr(found["ours"], measure))
+        peer = float(getattr(others[best], measure))
         yield Row(
             what=f"{what}: {measure}; best other: {best}",
             ours=ours,
@@ -203,10 +204,10 @@ def fast_mode(cases: list[Case]) -> Row:
     usual, fast = bench.run(cases)["ours"], bench.run(cases, fast=True)["ours"]
     return Row(
         what="--fast over the usual: recall",
-        ours=fast.recall,
-        peer=usual.recall,
+        ours=float(fast.recall),
+        peer=float(usual.recall),
         unit="",
-        ratio=fast.recall / usual.recall,
+        ratio=float(fast.recall / usual.recall),
         note=f"precision {fast.precision:.3f} for {usual.precision:.3f}, directions "
         f"{fast.directions:.3f} for {usual.directions:.3f}",
     )
