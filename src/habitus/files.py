@@ -61,7 +61,7 @@ def write_tensors(
         "habitus": kind,
         "version": str(version),
         "header": text,
-        "digest": _digest(text, arrays),
+        "digest": _digest(kind, str(version), text, arrays),
     }
     with written_whole(path) as temporary:
         temporary.write_bytes(save(arrays, metadata=metadata))
@@ -108,14 +108,14 @@ def _checked_header(
             f"reads (up to {version}): upgrade habitus"
         )
     text = metadata.get("header", "")
-    if metadata.get("digest") != _digest(text, tensors):
+    if metadata.get("digest") != _digest(kind, found_version, text, tensors):
         raise FileError(f"{source}: its contents do not match their checksum: damaged or altered")
     header: dict[str, Any] = json.loads(text)
     return header
 
 
-def _digest(text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.blake2b(text.encode(), digest_size=16)
+def _digest(kind: str, version: str, text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.blake2b(f"{kind}|{version}|{text}".encode(), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name}|{tensor.dtype.str}|{tensor.shape}".encode())

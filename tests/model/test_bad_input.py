@@ -113,7 +113,7 @@ def altered(value):
         (lambda: Corpus.from_word_ids([[-1]], n_words=4), r"from 0 to 3, found -1 to -1"),
         (lambda: Corpus.from_word_ids([[0.5]], n_words=4), r"whole numbers\), found float64"),
         (lambda: Corpus.from_word_ids([["a"]], n_words=4), r"whole numbers\), found <U1"),
-        (lambda: Vocabulary(0, 3), r"whole number of rows above 0, found 0"),
+        (lambda: Vocabulary(0, 3), r"whole number of rows of at least 1, found 0"),
         (lambda: Vocabulary(2, 2).places([16]), r"from 0 to 15, found 16 to 16"),
         (lambda: Vocabulary(2, 2).words(2, 0, 0), r"outside the \(2, 2, 4\) vocabulary"),
         (lambda: generate(parameters(), [-1], np.random.default_rng(0)), r"n_tokens must be"),
