@@ -14,12 +14,10 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from habitus.documents.assembly import Extraction, assemble
 from habitus.documents.clips import Document, Settings, documents, first_needed, vocabulary_of
-from habitus.documents.condition import Condition, Watch
-from habitus.documents.corpus import Corpus
-from habitus.documents.parts import Part, Shelf, part_of
+from habitus.documents.parts import Shelf, part_of
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.video import Frame, Reader, Source, watched_cells
 from habitus.words import Vocabulary
@@ -43,13 +41,6 @@ class Progress(NamedTuple):
     """Frames decoded in this run."""
     seen: float
     """Seconds of video decoded in this run."""
-
-
-class Extraction(NamedTuple):
-    """A corpus, and what there is to say about it."""
-
-    corpus: Corpus
-    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -101,7 +92,14 @@ def extract(
         crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
         paths = crew.run()
         _check_alike(plans)
-        return _assembled(plans, paths, shelf, crew.notes, continued)
+        parts = (map(shelf.get, found) for found in paths)
+        try:
+            corpus, remarks = assemble(
+                parts, plans[0].vocabulary, settings.clip, continued=continued
+            )
+        except VideoError as error:
+            raise VideoError(f"{', '.join(s.address for s in sources)}: {error}") from None
+        return Extraction(corpus, crew.notes + remarks)
 
 
 def _check_alike(plans: Sequence[Plan]) -> None:
@@ -297,105 +295,3 @@ class _Counted:
                 with self.beat.get_lock():
                     self.beat.value += 16
             yield frame
-
-
-def _assembled(
-    plans: Sequence[Plan], paths: list[list[Path]], shelf: Shelf, notes: list[str], continued: bool
-) -> Extraction:
-    rows, stills = _Rows(plans[0].settings.clip), []
-    for planned, found in zip(plans, paths, strict=True):
-        if not continued:
-            rows.new_source()
-        for path in found:
-            part = shelf.get(path)
-            rows.add(part)
-            stills += list(part.stills)
-        rows.end_of_source(planned)
-    if rows.n_documents == 0:
-        addresses = ", ".join(p.source.address for p in plans)
-        raise VideoError(
-            f"{addresses}: shorter than half a clip of {plans[0].settings.clip:g} s: no document"
-        )
-    vocabulary = plans[0].vocabulary
-    assert vocabulary is not None  # noqa: S101 - every source that gave a document told it
-    picture = np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None
-    corpus = Corpus(
-        rows.matrix(vocabulary.n_words),
-        times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
-        n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
-    )  # fmt: skip
-    return Extraction(corpus, notes + rows.remarks())
-
-
-class _Rows:
-    """Documents of all sources, being put together."""
-
-    def __init__(self, clip: float) -> None:
-        self.clip = clip
-        self.words: list[Any] = []
-        self.counts: list[Any] = []
-        self.sizes: list[int] = []
-        self.times: list[float] = []
-        self.n_frames: list[int] = []
-        self.conditions: list[Condition] = []
-        self.lengths: list[int] = []
-        self.before: int | None = None
-        self.offset = 0.0
-        self.watch = Watch(clip)
-
-    @property
-    def n_documents(self) -> int:
-        return len(self.times)
-
-    def new_source(self) -> None:
-        """The next document opens a sequence, and its times start from 0 again."""
-        self.before, self.offset, self.watch = None, 0.0, Watch(self.clip)
-
-    def end_of_source(self, planned: Plan) -> None:
-        """What follows, if it follows at all, starts where this ended."""
-        if self.times:
-            self.offset = self.times[-1] + self.clip
-        if self.before is not None:
-            self.before = -1
-
-    def add(self, part: Part) -> None:
-        """Take in the next part of a source."""
-        for document in part.documents:
-            follows = self.before is not None and document.number == self.before + 1
-            if follows:
-                self.lengths[-1] += 1
-            else:
-                self.lengths.append(1)
-            self.before = document.number
-            self.times.append(self.offset + document.number * self.clip)
-            self.n_frames.append(document.n_frames)
-            self.conditions.append(self.watch.judge(document))
-            self.sizes.append(len(document.words))
-            self.words.append(document.words.astype(np.int32))
-            self.counts.append(document.counts.astype(np.int32))
-
-    def matrix(self, n_words: int) -> sp.csr_array:
-        """Documents x words."""
-        indptr = np.cumsum([0, *self.sizes])
-        words = np.concatenate(self.words).astype(np.int32)
-        counts = np.concatenate(self.counts).astype(np.float64)
-        return sp.csr_array((counts, words, indptr), shape=(self.n_documents, n_words))
-
-    def remarks(self) -> list[str]:
-        """What was wrong with the camera, stretch by stretch."""
-        said = {
-            Condition.MOVED: "the camera was moved",
-            Condition.COVERED: "the lens was covered or the light gone",
-            Condition.FROZEN: "the picture was frozen",
-        }
-        found, start = [], 0
-        for i in range(1, self.n_documents + 1):
-            if i == self.n_documents or self.conditions[i] != self.conditions[start]:
-                if self.conditions[start] is not Condition.FINE:
-                    found.append(
-                        f"{said[self.conditions[start]]} from {self.times[start]:g} s to "
-                        f"{self.times[i - 1] + self.clip:g} s: these documents neither teach nor "
-                        "alarm"
-                    )
-                start = i
-        return found

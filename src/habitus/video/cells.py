@@ -165,10 +165,8 @@ def _refine(
         if fits[spare, LEFT] < fits[k, LEFT]:
             for i in range(ENERGY):
                 fits[k, i] = fits[spare, i]
-        elif fits[spare, LEFT] > fits[k, ENERGY]:
-            return  # worse than no motion at all: not worth another step
         nx, ny = _nearest(fits[spare, DX]), _nearest(fits[spare, DY])
-        if (nx == sx and ny == sy) or abs(nx - sx) > 2 or abs(ny - sy) > 2:
+        if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
             return
         sx, sy = nx, ny
 
@@ -229,13 +227,8 @@ def _fit_all(
             well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
             if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
                 continue
-            own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
             seen = (before_it, up, slots[r, c + 2], slots[r, c])
             _follow(b, a, width, height, top, left, seen, fits, k)
-            if fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]:
-                continue
-            if own_x != 0 or own_y != 0:
-                _refine(b, a, width, height, top, left, own_x, own_y, fits, k)
             if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
                 sx, sy = _match(b4, a4, width4, height4, y, x)
