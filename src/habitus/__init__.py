@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Prior,
         generate,
     )
+    from habitus.normality import Detector
     from habitus.words import Vocabulary
 
 __version__ = version("habitus")
@@ -23,6 +24,7 @@ _HOMES = {
     "Assignments": "habitus.model",
     "Corpus": "habitus.documents",
     "DegenerateWarning": "habitus.errors",
+    "Detector": "habitus.normality",
     "DirichletPosterior": "habitus.model",
     "HabitusError": "habitus.errors",
     "MarkovClusteringTopicModel": "habitus.model",
@@ -36,6 +38,7 @@ __all__ = [
     "Assignments",
     "Corpus",
     "DegenerateWarning",
+    "Detector",
     "DirichletPosterior",
     "HabitusError",
     "MarkovClusteringTopicModel",

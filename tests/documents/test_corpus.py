@@ -81,3 +81,20 @@ def test_a_corpus_cannot_be_changed():
     corpus = Corpus(np.ones((2, 2)))
     with pytest.raises(AttributeError):
         corpus.times = np.zeros(2)
+
+
+def test_taken_documents_break_the_sequence_where_some_are_left_out():
+    corpus = Corpus(np.arange(1, 22).reshape(7, 3), lengths=[4, 3], settings={"clip": 2.0})
+    part = corpus.take([0, 1, 3, 4, 5])
+    assert part.lengths.tolist() == [2, 1, 2]
+    assert part.times.tolist() == [0, 1, 3, 4, 5]
+    assert part.counts.toarray().tolist() == corpus.counts.toarray()[[0, 1, 3, 4, 5]].tolist()
+    assert part.clip == 2.0
+    assert len(corpus.take([])) == 0
+    with pytest.raises(ValueError, match="ascending"):
+        corpus.take([3, 1])
+
+
+def test_seconds_to_a_document_come_from_the_times_where_nothing_else_tells():
+    assert Corpus(np.ones((3, 2)), times=[0.0, 0.5, 1.0]).clip == 0.5
+    assert Corpus(np.ones((1, 2))).clip == 1.0

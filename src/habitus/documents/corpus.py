@@ -13,7 +13,7 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.words import Vocabulary
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class Corpus:
         alarm.
     picture
         The scene itself, height x width x 3: the median of stills of the video.
+    settings
+        How the documents were made of video, as `Settings` takes it; plain values.
     """
 
     counts: sp.csr_array
@@ -48,6 +50,7 @@ class Corpus:
     n_frames: NDArray[np.int64] | None
     conditions: NDArray[np.uint8]
     picture: NDArray[np.uint8] | None
+    settings: dict[str, Any] | None
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Corpus:
         n_frames: ArrayLike | None = None,
         conditions: ArrayLike | None = None,
         picture: ArrayLike | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> None:
         checked = checked_counts(counts)
         n_documents, n_words = checked.shape
@@ -78,6 +82,7 @@ class Corpus:
                 n_documents,
             ).astype(np.uint8),
             "picture": None if picture is None else _checked_picture(picture),
+            "settings": settings,
         }.items():
             object.__setattr__(self, name, value)
 
@@ -119,6 +124,39 @@ class Corpus:
         """Number of words in each document, repeats counted."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
+    @property
+    def clip(self) -> float:
+        """Seconds to a document."""
+        if self.settings and "clip" in self.settings:
+            return float(self.settings["clip"])
+        steps = np.diff(self.times)
+        return float(np.median(steps)) if len(steps) and np.median(steps) > 0 else 1.0
+
+    @property
+    def first(self) -> NDArray[np.bool_]:
+        """Whether each document opens a sequence."""
+        first = np.zeros(self.n_documents, dtype=np.bool_)
+        first[np.cumsum(self.lengths) - self.lengths] = True
+        return first
+
+    def take(self, documents: ArrayLike) -> Self:
+        """Only these documents, by ascending number; where some are left out, a sequence ends."""
+        chosen = np.asarray(documents, dtype=np.int64)
+        if len(chosen) and (
+            chosen.min() < 0 or chosen.max() >= len(self) or (np.diff(chosen) < 1).any()
+        ):
+            raise InvalidInputError(
+                f"documents must be ascending numbers from 0 to {len(self) - 1}"
+            )
+        opens = self.first[chosen] | (np.diff(chosen, prepend=-2) > 1)
+        starts = np.append(np.flatnonzero(opens), len(chosen))
+        return type(self)(
+            self.counts[chosen],
+            times=self.times[chosen], lengths=np.diff(starts), vocabulary=self.vocabulary,
+            n_frames=None if self.n_frames is None else self.n_frames[chosen],
+            conditions=self.conditions[chosen], picture=self.picture, settings=self.settings,
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return self.n_documents
 
@@ -137,6 +175,7 @@ class Corpus:
             header={
                 "n_words": self.n_words,
                 "vocabulary": self.vocabulary.to_json() if self.vocabulary else None,
+                "settings": self.settings,
             },
             tensors={
                 "data": _smallest(self.counts.data),
@@ -170,6 +209,7 @@ class Corpus:
                 n_frames=tensors.get("n_frames"),
                 conditions=tensors.get("conditions"),
                 picture=tensors.get("picture"),
+                settings=header.get("settings"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"{path}: not a corpus this habitus understands: {error}") from error

@@ -88,8 +88,18 @@ class MarkovClusteringTopicModel(Estimator):
         Topics and behaviours that ended without data of their own.
     n_iter_ : int
         Iterations run.
+    transitions_ : array
+        Expected number of steps to each behaviour from each in training, next x behaviours.
     vocabulary_ : Vocabulary or None
         What the words mean, if the corpus said so.
+    clip_ : float
+        Seconds to a training document.
+    settings_ : dict or None
+        How the documents were made of video, if the corpus said so.
+    picture_ : array or None
+        The scene, if the corpus showed it: height x width x 3.
+    calibration_ : dict of arrays
+        What normal footage scores, once `habitus.normality.calibrate` has found out; empty before.
 
     Examples
     --------
@@ -365,8 +375,14 @@ class MarkovClusteringTopicModel(Estimator):
         self.degenerate_ = best.degenerate
         self.n_iter_ = len(best.objective)
         self.vocabulary_ = corpus.vocabulary
+        self.clip_, self.settings_ = corpus.clip, corpus.settings
+        self.picture_ = corpus.picture
+        self.calibration_: dict[str, Array] = {}
         self.words_per_document_ = int(np.median(corpus.n_tokens[corpus.n_tokens > 0]))
-        self.belief_ = np.exp(self._filter(corpus)[1].log_filtered[-1])
+        evidence, messages = self._filter(corpus)
+        self.belief_ = np.exp(messages.log_filtered[-1])
+        xi = self.parameters_.xi
+        self.transitions_ = smooth_backward(messages, evidence.first, xi).transitions
         if best.degenerate:
             warnings.warn(
                 f"{'; '.join(best.degenerate)}: left uniform; fewer topics or behaviours, or more "

@@ -42,6 +42,4 @@ def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
         kept = ~np.repeat(short, lengths)
         words, data = words[kept], data[kept]
         indptr = np.concatenate([[0], np.cumsum(np.where(short, 0, lengths))])
-    first = np.zeros(corpus.n_documents, dtype=np.bool_)
-    first[np.cumsum(corpus.lengths) - corpus.lengths] = True
-    return Evidence(indptr, words, data, first, corpus.n_words)
+    return Evidence(indptr, words, data, corpus.first, corpus.n_words)

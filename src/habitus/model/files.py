@@ -13,8 +13,8 @@ from habitus.model.parameters import Assignments, DirichletPosterior, Parameters
 from habitus.model.prior import Prior
 from habitus.words import Vocabulary
 
-VERSION = 1
-ARRAYS = ("objective_", "restarts_", "belief_")
+VERSION = 2
+ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 PLAIN = ("n_topics", "n_behaviours", "learning", "n_iterations", "tolerance", "n_restarts",
          "n_jobs", "smoothing", "min_words", "burn_in", "n_samples", "thinning")  # fmt: skip
 
@@ -32,6 +32,9 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
     if model.samples_:
         for name in Parameters._fields:
             tensors[f"samples.{name}"] = np.stack([getattr(s, name) for s in model.samples_])
+    if model.picture_ is not None:
+        tensors["picture"] = model.picture_
+    tensors |= {f"calibration.{name}": values for name, values in model.calibration_.items()}
     seed = model.random_state
     prior = model.prior
     settings = {name: getattr(model, name) for name in PLAIN}
@@ -42,6 +45,8 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
         "degenerate": list(model.degenerate_),
         "words_per_document": model.words_per_document_,
         "vocabulary": model.vocabulary_.to_json() if model.vocabulary_ else None,
+        "clip": model.clip_,
+        "video": model.settings_,
     }
     write_tensors(path, kind="model", version=VERSION, header=header, tensors=tensors)
 
@@ -83,6 +88,13 @@ def _restored(contents: Contents) -> MarkovClusteringTopicModel:
     model.degenerate_ = tuple(header["degenerate"])
     model.words_per_document_ = int(header["words_per_document"])
     model.vocabulary_ = Vocabulary(**geometry) if geometry else None
+    model.clip_, model.settings_ = float(header["clip"]), header["video"]
+    model.picture_ = tensors.get("picture")
+    model.calibration_ = {
+        name.removeprefix("calibration."): values
+        for name, values in tensors.items()
+        if name.startswith("calibration.")
+    }
     model.n_iter_ = len(model.objective_)
     model.n_features_in_ = sizes.n_words
     return model

@@ -49,7 +49,7 @@ def _log_sum_exp(values: Array) -> float:
 
 
 @compiled
-def _log_predict(
+def log_predict(
     z_next: int, xi: Array, log_xi: Array, filtered: Array, log_filtered: Array
 ) -> float:
     """ln sum_z xi[z_next, z] p(z | x_{1:t}), in plain numbers where that loses nothing."""
@@ -80,7 +80,7 @@ def filter_forward(log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Arr
             if first[t]:
                 log_predicted[t, z] = np.log(pi[z])
             else:
-                log_predicted[t, z] = _log_predict(z, xi, log_xi, filtered, log_filtered[t - 1])
+                log_predicted[t, z] = log_predict(z, xi, log_xi, filtered, log_filtered[t - 1])
             log_filtered[t, z] = log_predicted[t, z] + log_like[t, z]
             best = max(best, log_filtered[t, z])
         if best == -np.inf:

@@ -1,0 +1,1 @@
+"""Abnormal documents -> events: when, where and why."""

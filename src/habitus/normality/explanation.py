@@ -1,0 +1,100 @@
+"""Why a document is unusual, in words: motion that fits no behaviour, or one out of its turn."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.model.parameters import Array
+from habitus.normality.localisation import groups_of
+from habitus.words import Direction, Vocabulary
+
+# A thing under this share of another is as good as absent beside it.
+HARDLY = 0.2
+# A behaviour that was given less than one chance in twenty is out of its turn.
+OUT_OF_TURN = float(np.log(20))
+WAYS = {
+    Direction.UP: ("upward", "up"),
+    Direction.LEFT: ("leftward", "left"),
+    Direction.DOWN: ("downward", "down"),
+    Direction.RIGHT: ("rightward", "right"),
+}
+
+
+class Expectation(NamedTuple):
+    """What a scene shows, in a few cells: behaviours x directions."""
+
+    by_behaviour: Array
+    """p(word | behaviour), summed over the cells."""
+    now: Array
+    """p(z_t | x_{1:t-1}), behaviours."""
+    usually: Array
+    """Share of time of each behaviour."""
+    even: float
+    """What the cells would have if motion were spread evenly over those that ever move."""
+
+
+def motion_in_words(seen: Direction, expected: Expectation) -> str:
+    """What is odd about motion in a direction, seen in a few cells."""
+    way, _ = WAYS[seen]
+    ever = expected.usually @ expected.by_behaviour
+    now = expected.now @ expected.by_behaviour
+    if ever.sum() < HARDLY * expected.even:
+        return f"{way} motion where the scene is usually still"
+    usual = Direction(int(ever.argmax()))
+    if usual != seen and ever[seen] < HARDLY * ever[usual]:
+        return f"{way} motion where the scene moves {WAYS[usual][1]}"
+    owner = int(expected.by_behaviour[:, seen].argmax())
+    if now[seen] < HARDLY * expected.by_behaviour[owner, seen]:
+        current = int(expected.now.argmax())
+        if owner != current:
+            return (
+                f"{way} motion that belongs to behaviour {owner + 1}, "
+                f"during behaviour {current + 1}"
+            )
+    return f"more {way} motion than usual"
+
+
+def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> str | None:
+    """What is odd about a behaviour's turn, if anything; `before` is -1 if nothing came before."""
+    if before < 0 or shift < OUT_OF_TURN or before == now:
+        return None
+    times = transitions[now, before]
+    often = "never" if times < 0.5 else "once" if times < 1.5 else f"{times:.0f} times"
+    return f"behaviour {now + 1} right after behaviour {before + 1}: seen {often} in training"
+
+
+def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
+    """Which part of the frame a box is in."""
+    x = (box[0] + box[2]) / 2 / vocabulary.width
+    y = (box[1] + box[3]) / 2 / vocabulary.height
+    side = "left" if x < 1 / 3 else "right" if x > 2 / 3 else ""
+    height = "upper" if y < 1 / 3 else "lower" if y > 2 / 3 else ""
+    if not side and not height:
+        return "in the middle"
+    if not side:
+        return f"in the {height} middle"
+    return f"in the {height} {side}" if height else f"on the {side}"
+
+
+def heaviest(
+    words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary
+) -> tuple[NDArray[np.int64], Direction]:
+    """Cells of the group of words that weighs most, and the direction that weighs most in it."""
+    cells = np.asarray(words, dtype=np.int64) // len(Direction)
+    group = max(
+        groups_of(cells, vocabulary.columns), key=lambda places: float(weights[places].sum())
+    )
+    directions = np.asarray(words)[group] % len(Direction)
+    by_direction = np.bincount(directions, weights[group], minlength=len(Direction))
+    return np.unique(cells[group]), Direction(int(by_direction.argmax()))
+
+
+def expectation(cells: NDArray[np.int64], mixed: Array, now: Array, usually: Array) -> Expectation:
+    """What is expected in the given cells; `mixed` is p(word | behaviour), words x behaviours."""
+    n_directions = len(Direction)
+    by_cell = mixed.reshape(-1, n_directions, mixed.shape[1])
+    moving = by_cell.sum(axis=1) @ usually
+    # Cells that hold nearly all of the motion: the rest of the frame is sky and walls.
+    n_active = int((np.cumsum(np.sort(moving)[::-1]) < 0.99).sum()) + 1
+    return Expectation(by_cell[cells].sum(axis=0).T, now, usually, len(cells) / n_active)
