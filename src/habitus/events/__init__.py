@@ -1,1 +1,7 @@
 """Abnormal documents -> events: when, where and why."""
+
+from habitus.events.detection import Detection, detect
+from habitus.events.event import SCHEMA, Event
+from habitus.events.joining import Joiner
+
+__all__ = ["SCHEMA", "Detection", "Event", "Joiner", "detect"]

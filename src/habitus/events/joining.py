@@ -54,8 +54,13 @@ class Joiner:
         self.quiet += 1
         return self.close() if self.quiet > self.join else None
 
+    def new_sequence(self) -> Event | None:
+        """What comes next does not follow; gives the event that ends with that."""
+        self.before = -1
+        return self.close()
+
     def close(self) -> Event | None:
-        """End the event that goes on: the sequence is over."""
+        """End the event that goes on, if one does, and give it."""
         ended, self.open = self.open, None
         self.quiet = 0
         return ended

@@ -1,0 +1,65 @@
+"""A whole corpus, judged: what was unusual in it, and everything a report needs."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.documents import Corpus
+from habitus.events.event import Event
+from habitus.events.joining import N_TOP, Joiner
+from habitus.model.parameters import Array
+from habitus.normality.detector import Detector, bags
+from habitus.normality.threshold import Interval, share_threshold
+
+
+class Detection(NamedTuple):
+    """What a detector found in a corpus."""
+
+    source: str
+    corpus: Corpus
+    normality: Array
+    """Of each document, by the measure in use; 0 where it was not judged."""
+    judged: NDArray[np.bool_]
+    abnormal: NDArray[np.bool_]
+    behaviours: NDArray[np.int64]
+    """Most probable behaviour of each document given those up to it, from 0 on."""
+    threshold: float
+    events: list[Event]
+    promised: Interval | None
+    """Alarms that normal footage of this length would have brought, where that is known."""
+
+
+def detect(
+    detector: Detector,
+    corpus: Corpus,
+    *,
+    source: str = "",
+    share: float | None = None,
+    n_top: int = N_TOP,
+) -> Detection:
+    """Judge every document, and join the abnormal ones to events.
+
+    With `share`, that share of these very documents is abnormal, whatever the detector's threshold.
+    """
+    judgements = list(detector.judge(corpus))
+    normality = np.array([judgement.normality for judgement in judgements])
+    judged = np.array([judgement.judged for judgement in judgements], dtype=np.bool_)
+    if share is not None and judged.any():
+        detector.threshold = share_threshold(normality[judged], share)
+    abnormal = judged & (normality < detector.threshold)
+    joiner = Joiner(detector.model, source=source, n_top=n_top)
+    events: list[Event | None] = []
+    first = corpus.first
+    for t, document in enumerate(bags(corpus)):
+        if first[t]:
+            events.append(joiner.new_sequence())
+        judgement = judgements[t]._replace(abnormal=bool(abnormal[t]))
+        events.append(joiner.add(corpus.times[t], document, judgement, detector.threshold))
+    events.append(joiner.close())
+    return Detection(
+        source, corpus, normality, judged, abnormal,
+        np.array([judgement.behaviour for judgement in judgements], dtype=np.int64),
+        detector.threshold, [event for event in events if event is not None],
+        detector.alarms_expected(len(corpus) * detector.model.clip_),
+    )  # fmt: skip
