@@ -17,7 +17,7 @@ from habitus.documents.clips import (
 )
 from habitus.documents.extraction import extract
 from habitus.errors import InvalidInputError, VideoError
-from habitus.video import Source, watched_cells
+from habitus.video import Source, region_of, watched_cells
 from habitus.words import Direction, Vocabulary
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
 
@@ -274,3 +274,12 @@ def test_bad_masks_are_refused(tmp_path):
 def test_a_mask_may_have_a_comma_in_its_name(tmp_path):
     given = png(tmp_path / "trees, clock.png", np.s_[:8, :8])
     assert np.argwhere(~watched_cells(GRID, mask=given)).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("size", [(360, 288), (1283, 725)])
+def test_watched_cells_become_a_region_that_gives_them_back(size):
+    grid = Vocabulary.of_frame(*size)
+    watched = np.random.default_rng(0).random((grid.rows, grid.columns)) < 0.6
+    region = region_of(watched, grid)
+    assert np.array_equal(watched_cells(grid, region=region), watched)
+    assert region_of(np.ones_like(watched), grid) is None

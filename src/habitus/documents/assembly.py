@@ -26,8 +26,12 @@ def assemble(
     clip: float,
     *,
     continued: bool = False,
+    settings: dict[str, Any] | None = None,
 ) -> Extraction:
-    """Put the parts of each source together, in order; `vocabulary` is None if none told it."""
+    """Put the parts of each source together, in order; `vocabulary` is None if none told it.
+
+    `settings` are kept with the corpus.
+    """
     rows, stills = _Rows(clip), []
     for parts in sources:
         if not continued:
@@ -43,6 +47,7 @@ def assemble(
         rows.matrix(vocabulary.n_words),
         times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
         n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
+        settings=settings,
     )  # fmt: skip
     return Extraction(corpus, rows.remarks())
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
-from habitus.video import Frame, Reader, Source, motion_by, watched_cells
+from habitus.video import Frame, Reader, Source, motion_by, region_of, watched_cells
 from habitus.video.frames import Image
 from habitus.words import Vocabulary
 
@@ -39,6 +39,14 @@ class Settings:
     """What not to watch, and what only, as `watched_cells` takes them."""
     still_every: int = 16
     """Documents from one still picture to the next."""
+
+    def kept(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """The same as plain values, which hold on other machines: masks become a region."""
+        watched = watched_cells(vocabulary, mask=self.mask, region=self.region)
+        return {
+            "clip": self.clip, "cell": self.cell, "motion": self.motion,
+            "region": region_of(watched, vocabulary),
+        }  # fmt: skip
 
 
 class Document(NamedTuple):

@@ -94,9 +94,11 @@ def extract(
         _check_alike(plans)
         parts = (map(shelf.get, found) for found in paths)
         try:
+            grid = plans[0].vocabulary
             corpus, remarks = assemble(
-                parts, plans[0].vocabulary, settings.clip, continued=continued
-            )
+                parts, grid, settings.clip, continued=continued,
+                settings=settings.kept(grid) if grid else None,
+            )  # fmt: skip
         except VideoError as error:
             raise VideoError(f"{', '.join(s.address for s in sources)}: {error}") from None
         return Extraction(corpus, crew.notes + remarks)

@@ -16,6 +16,7 @@ from habitus.errors import FileError
 from habitus.files import read_tensors, write_tensors
 from habitus.video import Source
 from habitus.video.frames import Image
+from habitus.video.mask import is_file
 
 VERSION = 1
 
@@ -79,7 +80,7 @@ class Shelf:
         if file.exists():
             identity += [file.stat().st_size, file.stat().st_mtime_ns]
         for given in (settings.mask, settings.region):
-            if given and Path(given).is_file():
+            if given and is_file(given):
                 identity.append(Path(given).stat().st_mtime_ns)
         digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
         end = "" if stop is None else f"-{stop}"

@@ -1,7 +1,7 @@
 """Video: files, folders, cameras -> timed frames; two frames -> motion per cell."""
 
 from habitus.video.frames import Frame
-from habitus.video.mask import watched_cells
+from habitus.video.mask import region_of, watched_cells
 from habitus.video.motion import CellMotion, DisMotion, Motion, Moved, motion_by
 from habitus.video.source import Reader, Source
 
@@ -14,5 +14,6 @@ __all__ = [
     "Reader",
     "Source",
     "motion_by",
+    "region_of",
     "watched_cells",
 ]

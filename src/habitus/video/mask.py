@@ -27,9 +27,23 @@ def watched_cells(
     return watched
 
 
+def region_of(watched: NDArray[np.bool_], vocabulary: Vocabulary) -> str | None:
+    """The region, as polygons, that gives just these cells; None for all of them."""
+    if watched.all():
+        return None
+    side = vocabulary.cell * vocabulary.scale
+    polygons = []
+    for row, cells in enumerate(watched):
+        edges = np.flatnonzero(np.diff(cells, prepend=False, append=False)) * side
+        top, bottom = row * side, (row + 1) * side - 1
+        for left, right in edges.reshape(-1, 2) - [0, 1]:
+            polygons.append(f"{left},{top} {right},{top} {right},{bottom} {left},{bottom}")
+    return "; ".join(polygons)
+
+
 def _share(given: str, vocabulary: Vocabulary, name: str) -> NDArray[np.float64]:
     """Share of each cell that the picture or the polygons cover."""
-    is_text = "," in given and not Path(given).is_file()
+    is_text = "," in given and not is_file(given)
     area = _polygons(given, vocabulary, name) if is_text else _picture(given, vocabulary, name)
     side = vocabulary.cell * vocabulary.scale
     rows, columns = vocabulary.rows, vocabulary.columns
@@ -37,10 +51,18 @@ def _share(given: str, vocabulary: Vocabulary, name: str) -> NDArray[np.float64]
     return np.asarray(cells.mean(axis=(1, 3)))
 
 
+def is_file(given: str) -> bool:
+    """Whether a text names a file; one too long to be a name does not."""
+    try:
+        return Path(given).is_file()
+    except OSError:
+        return False
+
+
 def _picture(path: str, vocabulary: Vocabulary, name: str) -> NDArray[np.bool_]:
     import cv2
 
-    if not Path(path).is_file():
+    if not is_file(path):
         raise InvalidInputError(
             f"{name} must be a picture or polygons (x,y x,y x,y), found no file {path!r}"
         )
