@@ -74,7 +74,7 @@ def test_every_algorithm_and_the_same_seed_twice(folder, learning):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("learn", "absent.corpus", "-o", "x.model"), "found nothing"),
+        (("learn", "absent.corpus", "-o", "x.model"), "no such file"),
         (("learn", "scene.corpus", "-o", "no/such/x.model", "--restarts", 1), "cannot write"),
         (("learn", "scene.corpus", "-o", "x.model", "--behaviours", 100), "n_behaviours=100"),
         (("learn", "scene.corpus", "-o", "x.model", "--topics", 0), "n_topics must be"),

@@ -1,12 +1,26 @@
-"""habitus learn: a model from documents."""
+"""habitus learn: a model of a scene, from video or documents."""
 
 import json
-import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from habitus.cli import options
+from habitus.cli.inputs import (
+    check_duration,
+    check_output,
+    forget_parts,
+    read_documents,
+    sources_of,
+)
+
+if TYPE_CHECKING:
+    from habitus.documents import Corpus
+    from habitus.documents.clips import Settings
+    from habitus.pipeline import Learnt
+    from habitus.video import Source
 
 
 class Learning(StrEnum):
@@ -19,7 +33,13 @@ class Learning(StrEnum):
 
 
 def learn(
-    corpus: Annotated[Path, typer.Argument(help="Documents: a habitus corpus file.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Normal footage: videos, as for extract; or corpus files that extract made.",
+            metavar="VIDEO|CORPUS...",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model.")],
     topics: Annotated[int, typer.Option(help="Number of topics: patterns of local motion.")] = 8,
     behaviours: Annotated[
@@ -51,61 +71,86 @@ def learn(
     burn_in: Annotated[int, typer.Option(help="gibbs: sweeps before the first sample.")] = 500,
     samples: Annotated[int, typer.Option(help="gibbs: samples to keep.")] = 5,
     thinning: Annotated[int, typer.Option(help="gibbs: sweeps between samples.")] = 100,
-    jobs: Annotated[
-        int, typer.Option(help="Runs at a time; -1 for one a core. Never changes the result.")
-    ] = -1,
+    duration: Annotated[
+        float | None, typer.Option(help="Learn from the first so many seconds only.")
+    ] = None,
+    continued: options.Continued = False,
+    clip: options.Clip = 1.0,
+    cell: options.Cell = 8,
+    motion: options.MotionBy = options.Motion.CELLS,
+    mask: options.Mask = None,
+    region: options.Region = None,
+    fps: options.Fps = None,
+    fast: options.Fast = False,
+    timeout: options.Timeout = 10.0,
+    jobs: options.Jobs = -1,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
-    """Learn a scene's behaviours from its documents.
+    """Learn a scene's behaviours from its normal footage, without labels.
 
-    Example: habitus learn scene.corpus -o scene.model, then: habitus show scene.model
+    What little is unusual in it does no harm. A run that is cut short while it reads video goes on
+    where it was. Example: habitus learn junction.mp4 -o junction.model, then:
+    habitus detect later.mp4 --model junction.model
     """
-    from habitus.cli.progress import progress_bar
-    from habitus.documents import Corpus
-    from habitus.errors import DegenerateWarning
-    from habitus.model import MarkovClusteringTopicModel
-    from habitus.report.summary import summarise
-
-    documents = Corpus.load(corpus)
-    model = MarkovClusteringTopicModel(
-        n_topics=topics,
-        n_behaviours=behaviours,
-        learning=learning.value,
-        prior=prior,
-        n_iterations=iterations,
-        tolerance=tolerance,
-        n_restarts=restarts,
-        n_jobs=jobs,
-        smoothing=smoothing,
-        min_words=min_words,
-        random_state=seed,
-        burn_in=burn_in,
-        n_samples=samples,
-        thinning=thinning,
-    )
+    check_output(output)
+    check_duration("duration", duration)
+    found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
+    corpus, _ = read_documents(
+        found, _settings(found, clip, cell, motion, mask, region), output,
+        continued=continued, jobs=jobs, duration=duration,
+    )  # fmt: skip
     sampled = learning in (Learning.GIBBS, Learning.BLOCKED_GIBBS)
-    steps = burn_in + (samples - 1) * thinning if sampled else iterations
-    n_tokens = documents.n_tokens.sum()
-    with (
-        progress_bar(
-            "learning",
-            restarts * steps,
-            show=lambda objective: f"{objective / n_tokens:.4f} a word",
-        ) as callback,
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", DegenerateWarning)
-        model.fit(documents, callback=callback)
+    model, notes = _learn(
+        corpus,
+        burn_in + (samples - 1) * thinning if sampled else iterations,
+        n_topics=topics, n_behaviours=behaviours, learning=learning.value, prior=prior,
+        n_iterations=iterations, tolerance=tolerance, n_restarts=restarts, n_jobs=jobs,
+        smoothing=smoothing, min_words=min_words, random_state=seed, burn_in=burn_in,
+        n_samples=samples, thinning=thinning,
+    )  # fmt: skip
     model.save(output)
-    summary = summarise(model)
+    forget_parts(output)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     if as_json:
-        typer.echo(json.dumps(summary.to_json()))
+        from habitus.report.summary import summarise
+
+        typer.echo(json.dumps(summarise(model).to_json()))
         return
-    for note in summary.degenerate:
-        typer.echo(f"note: {note}; left uniform", err=True)
     typer.echo(
-        f"learnt {behaviours} behaviours and {topics} topics from {len(documents)} documents "
-        f"({n_tokens:.10g} words): {model.score(documents):.4f} nats a word"
+        f"learnt {behaviours} behaviours and {topics} topics from {len(corpus)} documents "
+        f"({corpus.n_tokens.sum():.10g} words): {model.score(corpus):.4f} nats a word"
     )
     typer.echo(f"wrote {output}; look at it with: habitus show {output}")
+
+
+def _settings(
+    sources: "list[Source]",
+    clip: float,
+    cell: int,
+    motion: options.Motion,
+    mask: str | None,
+    region: str | None,
+) -> "Settings | None":
+    from habitus.files import kind_of
+
+    if all(not source.is_live and kind_of(source.address) == "corpus" for source in sources):
+        return None
+    from habitus.documents.clips import Settings
+
+    return Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
+
+
+def _learn(corpus: "Corpus", steps: int, **how: Any) -> "Learnt":
+    from habitus.cli.progress import progress_bar
+    from habitus.normality.calibration import N_FOLDS, RESTARTS
+    from habitus.pipeline import learn as learn_scene
+
+    n_tokens, restarts = corpus.n_tokens.sum(), how["n_restarts"]
+    with progress_bar(
+        "learning",
+        (restarts + N_FOLDS * min(RESTARTS, restarts)) * steps,
+        show=lambda objective: f"{objective / n_tokens:.4f} a word",
+    ) as callback:
+        return learn_scene(corpus, callback=callback, **how)

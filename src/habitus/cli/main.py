@@ -6,6 +6,7 @@ import typer
 
 from habitus import __version__
 from habitus.cli.demo import demo
+from habitus.cli.detect import detect
 from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.show import show
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(extract)
 app.command()(learn)
+app.command()(detect)
 app.command()(show)
 
 

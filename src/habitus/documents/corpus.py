@@ -157,6 +157,30 @@ class Corpus:
             conditions=self.conditions[chosen], picture=self.picture, settings=self.settings,
         )  # fmt: skip
 
+    @classmethod
+    def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":
+        """The documents of several corpora of one camera, as sequences one after the other."""
+        first = corpora[0]
+        for other in corpora[1:]:
+            if (other.vocabulary, other.n_words) != (first.vocabulary, first.n_words):
+                raise InvalidInputError(
+                    "corpora of different vocabularies do not join: another camera, size or cell"
+                )
+        if len(corpora) == 1:
+            return first
+        known = all(corpus.n_frames is not None for corpus in corpora)
+        return cls(
+            sp.vstack([corpus.counts for corpus in corpora]),
+            times=np.concatenate([corpus.times for corpus in corpora]),
+            lengths=np.concatenate([corpus.lengths for corpus in corpora]),
+            vocabulary=first.vocabulary,
+            n_frames=np.concatenate([c.n_frames for c in corpora if c.n_frames is not None])
+            if known
+            else None,
+            conditions=np.concatenate([corpus.conditions for corpus in corpora]),
+            picture=first.picture, settings=first.settings,
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return self.n_documents
 

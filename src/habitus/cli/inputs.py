@@ -1,0 +1,54 @@
+"""What commands read: videos or corpora, with progress and notes on stderr."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from habitus.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from habitus.documents.assembly import Extraction
+    from habitus.documents.clips import Settings
+    from habitus.video import Source
+
+
+def check_output(*paths: Path | None) -> None:
+    """Refuse a place that cannot be written before any work is done."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
+
+
+def check_duration(name: str, seconds: float | None) -> None:
+    """Refuse a length of time that is none."""
+    if seconds is not None and not seconds > 0:
+        raise InvalidInputError(f"{name} must be above 0 seconds, found {seconds:g}")
+
+
+def sources_of(addresses: list[str], **how: Any) -> "list[Source]":
+    """Sources of the given addresses."""
+    from habitus.video.source import Source
+
+    return [Source(address, **how) for address in addresses]
+
+
+def read_documents(
+    sources: "list[Source]", settings: "Settings | None", shelf: Path | None, **how: Any
+) -> "Extraction":
+    """The documents of videos or corpora; parts wait beside `shelf` until `forget_parts`."""
+    from habitus.cli.progress import video_progress_bar
+    from habitus.pipeline import gather_documents
+
+    with video_progress_bar("extracting") as progress:
+        extraction = gather_documents(sources, settings, output=shelf, progress=progress, **how)
+    for note in extraction.notes:
+        typer.echo(f"note: {note}", err=True)
+    return extraction
+
+
+def forget_parts(shelf: Path) -> None:
+    """Throw away what was kept in case the work would be cut short."""
+    from habitus.documents.parts import Shelf
+
+    Shelf(shelf).clear()
