@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from habitus.errors import InvalidInputError
 from habitus.model.parameters import Array
 
-# Share of the documents that count as the tail, and the fewest stretches it needs.
-TAIL, FEWEST = 0.1, 5
+# The fewest documents to tell a tail from.
+FEWEST = 50
 # Usual documents between two unusual ones that still are one event.
 JOIN = 2
 DAY = 86_400.0
@@ -57,15 +57,18 @@ def runs(flags: NDArray[np.bool_], join: int = JOIN) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
 
 
-def tail_of(scores: Array, judged: NDArray[np.bool_], share: float = TAIL) -> Tail:
-    """The tail of the scores of normal documents in time order."""
+def tail_of(scores: Array, judged: NDArray[np.bool_]) -> Tail:
+    """The tail of the scores of normal documents in time order.
+
+    Of n documents the sqrt(n) lowest: ever more to know the tail from, ever further out.
+    """
     n = int(judged.sum())
-    if n < FEWEST / share:
+    if n < FEWEST:
         raise InvalidInputError(
-            f"a budget of alerts needs at least {FEWEST / share:.0f} documents of normal footage "
-            f"that are long enough to judge, found {n}: learn from more video, or set a threshold"
+            f"a budget of alerts needs at least {FEWEST} documents of normal footage that are long "
+            f"enough to judge, found {n}: learn from more video, or set a threshold"
         )
-    level = float(np.quantile(scores[judged], share))
+    level = float(np.quantile(scores[judged], 1 / np.sqrt(n)))
     below = judged & (scores < level)
     peaks = [level - scores[a : b + 1][below[a : b + 1]].min() for a, b in runs(below)]
     if not peaks:
