@@ -31,6 +31,7 @@ NAMES = (
     "memory",
     "startup",
     "parts",
+    "decision",
     "motion_quality",
     "extraction",
     "streams",

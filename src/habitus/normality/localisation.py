@@ -25,13 +25,7 @@ class Box(NamedTuple):
 
 def least_likely(surprises: Array, n_top: int) -> NDArray[np.int64]:
     """Places of the `n_top` most surprising words, most surprising first; the first wins a tie."""
-    if n_top < len(surprises):
-        near = np.argpartition(-surprises, n_top - 1)[:n_top]
-        bound = surprises[near].min()
-        near = np.flatnonzero(surprises >= bound)
-    else:
-        near = np.arange(len(surprises))
-    return np.asarray(near[np.argsort(-surprises[near], kind="stable")][:n_top])
+    return np.argsort(-surprises, kind="stable")[:n_top]
 
 
 def localisation_recall(found: ArrayLike, abnormal: ArrayLike, n_top: int) -> float:
