@@ -15,7 +15,7 @@ from habitus.errors import InvalidInputError
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.evidence import gather
 from habitus.model.parameters import Array
-from habitus.normality.filter import Seen, advance, tables_of, word_surprises
+from habitus.normality.filter import Seen, advance, tables_of
 from habitus.normality.measures import Scale, mean, tail
 from habitus.normality.threshold import tail_of
 
@@ -35,7 +35,6 @@ class Record(NamedTuple):
 
     seen: Seen
     counts: Array
-    surprises: Array
 
 
 class Calibration(NamedTuple):
@@ -146,7 +145,7 @@ def _records(
         here = slice(evidence.indptr[t], evidence.indptr[t + 1])
         words, counts = evidence.words[here], evidence.counts[here]
         seen = advance(log_predicted, words, counts, tables)
-        yield Record(seen, counts, word_surprises(log_predicted, words, tables))
+        yield Record(seen, counts)
         log_predicted = seen.log_next
 
 
@@ -167,7 +166,7 @@ def _scored(records: list[Record]) -> dict[str, Array]:
 
 def _level(records: list[Record]) -> float:
     """The surprise that QUANTILE of all words stay under."""
-    surprises = np.concatenate([record.surprises for record in records])
+    surprises = np.concatenate([record.seen.surprises for record in records])
     counts = np.concatenate([record.counts for record in records])
     order = np.argsort(surprises, kind="stable")
     below = np.cumsum(counts[order])

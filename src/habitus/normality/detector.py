@@ -14,7 +14,7 @@ from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import calibration_of, parameter_sets
-from habitus.normality.filter import Seen, advance, tables_of, word_surprises
+from habitus.normality.filter import Seen, advance, tables_of
 from habitus.normality.measures import MEASURES, Scale
 from habitus.normality.threshold import (
     DAY,
@@ -27,7 +27,6 @@ from habitus.normality.threshold import (
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
-NO_SURPRISE = np.empty(0)
 UNCALIBRATED = (
     "needs to know what normal footage scores: learn with `habitus learn`, or call "
     "habitus.normality.calibrate(model, corpus)"
@@ -66,11 +65,14 @@ class Judgement(NamedTuple):
     judged: bool
     """False for a document too short, or of a camera that was not in order: normal by default."""
     seen: Seen
-    """Surprise and its parts, and the posterior of the behaviour."""
+    """Surprise and its parts, the posterior of the behaviour, the surprise of each word."""
     log_predicted: Array
     """ln p(z_t | x_{1:t-1}), sets x behaviours: what was expected before it was seen."""
-    surprises: Array
-    """-ln p(word | x_{1:t-1}) of each of its words; empty if not judged."""
+
+    @property
+    def surprises(self) -> Array:
+        """-ln p(word | x_{1:t-1}) of each word; empty if not judged."""
+        return self.seen.surprises
 
     @property
     def predicted(self) -> Array:
@@ -164,12 +166,11 @@ class Detector:
         if not fine or len(words) == 0 or counts.sum() < self.model.min_words:
             seen = advance(expected, words[:0], counts[:0], self.tables)
             self.log_predicted = seen.log_next
-            return Judgement(0.0, False, False, seen, expected, NO_SURPRISE)
+            return Judgement(0.0, False, False, seen, expected)
         seen = advance(expected, words, counts, self.tables)
-        surprises = word_surprises(expected, words, self.tables)
-        normality = MEASURES[self.measure](seen, counts, surprises, self.scale)
+        normality = MEASURES[self.measure](seen, counts, self.scale)
         self.log_predicted = seen.log_next
-        return Judgement(normality, normality < self.threshold, True, seen, expected, surprises)
+        return Judgement(normality, normality < self.threshold, True, seen, expected)
 
     def new_sequence(self) -> None:
         """What comes next does not follow what came before."""

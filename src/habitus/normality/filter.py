@@ -47,6 +47,8 @@ class Seen(NamedTuple):
     """q, p(z_t | x_{1:t}) of each lane, sets x behaviours; all of them add up to one."""
     log_next: Array
     """ln p(z_{t+1} | x_{1:t}) within each set, sets x behaviours."""
+    surprises: Array
+    """-ln p(word | x_{1:t-1}) of each of its words."""
 
 
 def tables_of(sets: Sequence[Parameters]) -> Tables:
@@ -64,9 +66,31 @@ def advance(log_predicted: Array, words: NDArray[np.int32], counts: Array, table
 
     `log_predicted` is ln p(z_t | x_{1:t-1}), sets x behaviours.
     """
-    return Seen(
-        *_advance(log_predicted, words, counts, tables.log_probability, tables.xi, tables.log_xi)
-    )
+    return Seen(*_advance(log_predicted, words, counts, *tables[:4]))
+
+
+@compiled
+def _word_surprises(log_predicted: Array, words: NDArray[np.int32], probability: Array) -> Array:
+    n_lanes = probability.shape[1]
+    shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
+    flat = probability.reshape(-1)
+    surprises = np.empty(len(words))
+    whole = np.uint64(n_lanes - n_lanes % 4)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for i in range(len(words)):
+        start = np.uint64(words[i]) * np.uint64(n_lanes)
+        # Four sums: the processor need not wait for one addition to begin the next.
+        a = b = c = d = 0.0
+        for lane in range(np.uint64(0), whole, np.uint64(4)):
+            k = start + lane
+            a += flat[k] * shares[lane]
+            b += flat[k + one] * shares[lane + one]
+            c += flat[k + two] * shares[lane + two]
+            d += flat[k + three] * shares[lane + three]
+        for lane in range(whole, np.uint64(n_lanes)):
+            a += flat[start + lane] * shares[lane]
+        surprises[i] = -np.log((a + b) + (c + d))
+    return surprises
 
 
 @compiled
@@ -74,10 +98,11 @@ def _advance(
     log_predicted: Array,
     words: NDArray[np.int32],
     counts: Array,
+    probability: Array,
     log_probability: Array,
     xi: Array,
     log_xi: Array,
-) -> tuple[float, float, float, Array, Array]:
+) -> tuple[float, float, float, Array, Array, Array]:
     n_sets, n = log_predicted.shape
     log_prior = log_predicted.reshape(-1) - np.log(n_sets)
     log_like = _log_likelihoods(words, counts, log_probability)
@@ -98,7 +123,8 @@ def _advance(
         shift = 0.0
     joint = posterior.reshape(n_sets, n)
     log_next = _predictions(log_joint.reshape(n_sets, n), xi, log_xi)
-    return best_like + log_relative, misfit, max(shift, 0.0), joint, log_next
+    surprises = _word_surprises(log_predicted, words, probability)
+    return best_like + log_relative, misfit, max(shift, 0.0), joint, log_next, surprises
 
 
 @compiled
@@ -133,27 +159,3 @@ def _predictions(log_joint: Array, xi: Array, log_xi: Array) -> Array:
 def word_surprises(log_predicted: Array, words: NDArray[np.int32], tables: Tables) -> Array:
     """-ln p(word | x_{1:t-1}) of each word: `-log(probability[words] @ p(lane))`."""
     return _word_surprises(log_predicted, words, tables.probability)
-
-
-@compiled
-def _word_surprises(log_predicted: Array, words: NDArray[np.int32], probability: Array) -> Array:
-    n_lanes = probability.shape[1]
-    shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
-    flat = probability.reshape(-1)
-    surprises = np.empty(len(words))
-    whole = np.uint64(n_lanes - n_lanes % 4)
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    for i in range(len(words)):
-        start = np.uint64(words[i]) * np.uint64(n_lanes)
-        # Four sums: the processor need not wait for one addition to begin the next.
-        a = b = c = d = 0.0
-        for lane in range(np.uint64(0), whole, np.uint64(4)):
-            k = start + lane
-            a += flat[k] * shares[lane]
-            b += flat[k + one] * shares[lane + one]
-            c += flat[k + two] * shares[lane + two]
-            d += flat[k + three] * shares[lane + three]
-        for lane in range(whole, np.uint64(n_lanes)):
-            a += flat[start + lane] * shares[lane]
-        surprises[i] = -np.log((a + b) + (c + d))
-    return surprises

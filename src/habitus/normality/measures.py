@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
+from habitus.compiled import compiled
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen
 
@@ -20,26 +19,35 @@ class Scale(NamedTuple):
     """The same of `tail`."""
 
 
-def mean(seen: Seen, counts: Array, surprises: Array, scale: Scale) -> float:
+def mean(seen: Seen, counts: Array, scale: Scale) -> float:
     """The paper's: (1 / N) ln p(x_t | x_{1:t-1}), the mean log-probability of a word."""
     return float(seen.log_evidence / counts.sum())
 
 
-def tail(seen: Seen, counts: Array, surprises: Array, scale: Scale) -> float:
+def tail(seen: Seen, counts: Array, scale: Scale) -> float:
     """What single words surprise beyond the level, added up: small things in busy scenes."""
-    return -float(counts @ np.maximum(surprises - scale.level, 0.0))
+    return -excess(counts, seen.surprises, scale.level)
 
 
-def either(seen: Seen, counts: Array, surprises: Array, scale: Scale) -> float:
+def either(seen: Seen, counts: Array, scale: Scale) -> float:
     """The worse of `mean` and `tail`, each in units of its own tail in normal footage.
 
     Small things and upheavals of the whole scene alike.
     """
     return min(
-        (mean(seen, counts, surprises, scale) - scale.mean[0]) / scale.mean[1],
-        (tail(seen, counts, surprises, scale) - scale.tail[0]) / scale.tail[1],
+        (mean(seen, counts, scale) - scale.mean[0]) / scale.mean[1],
+        (tail(seen, counts, scale) - scale.tail[0]) / scale.tail[1],
     )
 
 
-Measure = Callable[[Seen, Array, Array, Scale], float]
+@compiled
+def excess(counts: Array, surprises: Array, level: float) -> float:
+    """`counts @ np.maximum(surprises - level, 0)`."""
+    total = 0.0
+    for i in range(len(counts)):
+        total += counts[i] * max(surprises[i] - level, 0.0)
+    return total
+
+
+Measure = Callable[[Seen, Array, Scale], float]
 MEASURES: dict[str, Measure] = {"mean": mean, "tail": tail, "either": either}
