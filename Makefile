@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint types layers unit docs format kernels clean
+.PHONY: demo test bench lint types layers unit system docs format kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
@@ -20,8 +20,11 @@ types: $(VENV)/.ready-dev
 layers: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.ready-dev
+unit: $(VENV)/.ready-dev system
 	$(BIN)/python -m pytest -n auto
+
+system:
+	@sh scripts/system_packages.sh
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py

@@ -283,3 +283,46 @@ def test_watched_cells_become_a_region_that_gives_them_back(size):
     region = region_of(watched, grid)
     assert np.array_equal(watched_cells(grid, region=region), watched)
     assert region_of(np.ones_like(watched), grid) is None
+
+
+class Watched(Drawn):
+    """Pictures that know how many of them were asked for."""
+
+    asked = 0
+
+    def __iter__(self):
+        for frame in super().__iter__():
+            self.asked += 1
+            yield frame
+
+
+@pytest.mark.parametrize(("fps", "clip"), [(25, 1.0), (25, 0.4), (30000 / 1001, 0.5), (8, 1.0)])
+def test_prompt_documents_are_the_same_and_come_with_their_last_frame(fps, clip):
+    drawn, times = moving_square(100), evenly(100, fps)
+    expected = list(documents(Drawn(drawn, times, fps), Settings(clip=clip)))
+    frames = Watched(drawn, times, fps)
+    found, asked = [], []
+    for document in documents(frames, Settings(clip=clip), prompt=True):
+        found.append(document)
+        asked.append(frames.asked)
+    assert_same(found, expected)
+    ends = np.searchsorted(times + ROUNDING, clip * (1 + np.arange(len(found))))
+    late = np.array(asked) - ends
+    assert (late[ends > 10] == 0).all()
+    assert (late[ends <= 10] == 1).all()  # the pace is not known yet
+
+
+def test_prompt_documents_before_a_gap_are_given_once():
+    drawn, times = with_gap(2, 3, 2)
+    expected = list(documents(Drawn(drawn, times), Settings()))
+    assert_same(list(documents(Drawn(drawn, times), Settings(), prompt=True)), expected)
+    assert [d.number for d in expected] == list(range(len(expected)))
+    assert any(d.n_frames == 0 for d in expected)
+
+
+def test_prompt_documents_wait_where_the_pace_is_not_even():
+    steps = np.random.default_rng(0).choice([0.02, 0.04, 0.1], 199)
+    times = np.concatenate([[0.0], np.cumsum(steps)])
+    drawn = moving_square(200)
+    expected = list(documents(Drawn(drawn, times), Settings(clip=0.5)))
+    assert_same(list(documents(Drawn(drawn, times), Settings(clip=0.5), prompt=True)), expected)

@@ -1,5 +1,6 @@
 """Frames -> documents: the words of each clip of a video, one after the other, as it plays."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -22,6 +23,8 @@ LONGEST_LAG = 0.5
 LONGEST_GAP = 10
 # Times are rounded by their containers: a frame this much early still opens the next clip.
 ROUNDING = 1e-4
+# Frames that the pace of a live stream is known from, and those needed to know it.
+REMEMBERED, NEEDED = 250, 10
 
 
 @dataclass(frozen=True)
@@ -145,20 +148,23 @@ def documents(
     *,
     start: int = 0,
     stop: int | None = None,
+    prompt: bool = False,
 ) -> Iterator[Document]:
     """The documents of a source, from clip `start` to before `stop`, as they come.
 
     Memory does not grow with the length of the video. The last document is left out if the video
     ends before half of its clip. A few clips without any frame are empty documents, which follow
-    the one before them even where that is the last before `stop`.
+    the one before them even where that is the last before `stop`. If `prompt`, a document comes
+    with the last frame of its clip and not with the next one, where frames come at a steady pace;
+    a frame that is nearer to the one before it than any of late may then be left out.
     """
     settings = settings or Settings()
     if isinstance(source, Source):
         with Reader(source, since=max(0, first_needed(start, settings)) * settings.clip) as reader:
-            yield from documents(reader, settings, start=start, stop=stop)
+            yield from documents(reader, settings, start=start, stop=stop, prompt=prompt)
         return
     clip: _Clip | None = None
-    vocabulary = vocabulary_of(source, settings)
+    vocabulary, steps = vocabulary_of(source, settings), _Steps()
     for seen in see(source, settings, since=first_needed(start, settings)):
         if clip is not None and seen.number != clip.number:
             yield from clip.finished(start, seen.number)
@@ -167,6 +173,8 @@ def documents(
             return
         clip = clip or _Clip(seen.number, vocabulary, settings)
         clip.add(seen)
+        if prompt and clip_number(steps.next(seen.frame.time), settings.clip) > clip.number:
+            yield from clip.finished(start, clip.number + 1)
     if clip is not None:
         lasted = clip.last + 1 / source.fps - clip.number * settings.clip
         if lasted + ROUNDING >= settings.clip / 2:
@@ -178,13 +186,26 @@ def first_needed(start: int, settings: Settings) -> int:
     return min(start - 1, clip_number(start * settings.clip - LONGEST_LAG, settings.clip))
 
 
+class _Steps:
+    """From frame to frame, of late."""
+
+    def __init__(self) -> None:
+        self.last, self.lengths = -np.inf, deque[float](maxlen=REMEMBERED)
+
+    def next(self, time: float) -> float:
+        """The earliest time for a frame to follow this one, if none comes sooner than before."""
+        self.lengths.append(time - self.last)
+        self.last = time
+        return time + min(self.lengths) if len(self.lengths) > NEEDED else time
+
+
 class _Clip:
     """A document in the making."""
 
     def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
         self.counts = np.zeros(vocabulary.n_words, dtype=np.int32)
-        self.n_frames, self.change, self.last = 0, 0.0, 0.0
+        self.n_frames, self.change, self.last, self.given = 0, 0.0, 0.0, False
         self.luma: Image | None = None
         self.still: Image | None = None
 
@@ -202,15 +223,17 @@ class _Clip:
                 self.still = seen.frame.colours(v.width // v.scale, v.height // v.scale)
 
     def finished(self, start: int, following: int) -> Iterator[Document]:
-        """The document, and empty ones for a few clips that were lost after it."""
+        """The document unless it was given, and empty ones for a few clips lost after it."""
         if self.number < start or self.luma is None:
             return
         words = np.flatnonzero(self.counts)
         clip = self.settings.clip
-        yield Document(
-            self.number, self.number * clip, words, self.counts[words].astype(np.int64),
-            self.n_frames, self.change, self.luma, self.still,
-        )  # fmt: skip
+        if not self.given:
+            self.given = True
+            yield Document(
+                self.number, self.number * clip, words, self.counts[words].astype(np.int64),
+                self.n_frames, self.change, self.luma, self.still,
+            )  # fmt: skip
         if following - self.number <= LONGEST_GAP:
             none = np.empty(0, dtype=np.int64)
             for number in range(self.number + 1, following):

@@ -1,0 +1,58 @@
+"""Cameras of sorts: real servers, in processes of their own, that can be cut and come back."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# The one that Debian's python3-gi belongs to.
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextlib.contextmanager
+def playing(
+    port: int, path: Path, *, protocol: str = "tcp", fps: float = 25, stall: int = 0
+) -> Iterator[subprocess.Popen[str]]:
+    """A server of a transport stream, killed at the end; see `stream_server`."""
+    arguments = [HERE / "stream_server.py", port, path, protocol, fps, stall]
+    with _serving([sys.executable, *map(str, arguments)]) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def rtsp(port: int, path: Path) -> Iterator[str]:
+    """GStreamer's RTSP server, killed at the end; gives the address of its camera."""
+    with _serving([SYSTEM_PYTHON, str(HERE / "rtsp_server.py"), str(port), str(path)]):
+        yield f"rtsp://127.0.0.1:{port}/camera"
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[str]:
+    """An address that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def _serving(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        if process.stdout is None or process.stdout.readline() != "ready\n":
+            _, errors = process.communicate(timeout=10)
+            last = errors.strip().splitlines()[-1:]
+            raise AssertionError(f"no server ({last}): scripts/system_packages.sh sets it up")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
