@@ -6,11 +6,12 @@ import cv2
 import numpy as np
 
 from habitus.events import Detection
+from habitus.events.wording import clock
 from habitus.report.arrows import Picture
 from habitus.report.lettering import fitted, lettering, write
 from habitus.report.palette import EVENT, INK, PAPER, behaviour_colour, ink_on, rgb
 from habitus.report.retrace import Place
-from habitus.report.timeline import LINE, Timeline, clock, stretches
+from habitus.report.timeline import LINE, Timeline, stretches
 
 WINDOW = 240.0
 """Seconds that the strip shows, at most; this share of them past."""
@@ -119,16 +120,13 @@ def draw_strip(
         rest[:] = (rest * TO_COME).astype(np.uint8)
         cv2.line(picture, (cursor, strip.top - 2), (cursor, strip.height - 1), rgb(PAPER), 2)
     size, row = float(strip.letters), strip.letters * 2
-    x = 8 + write(picture, clock(time), (8, strip.letters // 3), size) + strip.letters
+    x = 8 + write(picture, clock(int(time)), (8, strip.letters // 3), size) + strip.letters
     x = max(x, strip.letters * 5)
     if behaviour is not None:
         x += _chip(picture, f"behaviour {behaviour + 1}", x, strip, behaviour_colour(behaviour))
     if event is not None:
-        number, why = event
         picture[:row, x:] = rgb(EVENT)
-        text = f"event {number}: {why}"
-        text = fitted(text, size, strip.width - x - 2 * strip.letters, bold=True)
-        write(picture, text, (x + strip.letters, strip.letters // 3), size, colour=INK, bold=True)
+        _announce(picture, f"event {event[0]}: {event[1]}", x + strip.letters, strip)
     return picture
 
 
@@ -139,6 +137,15 @@ def _chip(picture: Picture, text: str, x: int, strip: Strip, colour: str) -> int
     place = (x + strip.letters, strip.letters // 3)
     write(picture, text, place, strip.letters, colour=ink_on(colour), bold=True)
     return width
+
+
+def _announce(picture: Picture, text: str, x: int, strip: Strip) -> None:
+    """An event's text, smaller where it is long, cut off only where it is very long."""
+    room = strip.width - x - strip.letters // 2
+    sizes = [strip.letters * share for share in (1.0, 0.9, 0.8, 0.7)]
+    size = next((s for s in sizes if lettering(text, s, True).shape[1] <= room), sizes[-1])
+    place = (x, round(strip.letters - 0.64 * size))
+    write(picture, fitted(text, size, room, bold=True), place, size, colour=INK, bold=True)
 
 
 def event_at(document: int, places: list[Place], detection: Detection) -> tuple[int, str] | None:

@@ -75,14 +75,3 @@ def stretches(values: NDArray[np.int64], breaks: NDArray[np.bool_]) -> list[tupl
     starts = np.flatnonzero(opens)
     ends = np.append(starts[1:], len(values)) - 1
     return [(int(a), int(b), int(values[a])) for a, b in zip(starts, ends, strict=True)]
-
-
-def clock(seconds: float) -> str:
-    """A time as players show it.
-
-    >>> clock(75.4), clock(3675)
-    ('1:15', '1:01:15')
-    """
-    minutes, left = divmod(int(seconds + 1e-6), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
