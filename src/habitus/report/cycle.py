@@ -123,6 +123,6 @@ def _edge(
     bend = (a + b) / 2 + aside * BEND * np.linalg.norm(b - a)
     on = (1 - LABEL) ** 2 * a + 2 * LABEL * (1 - LABEL) * bend + LABEL**2 * b
     ax.annotate(
-        f"{probability:.0%}", on + aside * (0.1 + 0.08 * abs(aside[0])), fontsize=9.5,
+        f"{probability:.0%}", on + aside * (0.11 + 0.13 * abs(aside[0])), fontsize=9.5,
         ha="center", va="center", color=ink, zorder=3,
     )  # fmt: skip
