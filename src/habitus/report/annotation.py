@@ -20,7 +20,7 @@ from habitus.video import Reader, Source
 # Times are rounded by their containers: a frame this much early still opens the next document.
 ROUNDING = 1e-4
 # Strength of the arrows of the least likely words.
-STRENGTH = 0.8
+STRENGTH = 0.25
 
 
 def write_annotated(
@@ -55,9 +55,7 @@ def write_annotated(
 class Overlay:
     """What is drawn over and under frames; most of it once a document."""
 
-    def __init__(
-        self, detection: Detection, model: MarkovClusteringTopicModel, width: int
-    ) -> None:
+    def __init__(self, detection: Detection, model: MarkovClusteringTopicModel, width: int) -> None:
         self.detection, self.vocabulary = detection, model.vocabulary_
         self.retraced = retrace(detection, model)
         self.timeline = timeline_of(detection, model.clip_)

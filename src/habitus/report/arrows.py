@@ -22,9 +22,9 @@ STEPS = {
     Direction.RIGHT: (1.0, 0.0),
 }
 # In cells. Opposite directions are drawn side by side, each on its right.
-LENGTH, ASIDE = 0.92, 0.16
+LENGTH, ASIDE = 1.0, 0.17
 # Half the width of a shaft: of the least arrow, and what the most probable has beyond it.
-LEAST_HALF, MORE_HALF = 0.045, 0.125
+LEAST_HALF, MORE_HALF = 0.06, 0.15
 # Bits of a fraction of a pixel that OpenCV takes.
 SHIFT = 4
 
@@ -71,8 +71,8 @@ def probable_arrows(probabilities: Array, vocabulary: Vocabulary, mass: float = 
 def _shape(strength: Array) -> tuple[Array, Array]:
     """Corners along and across an arrow, from its tail around the tip, in cells."""
     half = LEAST_HALF + MORE_HALF * strength
-    barb = 1.2 * half + 0.12
-    neck = LENGTH / 2 - 1.35 * barb
+    barb = 1.25 * half + 0.13
+    neck = LENGTH / 2 - 1.3 * barb
     tip, tail, none = (np.full_like(half, x) for x in (LENGTH / 2, -LENGTH / 2, 0.0))
     along = np.stack([tail, neck, neck, tip, neck, neck, tail], axis=-1)
     across = np.stack([-half, -half, -barb, none, barb, half, half], axis=-1)
@@ -83,7 +83,7 @@ def draw_on_axes(ax: Axes, arrows: Arrows) -> None:
     """Draw arrows on axes in pixels of the camera's frame, with a thin white edge."""
     ax.add_collection(
         PolyCollection(
-            list(arrows.outlines), facecolors=arrows.colours, edgecolors=PAPER, linewidths=0.35,
+            list(arrows.outlines), facecolors=arrows.colours, edgecolors=PAPER, linewidths=0.25,
             zorder=2,
         ),
         autolim=False,
@@ -110,12 +110,16 @@ def draw_on_picture(
 
 
 def draw_boxes(picture: Picture, boxes: ArrayLike, vocabulary: Vocabulary, colour: str) -> None:
-    """Draw boxes, in pixels of the camera's frame, with a dark edge that shows on any ground."""
+    """Draw boxes, in pixels of the camera's frame, with a dark edge that shows on any ground.
+
+    They are drawn half a cell outside: what is in them stays in sight.
+    """
     scale = picture.shape[1] / vocabulary.width
     line = max(2, round(picture.shape[1] / 320))
+    aside = round(vocabulary.cell * vocabulary.scale * scale / 2)
     for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4):
         left, top, right, bottom = (round(float(c)) for c in box * scale)
-        corners = (left - line, top - line), (right + line, bottom + line)
+        corners = (left - aside, top - aside), (right + aside, bottom + aside)
         for shade, thickness in ((INK, line + 4), (colour, line)):
             cv2.rectangle(picture, *corners, rgb(shade), thickness, cv2.LINE_AA)
 

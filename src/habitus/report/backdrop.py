@@ -9,8 +9,10 @@ from habitus.report.palette import rgb
 from habitus.words import Vocabulary
 
 PLAIN, EDGE = "#F4F4F2", "#C8C8C4"
+# Arrows are drawn this many times as large, then reduced: their edges are finer than a pixel.
+FINER = 2
 # Shares of the picture's own colours, and of white over it.
-COLOURED, WHITENED = 0.25, 0.5
+COLOURED, WHITENED = 0.25, 0.58
 
 
 def paled(picture: Picture) -> Picture:
@@ -26,6 +28,11 @@ def ground(picture: Picture | None, vocabulary: Vocabulary, width: int) -> Pictu
     if picture is None:
         return np.full((height, width, 3), rgb(PLAIN), dtype=np.uint8)
     return paled(resized(picture, width, height))
+
+
+def reduced(picture: Picture) -> Picture:
+    """The picture at the size that it was meant for."""
+    return resized(picture, picture.shape[1] // FINER, picture.shape[0] // FINER)
 
 
 def resized(picture: Picture, width: int, height: int) -> Picture:

@@ -16,7 +16,7 @@ from habitus.report.arrows import (
     legend,
     probable_arrows,
 )
-from habitus.report.backdrop import ground, lay
+from habitus.report.backdrop import FINER, ground, lay, reduced
 from habitus.words import Vocabulary
 
 
@@ -64,8 +64,8 @@ def _pictures(model: MarkovClusteringTopicModel, columns: Array, width: int) -> 
     v = model.vocabulary_
     if v is None:
         return []
-    plain = ground(model.picture_, v, width)
+    plain = ground(model.picture_, v, FINER * width)
     pictures = [plain.copy() for _ in columns.T]
     for picture, probabilities in zip(pictures, columns.T, strict=True):
         draw_on_picture(picture, probable_arrows(probabilities, v), v)
-    return pictures
+    return [reduced(picture) for picture in pictures]

@@ -41,7 +41,7 @@ def write(
     part = picture[y : y + cover.shape[0], x : x + cover.shape[1]]
     share = cover[: part.shape[0], : part.shape[1], None]
     part[:] = np.round(part + share * (np.array(rgb(colour)) - part)).astype(np.uint8)
-    return cover.shape[1]
+    return int(cover.shape[1])
 
 
 def fitted(text: str, size: float, width: int, *, bold: bool = False) -> str:

@@ -5,22 +5,23 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.typing import ArrayLike
 
 from habitus.errors import VideoError
 from habitus.events import Detection, Event
 from habitus.model import MarkovClusteringTopicModel
 from habitus.report.arrows import Picture, arrows_of, draw_boxes, draw_on_picture, probable_arrows
-from habitus.report.backdrop import ground
+from habitus.report.backdrop import FINER, ground, reduced
 from habitus.report.palette import EVENT, INK
 from habitus.report.retrace import expected_words, places_of
 from habitus.video import Reader, Source
 from habitus.words import Vocabulary
 
-WIDTH, NARROW = 720, 480
+WIDTH, NARROW = 720, 560
 """Pixels across: of a thumbnail, of a picture of what was expected or seen."""
 QUALITY = 82
-# Strength of an arrow that stands for a word among the least likely, and for another.
-LEAST_LIKELY, OTHER = 1.0, 0.25
+# Strength of an arrow that stands for a word among the least likely, for another, and on footage.
+LEAST_LIKELY, OTHER, SLENDER = 1.0, 0.2, 0.25
 
 
 class EventPictures(NamedTuple):
@@ -50,15 +51,15 @@ def event_pictures(
     if v is None:
         return {}
     wanted = range(len(detection.events)) if events is None else events
-    places, plain = places_of(detection), ground(model.picture_, v, NARROW)
+    places, plain = places_of(detection), ground(model.picture_, v, FINER * NARROW)
     found = {}
     for k in wanted:
         event = detection.events[k]
         seen = detection.corpus.counts[[places[k].peak]].indices
         found[k] = EventPictures(
             jpeg(thumbnail(event, model, v, source)),
-            jpeg(_expected(event, model, v, plain.copy())),
-            jpeg(_seen(event, seen, v, plain.copy())),
+            jpeg(reduced(_expected(event, model, v, plain.copy()))),
+            jpeg(reduced(_seen(event, seen, v, plain.copy()))),
         )
     return found
 
@@ -81,7 +82,8 @@ def thumbnail(
     if picture is None:
         picture = ground(model.picture_, v, WIDTH)
     draw_boxes(picture, event.boxes, v, EVENT)
-    draw_on_picture(picture, arrows_of(event.words, np.full(len(event.words), 0.8), v), v)
+    slender = arrows_of(event.words, np.full(len(event.words), SLENDER), v)
+    draw_on_picture(picture, slender, v)
     return picture
 
 
@@ -118,10 +120,10 @@ def _expected(
     return picture
 
 
-def _seen(event: Event, words: Sequence[int], v: Vocabulary, picture: Picture) -> Picture:
+def _seen(event: Event, words: ArrayLike, v: Vocabulary, picture: Picture) -> Picture:
     others = np.setdiff1d(words, event.words)
     draw_on_picture(picture, arrows_of(others, np.full(len(others), OTHER), v), v, width=0)
     draw_boxes(picture, event.boxes, v, EVENT)
     least = arrows_of(event.words, np.full(len(event.words), LEAST_LIKELY), v)
-    draw_on_picture(picture, least, v, edge=INK)
+    draw_on_picture(picture, least, v, edge=INK, width=FINER)
     return picture

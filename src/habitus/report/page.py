@@ -156,8 +156,9 @@ def _cards(
     ]
 
 
-def _addresses(pictures: EventPictures | None) -> EventPictures | None:
-    return EventPictures(*map(data_uri, pictures)) if pictures else None  # type: ignore[arg-type]
+def _addresses(pictures: EventPictures | None) -> dict[str, str]:
+    """An address for each picture; none for an event without."""
+    return {name: data_uri(image) for name, image in pictures._asdict().items()} if pictures else {}
 
 
 def _expected(event: Event) -> list[tuple[int, str]]:

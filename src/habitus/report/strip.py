@@ -132,7 +132,7 @@ def draw_strip(
 
 def _chip(picture: Picture, text: str, x: int, strip: Strip, colour: str) -> int:
     """A text on a ground of its own; gives how much room it took."""
-    width = lettering(text, strip.letters, True).shape[1] + 2 * strip.letters
+    width = int(lettering(text, strip.letters, True).shape[1]) + 2 * strip.letters
     picture[: strip.letters * 2, x : x + width] = rgb(colour)
     place = (x + strip.letters, strip.letters // 3)
     write(picture, text, place, strip.letters, colour=ink_on(colour), bold=True)

@@ -38,9 +38,9 @@ class Timeline(NamedTuple):
 
 def timeline_of(detection: Detection, clip: float) -> Timeline:
     """The strip of a detection. Times that start anew, as in further videos, are counted on."""
-    times = detection.corpus.times
+    times: Array = detection.corpus.times
     if len(times) > 1 and (np.diff(times) <= 0).any():
-        times = np.arange(len(times)) * clip
+        times = np.arange(len(times), dtype=np.float64) * clip
     heights = heights_of(detection.normality, detection.threshold, detection.judged)
     return Timeline(times, clip, heights, detection.behaviours, detection.corpus.first)
 
