@@ -2,39 +2,20 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from habitus.report.behaviours import draw_arrows, draw_behaviours
+from habitus.report.arrows import draw_on_axes, probable_arrows
+from habitus.report.behaviours import behaviour_pictures, draw_behaviours, topic_pictures
+from habitus.report.palette import COLOURS, rgb
 from habitus.scenes import crossing, crossing_vocabulary
 from habitus.words import Direction, Vocabulary
 
 
-def arrows(probabilities, vocabulary, mass):
-    ax = Figure().subplots()
-    draw_arrows(ax, np.asarray(probabilities), vocabulary, mass=mass)
-    return sum(len(quiver.U) for quiver in ax.collections)
-
-
-def test_arrows_make_up_the_mass():
-    vocabulary = Vocabulary(1, 2)
+def test_arrows_on_axes_make_up_the_mass():
     probabilities = np.array([0.4, 0.05, 0.3, 0.05, 0.1, 0.05, 0.03, 0.02])
-    assert [arrows(probabilities, vocabulary, mass) for mass in (0.3, 0.5, 0.75)] == [1, 2, 3]
-
-
-def test_arrows_point_where_the_word_goes():
-    vocabulary = Vocabulary(2, 3)
-    for direction, (dx, dy) in {
-        Direction.UP: (0, -1),
-        Direction.LEFT: (-1, 0),
-        Direction.DOWN: (0, 1),
-        Direction.RIGHT: (1, 0),
-    }.items():
-        probabilities = np.zeros(vocabulary.n_words)
-        probabilities[vocabulary.words(1, 2, direction)] = 1
+    for mass, n in ((0.3, 1), (0.5, 2), (0.75, 3)):
         ax = Figure().subplots()
-        draw_arrows(ax, probabilities, vocabulary, mass=0.5)
-        (quiver,) = ax.collections
-        assert (np.sign(quiver.U[0]), np.sign(quiver.V[0])) == (dx, dy)
-        middle = np.array([quiver.X[0] + quiver.U[0] / 2, quiver.Y[0] + quiver.V[0] / 2])
-        assert np.abs(middle - [2, 1]).max() < 0.5
+        draw_on_axes(ax, probable_arrows(probabilities, Vocabulary(1, 2), mass))
+        (collection,) = ax.collections
+        assert len(collection.get_paths()) == n
 
 
 def test_a_picture_is_written(tmp_path):
@@ -45,3 +26,19 @@ def test_a_picture_is_written(tmp_path):
     assert picture.shape[0] > 200
     assert picture.std() > 0.01
     assert list(tmp_path.iterdir()) == [path]
+
+
+def shown(picture):
+    """Directions that a picture shows arrows of."""
+    return {
+        direction
+        for direction, colour in COLOURS.items()
+        if (picture == rgb(colour)).all(axis=2).sum() > 100
+    }
+
+
+def test_each_behaviour_shows_its_own_motion_only(lanes):
+    pictures = behaviour_pictures(lanes.model, width=480)
+    assert {picture.shape for picture in pictures} == {(360, 480, 3)}
+    assert sorted(map(sorted, map(shown, pictures))) == [[Direction.DOWN], [Direction.RIGHT]]
+    assert len(topic_pictures(lanes.model, width=480)) == 2

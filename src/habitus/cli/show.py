@@ -17,16 +17,15 @@ def show(
     file: Annotated[Path, typer.Argument(help="A habitus model or corpus file.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Where to write a corpus's picture; beside it if not given."
-        ),
+        typer.Option("--output", "-o", help="Where to write the picture; beside the file if not."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a model's behaviours, or a corpus as a picture.
+    """Show a model or a corpus, in words and as a picture.
 
     A model: how much time each behaviour takes, how long it lasts, what follows, what it is made
-    of. A corpus: all motion on the scene, words per document over time.
+    of, and all of that as a picture. A corpus: all motion on the scene, words per document over
+    time.
     Example: habitus show scene.model
     """
     from habitus.files import kind_of
@@ -34,7 +33,7 @@ def show(
     if kind_of(file) == "corpus":
         _show_corpus(file, output, as_json)
     else:
-        _show_model(file, as_json)
+        _show_model(file, output, as_json)
 
 
 def _show_corpus(file: Path, output: Path | None, as_json: bool) -> None:
@@ -68,13 +67,17 @@ def _show_corpus(file: Path, output: Path | None, as_json: bool) -> None:
     typer.echo(f"wrote {picture}")
 
 
-def _show_model(file: Path, as_json: bool) -> None:
+def _show_model(file: Path, output: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
     from habitus.model import MarkovClusteringTopicModel
+    from habitus.report.model import draw_model
     from habitus.report.summary import summarise
 
-    summary = summarise(MarkovClusteringTopicModel.load(file))
+    model = MarkovClusteringTopicModel.load(file)
+    summary, picture = summarise(model), output or file.with_name(f"{file.stem}.png")
+    if output is not None or not as_json:  # what asks for figures has not asked for a picture
+        draw_model(picture, model, title=file.name)
     if as_json:
         typer.echo(json.dumps(summary.to_json()))
         return
@@ -87,6 +90,7 @@ def _show_model(file: Path, as_json: bool) -> None:
     console.print("share: of all documents in the long run; lasts: documents, in the mean.")
     for note in summary.degenerate:
         console.print(f"note: {note}; left uniform")
+    typer.echo(f"wrote {picture}")
 
 
 def _table(summary: "Summary") -> "Table":

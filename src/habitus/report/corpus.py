@@ -1,22 +1,20 @@
 """A corpus as a picture: all motion on the scene, and words per document over time."""
 
 import os
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from habitus.documents import Corpus
 from habitus.files import written_whole
-from habitus.report.behaviours import COLOURS, STEPS
-from habitus.words import Direction, Vocabulary
+from habitus.report.arrows import arrows_of, draw_on_axes, legend
+from habitus.report.backdrop import lay
+from habitus.report.palette import FAULT
+from habitus.words import Vocabulary
 
 SHORT = 20
 """Words under which a document is not judged."""
-FAULT = "#CC79A7"
 
 
 def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> None:
@@ -36,12 +34,8 @@ def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> 
 
 
 def _flow(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
-    """An arrow a word, as long as it is frequent."""
-    ax.set(xlim=(0, v.width), ylim=(v.height, 0), xticks=[], yticks=[])
-    ax.set_aspect("equal")
-    if corpus.picture is not None:
-        pale = 255 - (255 - corpus.picture.astype(float)) * 0.6
-        ax.imshow(pale.astype(np.uint8), extent=(0, v.width, v.height, 0), zorder=0)
+    """An arrow a word, as wide as it is frequent."""
+    lay(ax, v, corpus.picture)
     fine = corpus.conditions == 0
     counts = np.asarray(corpus.counts[fine].sum(axis=0)).reshape(-1)
     seen = np.flatnonzero(counts > 0)
@@ -49,30 +43,8 @@ def _flow(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
         # The square root: lanes seldom used are seen beside the busy ones.
         strength = np.sqrt(counts[seen] / np.quantile(counts[seen], 0.99)).clip(0, 1)
         worth = strength > 0.08
-        _arrows(ax, seen[worth], strength[worth], v)
-    ax.legend(
-        handles=[
-            Line2D([], [], color=COLOURS[d], linewidth=3, label=d.name.lower()) for d in Direction
-        ],
-        loc="lower left", ncols=4, fontsize=8, framealpha=0.85,
-    )  # fmt: skip
-
-
-def _arrows(ax: Axes, words: NDArray[Any], strength: NDArray[Any], v: Vocabulary) -> None:
-    places, side = v.places(words), v.cell * v.scale
-    for direction in Direction:
-        here = places.directions == direction
-        if not here.any():
-            continue
-        length = side * (0.35 + 0.65 * strength[here])
-        dx, dy = (length * step for step in STEPS[direction])
-        x = (places.columns[here] + 0.5) * side - dx / 2 - 0.14 * side * STEPS[direction][1]
-        y = (places.rows[here] + 0.5) * side - dy / 2 + 0.14 * side * STEPS[direction][0]
-        ax.quiver(
-            x, y, dx, dy, color=COLOURS[direction], alpha=0.3 + 0.7 * strength[here],
-            angles="xy", scale_units="xy", scale=1, units="x", width=side * 0.16, headwidth=3,
-            headlength=2.8, headaxislength=2.8, zorder=2,
-        )  # fmt: skip
+        draw_on_axes(ax, arrows_of(seen[worth], strength[worth], v))
+    legend(ax, loc="lower left", fontsize=8, framealpha=0.85)
 
 
 def _timeline(ax: Axes, corpus: Corpus) -> None:

@@ -1,0 +1,93 @@
+"""Footage with what was found in it: boxes, the least likely words, behaviour and normality."""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from habitus.documents.extraction import Progress
+from habitus.errors import InvalidInputError
+from habitus.events import Detection
+from habitus.model import MarkovClusteringTopicModel
+from habitus.report.arrows import Picture, arrows_of, draw_boxes, draw_on_picture
+from habitus.report.film import film, film_size
+from habitus.report.palette import EVENT
+from habitus.report.retrace import retrace
+from habitus.report.strip import draw_chart, draw_strip, event_at, strip_for, window_at
+from habitus.report.timeline import timeline_of
+from habitus.video import Reader, Source
+
+# Times are rounded by their containers: a frame this much early still opens the next document.
+ROUNDING = 1e-4
+# Strength of the arrows of the least likely words.
+STRENGTH = 0.25
+
+
+def write_annotated(
+    path: str | os.PathLike[str],
+    source: Source,
+    detection: Detection,
+    model: MarkovClusteringTopicModel,
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Write an H.264 video of the source; its times are those of the source.
+
+    Small footage is enlarged. During an event, boxes and arrows show the least likely words of each
+    abnormal document; the strip below is never over the footage.
+    """
+    if source.is_live:
+        raise InvalidInputError(
+            f"an annotated video needs a file; {source.address} can be read only once"
+        )
+    with Reader(source) as reader:
+        size = film_size(reader.width, reader.height)
+        overlay = Overlay(detection, model, size[0])
+        whole = (size[0], size[1] + overlay.strip.height)
+        with film(path, whole, reader.fps) as add:
+            for n, frame in enumerate(reader):
+                picture = frame.colours(*size)
+                add(overlay.over(picture, frame.time), frame.time)
+                if n % 16 == 0:
+                    progress(Progress(frame.time, reader.duration, n, frame.time))
+
+
+class Overlay:
+    """What is drawn over and under frames; most of it once a document."""
+
+    def __init__(self, detection: Detection, model: MarkovClusteringTopicModel, width: int) -> None:
+        self.detection, self.vocabulary = detection, model.vocabulary_
+        self.retraced = retrace(detection, model)
+        self.timeline = timeline_of(detection, model.clip_)
+        self.strip = strip_for(width)
+        self.document: int | None = -1
+        self.window = window_at(0.0, self.timeline)
+        self.chart = draw_chart(self.strip, self.timeline, self.retraced.places, self.window)
+
+    def over(self, picture: Picture, time: float) -> Picture:
+        """A frame with everything drawn on it, and the strip below."""
+        document = self._document_at(time)
+        if document != self.document:
+            self.document, self.window = document, window_at(time, self.timeline)
+            self.chart = draw_chart(self.strip, self.timeline, self.retraced.places, self.window)
+        behaviour = event = None
+        if document is not None:
+            behaviour = int(self.detection.behaviours[document])
+            event = event_at(document, self.retraced.places, self.detection)
+            self._mark(picture, document)
+        strip = draw_strip(self.chart, self.strip, time, self.window, behaviour, event)
+        return np.concatenate([picture, strip])
+
+    def _document_at(self, time: float) -> int | None:
+        starts = self.timeline.starts
+        found = int(np.searchsorted(starts, time + ROUNDING, side="right")) - 1
+        inside = found >= 0 and time < starts[found] + self.timeline.clip + ROUNDING
+        return found if inside else None
+
+    def _mark(self, picture: Picture, document: int) -> None:
+        moment, v = self.retraced.moments.get(document), self.vocabulary
+        if moment is None or v is None:
+            return
+        draw_boxes(picture, moment.boxes, v, EVENT)
+        strengths = np.full(len(moment.words), STRENGTH)
+        draw_on_picture(picture, arrows_of(moment.words, strengths, v), v)

@@ -1,0 +1,156 @@
+"""The strip under an annotated video: what is going on, and normality around the moment."""
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from habitus.events import Detection
+from habitus.events.wording import clock
+from habitus.report.arrows import Picture
+from habitus.report.lettering import fitted, lettering, write
+from habitus.report.palette import EVENT, INK, PAPER, behaviour_colour, ink_on, rgb
+from habitus.report.retrace import Place
+from habitus.report.timeline import LINE, Timeline, stretches
+
+WINDOW = 240.0
+"""Seconds that the strip shows, at most; this share of them past."""
+PAST = 0.6
+GROUND, GRID, CURVE = "#17191E", "#5A606B", "#D9DCE1"
+# What is still to come is dimmed to this share.
+TO_COME = 0.5
+
+
+class Strip(NamedTuple):
+    """Sizes of the strip, in pixels: a line of letters, a chart, a band of behaviours."""
+
+    width: int
+    letters: int
+    chart: int
+    band: int
+
+    @property
+    def height(self) -> int:
+        """Of all three and the margins between them; even, as H.264 wants it."""
+        return (self.letters * 2 + self.chart + self.band + self.letters) // 2 * 2
+
+    @property
+    def top(self) -> int:
+        """Where the chart begins."""
+        return self.letters * 2 + self.letters // 4
+
+
+def strip_for(width: int) -> Strip:
+    """The strip under a video of a width."""
+    return Strip(width, max(11, round(width / 52)), round(width / 14), round(width / 50))
+
+
+def window_at(time: float, timeline: Timeline) -> tuple[float, float]:
+    """The seconds that the strip shows at a time: all, or those around it."""
+    if timeline.end - timeline.begin <= WINDOW:
+        return timeline.begin, timeline.end
+    start = min(max(time - PAST * WINDOW, timeline.begin), timeline.end - WINDOW)
+    return start, start + WINDOW
+
+
+def draw_chart(
+    strip: Strip, timeline: Timeline, places: list[Place], window: tuple[float, float]
+) -> Picture:
+    """The strip without its letters: everything that does not change within a document."""
+    picture = np.full((strip.height, strip.width, 3), rgb(GROUND), dtype=np.uint8)
+    scale = strip.width / (window[1] - window[0])
+    x = np.round((timeline.starts - window[0]) * scale).astype(np.int64)
+    wide = max(1, round(timeline.clip * scale))
+    shown = np.flatnonzero((x + wide >= 0) & (x < strip.width))
+    foot = strip.top + strip.chart
+    for first, last, _ in places:
+        left, right = max(int(x[first]), 0), max(int(x[last]) + wide, 0)
+        picture[strip.top : foot, left:right] = np.array(rgb(EVENT)) * 0.55
+    line = foot - round(LINE * strip.chart)
+    for dash in range(0, strip.width, 12):
+        cv2.line(picture, (dash, line), (dash + 6, line), rgb(GRID), 1)
+    _curve(picture, timeline, shown, x + wide // 2, strip)
+    _band(picture, timeline, shown, x, wide, strip)
+    write(picture, "threshold", (6, line + 2), strip.letters * 0.7, colour="#9AA1AD")
+    return picture
+
+
+def _curve(
+    picture: Picture, timeline: Timeline, shown: np.ndarray, x: np.ndarray, strip: Strip
+) -> None:
+    foot = strip.top + strip.chart
+    y = foot - 2 - timeline.heights * (strip.chart - 4)
+    judged = ~np.isnan(timeline.heights[shown])
+    for first, last, yes in stretches(judged.astype(np.int64), timeline.first[shown]):
+        if yes:
+            here = shown[first : last + 1]
+            points = np.stack([x[here], y[here]], axis=-1).round().astype(np.int32)
+            cv2.polylines(picture, [points], False, rgb(CURVE), 2, cv2.LINE_AA)
+
+
+def _band(
+    picture: Picture, timeline: Timeline, shown: np.ndarray, x: np.ndarray, wide: int, strip: Strip
+) -> None:
+    """Behaviours along the foot, each in its colour and with its number where that has room."""
+    top = strip.top + strip.chart + 3
+    letters = strip.band * 0.72
+    for first, last, z in stretches(timeline.behaviours[shown], timeline.first[shown]):
+        left, right = max(int(x[shown[first]]), 0), int(x[shown[last]]) + wide
+        colour = behaviour_colour(z)
+        picture[top : top + strip.band, left:right] = rgb(colour)
+        text = lettering(str(z + 1), letters, True).shape[1]
+        if right - left > text + 4:
+            place = ((left + min(right, strip.width) - text) // 2, top + 1)
+            write(picture, str(z + 1), place, letters, colour=ink_on(colour), bold=True)
+
+
+def draw_strip(
+    chart: Picture,
+    strip: Strip,
+    time: float,
+    window: tuple[float, float],
+    behaviour: int | None,
+    event: tuple[int, str] | None,
+) -> Picture:
+    """The chart with its cursor at a time, and the line of letters above it."""
+    picture = chart.copy()
+    cursor = round((time - window[0]) / (window[1] - window[0]) * strip.width)
+    if 0 <= cursor < strip.width:
+        rest = picture[strip.top :, cursor:]
+        rest[:] = (rest * TO_COME).astype(np.uint8)
+        cv2.line(picture, (cursor, strip.top - 2), (cursor, strip.height - 1), rgb(PAPER), 2)
+    size, row = float(strip.letters), strip.letters * 2
+    x = 8 + write(picture, clock(int(time)), (8, strip.letters // 3), size) + strip.letters
+    x = max(x, strip.letters * 5)
+    if behaviour is not None:
+        x += _chip(picture, f"behaviour {behaviour + 1}", x, strip, behaviour_colour(behaviour))
+    if event is not None:
+        picture[:row, x:] = rgb(EVENT)
+        _announce(picture, f"event {event[0]}: {event[1]}", x + strip.letters, strip)
+    return picture
+
+
+def _chip(picture: Picture, text: str, x: int, strip: Strip, colour: str) -> int:
+    """A text on a ground of its own; gives how much room it took."""
+    width = int(lettering(text, strip.letters, True).shape[1]) + 2 * strip.letters
+    picture[: strip.letters * 2, x : x + width] = rgb(colour)
+    place = (x + strip.letters, strip.letters // 3)
+    write(picture, text, place, strip.letters, colour=ink_on(colour), bold=True)
+    return width
+
+
+def _announce(picture: Picture, text: str, x: int, strip: Strip) -> None:
+    """An event's text, smaller where it is long, cut off only where it is very long."""
+    room = strip.width - x - strip.letters // 2
+    sizes = [strip.letters * share for share in (1.0, 0.9, 0.8, 0.7)]
+    size = next((s for s in sizes if lettering(text, s, True).shape[1] <= room), sizes[-1])
+    place = (x, round(strip.letters - 0.64 * size))
+    write(picture, fitted(text, size, room, bold=True), place, size, colour=INK, bold=True)
+
+
+def event_at(document: int, places: list[Place], detection: Detection) -> tuple[int, str] | None:
+    """Number, from 1 on, and explanation of the event that a document belongs to."""
+    for k, place in enumerate(places):
+        if place.first <= document <= place.last:
+            return k + 1, detection.events[k].explanation
+    return None

@@ -1,0 +1,46 @@
+"""A scene of two lanes that take turns, drawn and encoded, in which something goes wrong once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from reference.footage import Picture, encode, texture
+
+WIDTH, HEIGHT, FPS = 192, 144, 12
+TURN = 8
+"""Seconds that a lane has, then the other."""
+WRONG = (100.0, 103.0)
+"""When something goes against its lane."""
+SECONDS = 120
+SIDE, SPEED = 28, 4
+
+
+def pictures(seconds: int = SECONDS) -> Iterator[Picture]:
+    """One lane to the right, one downwards, in turns; something to the left at WRONG."""
+    ground = texture(WIDTH, HEIGHT, 0)
+    car, other, wrong = (texture(SIDE, SIDE, 1000 + n, softness=1.5) for n in range(3))
+    for i in range(seconds * FPS):
+        picture = ground.copy()
+        time, step = i / FPS, i * SPEED
+        if time // TURN % 2 == 0:
+            _put(picture, car, step % (WIDTH - SIDE), 88)
+        else:
+            _put(picture, other, 32, step % (HEIGHT - SIDE))
+        if WRONG[0] <= time < WRONG[1]:
+            _put(picture, wrong, round(WIDTH - SIDE - (time - WRONG[0]) * 50), 30)
+        yield picture
+
+
+def _put(picture: Picture, patch: Picture, x: int, y: int) -> None:
+    picture[y : y + len(patch), x : x + patch.shape[1]] = patch
+
+
+def two_lanes(path: Path, seconds: int = SECONDS) -> Path:
+    """Write the scene as a video."""
+    return encode(path, pictures(seconds), rate=FPS)
+
+
+def normal_documents(n_documents: int) -> np.ndarray:
+    """Numbers of the documents before something goes wrong, with a second to spare."""
+    return np.arange(min(n_documents, int(WRONG[0]) - 2))

@@ -1,0 +1,72 @@
+import cv2
+import numpy as np
+import pytest
+
+from habitus.report.arrows import arrows_of
+from habitus.report.moments import NARROW, WIDTH, event_pictures, frame_at, thumbnails
+from habitus.report.palette import COLOURS, EVENT, rgb
+from habitus.video import Source
+from habitus.words import Direction
+from reference.two_lanes import FPS, pictures
+
+
+def decoded(jpeg):
+    return cv2.cvtColor(cv2.imdecode(np.frombuffer(jpeg, np.uint8), 1), cv2.COLOR_BGR2RGB)
+
+
+def near(picture, colour):
+    return np.abs(picture.astype(int) - rgb(colour)).max(axis=2) < 40
+
+
+@pytest.fixture(scope="module")
+def shown(lanes):
+    return event_pictures(lanes.detection, lanes.model, lanes.source)[0]
+
+
+def test_a_thumbnail_is_the_frame_with_boxes_and_arrows(lanes, shown):
+    picture = decoded(shown.thumbnail)
+    v, event = lanes.model.vocabulary_, lanes.detection.events[0]
+    scale = WIDTH / v.width
+    assert picture.shape == (round(v.height * scale), WIDTH, 3)
+    left, top, right, bottom = (round(side * scale) for side in event.boxes[0])
+    yellow = near(picture, EVENT)
+    assert yellow[top + 10 : bottom - 10, left - 5 : left + 2].any(axis=1).mean() > 0.9
+    assert not yellow[bottom + 30 :].any()
+    orange = near(picture, COLOURS[Direction.LEFT])
+    assert orange[top:bottom, left:right].sum() > 200
+    truth = list(pictures(104))[round((event.peak + 0.5) * FPS)]
+    seen = cv2.resize(picture[..., 1], (v.width, v.height), interpolation=cv2.INTER_AREA)
+    assert np.abs(seen[60:].astype(int) - (16 + truth[60:] * (219 / 255))).mean() < 20
+
+
+def test_expected_against_seen(lanes, shown):
+    event = lanes.detection.events[0]
+    expected, seen = decoded(shown.expected), decoded(shown.seen)
+    assert expected.shape[1] == seen.shape[1] == NARROW
+    usual = lanes.model.parameters_.word_given_behaviour[:, np.argmax(event.expected)].argmax()
+    assert near(expected, COLOURS[Direction(usual % 4)]).sum() > 300
+    assert near(expected, COLOURS[Direction.LEFT]).sum() < 20
+    v = lanes.model.vocabulary_
+    for x, y in arrows_of(event.words, np.ones(10), v).outlines.mean(axis=1) * NARROW / v.width:
+        assert near(seen[round(y) - 2 : round(y) + 3, round(x) - 2 : round(x) + 3],
+                    COLOURS[Direction.LEFT]).any()  # fmt: skip
+
+
+def test_without_footage_the_scene_itself_is_the_ground(lanes, documents, tmp_path):
+    gone = Source(str(tmp_path / "gone.mp4"))
+    for source in (None, gone, Source("rtsp://camera/live")):
+        (jpeg,) = thumbnails(lanes.detection, lanes.model, source)
+        assert near(decoded(jpeg), EVENT).any()
+    assert len(thumbnails(documents.detection, documents.model)) == len(documents.detection.events)
+
+
+def test_the_last_frame_stands_for_those_after_it(lanes):
+    last, beyond = (frame_at(lanes.source, time, 96, 72) for time in (119.9, 500.0))
+    assert last is not None
+    assert beyond is not None
+    assert np.abs(last.astype(int) - beyond).mean() < 3
+
+
+def test_only_those_asked_for(documents):
+    found = event_pictures(documents.detection, documents.model, events=[1, 4])
+    assert sorted(found) == [1, 4]

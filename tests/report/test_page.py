@@ -1,0 +1,220 @@
+"""The report in a real browser, as a person opens it: from disk, without a network."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from habitus import Corpus, Detector, MarkovClusteringTopicModel
+from habitus.events import detect
+from habitus.report import page as report
+from habitus.report.page import write_report
+
+HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    quiet = detect(Detector(lanes.model, threshold=-1e9), lanes.corpus, source=HOSTILE)
+    write_report(
+        folder / "lanes.html", lanes.detection, lanes.model, source=lanes.source,
+        video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
+        settings={"measure": "either"}, truth=[(100.0, 103.0, "wrong <way>")],
+    )  # fmt: skip
+    write_report(folder / "quiet.html", quiet, lanes.model, source=lanes.source)
+    write_report(folder / "many.html", documents.detection, documents.model)
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["lanes", "quiet", "many"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_to_complain_about(pages, opened, name, scheme):
+    page, complaints = opened(pages[name], color_scheme=scheme)
+    page.hover(".curve", position={"x": 300, "y": 60})
+    assert complaints == []
+    sizes = page.eval_on_selector_all("img", "all => all.map(i => i.complete && i.naturalWidth)")
+    assert sizes
+    assert all(size > 100 for size in sizes)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("lanes", 1), ("quiet", 0)])
+def test_a_card_an_event(pages, opened, name, expected):
+    page, _ = opened(pages[name])
+    assert page.locator(".event").count() == expected
+    assert page.locator(".pill").count() == expected
+    assert page.locator(".event img").count() == 3 * expected
+    assert page.locator(".none").count() == (expected == 0)
+
+
+def test_many_events_are_all_there_in_order(pages, opened, documents):
+    page, _ = opened(pages["many"])
+    events = documents.detection.events
+    assert len(events) > 10
+    told = page.locator(".why").all_inner_texts()
+    assert [text.lower() for text in told] == [f"{e.explanation}.".lower() for e in events]
+    boxes = [pill.bounding_box() for pill in page.locator(".pill").all()]
+    for i, one in enumerate(boxes):
+        for other in boxes[i + 1 :]:
+            apart_x = abs(one["x"] - other["x"]) >= (one["width"] + other["width"]) / 2 - 0.5
+            apart_y = abs(one["y"] - other["y"]) >= one["height"] - 0.5
+            assert apart_x or apart_y
+
+
+def luminance(rgb):
+    shares = np.array(rgb[:3]) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+COLOURS = """all => all.map(element => {
+  let ground = element;
+  const clear = e => getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)';
+  while (ground && clear(ground)) ground = ground.parentElement;
+  return [getComputedStyle(element).color, getComputedStyle(ground).backgroundColor];
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(pages, opened, scheme):
+    page, _ = opened(pages["lanes"], color_scheme=scheme)
+    grounds = set()
+    text = (
+        "p, h1, h2, h3, figcaption, td, th, dt, dd, a, pre, .usual, .axis, .ticks span, .band span"
+    )
+    for pair in page.eval_on_selector_all(text, COLOURS):
+        ink, ground = (
+            luminance([float(n) for n in re.findall(r"[\d.]+", colour)]) for colour in pair
+        )
+        grounds.add(pair[1])
+        ratio = (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05)
+        assert ratio >= 4.5, pair
+    assert len(grounds) > 2
+
+
+def test_light_and_dark_differ(pages, opened):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light, dark = (
+        opened(pages["lanes"], color_scheme=scheme).page.evaluate(ground)
+        for scheme in ("light", "dark")
+    )
+    assert light != dark
+
+
+@pytest.mark.parametrize("name", ["lanes", "quiet", "many"])
+def test_fits_a_phone(pages, opened, name):
+    page, _ = opened(pages[name], viewport={"width": 375, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    sizes = page.eval_on_selector_all(
+        "p, td, dd, figcaption, a", "all => all.map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert min(sizes) >= 12
+
+
+def place_of(page, selector):
+    page.wait_for_timeout(100)
+    last = None
+    while (now := page.locator(selector).bounding_box()["y"]) != last:  # scrolling is smooth
+        last = now
+        page.wait_for_timeout(150)
+    return now
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_mark_leads_to_its_event(pages, opened, documents, scripts):
+    page, _ = opened(pages["many"], java_script_enabled=scripts)
+    last = len(documents.detection.events)
+    page.locator(".pill").nth(last - 1).click()
+    if scripts:
+        assert -1 <= place_of(page, f"#event-{last}") < 900
+        assert page.evaluate("scrollY") > 900
+    assert page.url.endswith(f"#event-{last}")
+
+
+def test_a_click_on_the_curve_leads_to_the_event_and_hovering_tells(pages, opened, lanes):
+    page, complaints = opened(pages["lanes"])
+    curve = page.locator(".curve").bounding_box()
+    x = curve["width"] * 101.5 / len(lanes.corpus)
+    page.hover(".curve", position={"x": x, "y": 90})
+    told = page.locator(".tip").inner_text()
+    assert told.startswith("1:41")
+    assert f"normality {lanes.detection.normality[101]:.3g}" in told
+    assert told.endswith("event 1")
+    page.click(".curve", position={"x": x, "y": 90})
+    assert page.url.endswith("#event-1")
+    assert complaints == []
+
+
+def test_keyboard_reaches_events(pages, opened):
+    page, _ = opened(pages["lanes"])
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "pill":
+            page.keyboard.press("Enter")
+            break
+    assert page.url.endswith("#event-1")
+
+
+def test_names_are_text_whatever_they_are(pages, opened):
+    page, complaints = opened(pages["quiet"])
+    assert page.locator(".source").inner_text() == HOSTILE
+    assert HOSTILE in page.title()
+    assert complaints == []
+    page, _ = opened(pages["lanes"])
+    assert page.locator(".truth [title]").get_attribute("title") == "wrong <way>"
+
+
+def test_links_into_the_video_beside_it(pages, opened, lanes):
+    page, _ = opened(pages["lanes"])
+    start = lanes.detection.events[0].start
+    link = page.locator(".watch").get_attribute("href")
+    assert link == f"an%20annotated%23video.mp4#t={start - 2:.1f}"
+
+
+def test_it_tells_how_it_was_made(pages, opened):
+    from habitus import __version__
+
+    page, _ = opened(pages["lanes"])
+    assert page.locator("pre").inner_text().strip() == "habitus report lanes.mp4"
+    text = page.locator("#made").inner_text()
+    for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\teither", "seed\t0"):
+        assert fact in text
+
+
+def test_the_parts_of_the_surprise_beside_the_usual(pages, opened, lanes):
+    page, _ = opened(pages["lanes"])
+    misfit, shift = page.locator(".parts .number").all_inner_texts()
+    event = lanes.detection.events[0]
+    n_words = lanes.corpus.n_tokens[int(event.peak)]
+    assert misfit == f"{event.misfit / n_words:.2f} nats a word"
+    assert shift == f"{event.shift:.2f} nats"
+
+
+def test_a_model_that_does_not_know_its_words(tmp_path, opened):
+    counts = np.random.default_rng(0).poisson(3, (60, 12))
+    model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(Corpus(counts))
+    detector = Detector(model, measure="mean", threshold=0.0)
+    found = detect(detector, Corpus(counts), source="counts.corpus", share=0.05)
+    write_report(tmp_path / "counts.html", found, model)
+    page, complaints = opened(tmp_path / "counts.html")
+    assert complaints == []
+    assert page.locator(".event").count() == len(found.events) > 0
+    assert page.locator("img").count() == 0
+
+
+def test_the_page_stays_small(pages, documents, lanes, monkeypatch, tmp_path):
+    assert pages["lanes"].stat().st_size < 600_000
+    each = pages["many"].stat().st_size / len(documents.detection.events)
+    assert 30 * each < 6e6
+    monkeypatch.setattr(report, "MOST_PICTURES", 2)
+    write_report(tmp_path / "few.html", documents.detection, documents.model)
+    text = (tmp_path / "few.html").read_text()
+    assert text.count("<img") == 3 * 2 + 4
+    assert text.count("<article") == len(documents.detection.events)
+
+
+def test_the_same_bytes_twice_and_nothing_half_written(pages, tmp_path, documents):
+    write_report(tmp_path / "many.html", documents.detection, documents.model)
+    assert (tmp_path / "many.html").read_bytes() == pages["many"].read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["many.html"]

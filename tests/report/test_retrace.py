@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from habitus import Corpus, Detector
+from habitus.events import detect
+from habitus.report.retrace import expected_words, places_of, retrace
+
+
+def test_places_are_the_abnormal_documents(documents):
+    detection = documents.detection
+    places = places_of(detection)
+    covered = {t for place in places for t in range(place.first, place.last + 1)}
+    assert set(np.flatnonzero(detection.abnormal)) <= covered
+    for place, event in zip(places, detection.events, strict=True):
+        assert detection.corpus.times[place.first] == event.start
+        assert detection.corpus.times[place.last] + 1 == event.end
+        assert detection.normality[place.peak] == event.normality
+
+
+def test_times_that_start_anew_do_not_confuse(documents):
+    n = len(documents.corpus)
+    twice = Corpus(
+        np.vstack([documents.corpus.counts.toarray()] * 2),
+        times=np.tile(documents.corpus.times, 2), lengths=[n, n],
+        vocabulary=documents.corpus.vocabulary,
+    )  # fmt: skip
+    detector = Detector(documents.model, measure="mean", threshold=documents.detection.threshold)
+    detection = detect(detector, twice)
+    places = places_of(detection)
+    half = len(places) // 2
+    assert [place.peak for place in places[half:]] == [place.peak + n for place in places[:half]]
+    assert [detection.normality[place.peak] for place in places] == [
+        event.normality for event in detection.events
+    ]
+
+
+def test_every_abnormal_document_is_localised_and_surprises_add_up(lanes):
+    retraced = retrace(lanes.detection, lanes.model)
+    assert sorted(retraced.moments) == np.flatnonzero(lanes.detection.abnormal).tolist()
+    assert all(moment.boxes for moment in retraced.moments.values())
+    (event,), (place,) = lanes.detection.events, retraced.places
+    n_words = lanes.corpus.n_tokens[place.peak]
+    total = retraced.misfit[place.peak] * n_words + retraced.shift[place.peak]
+    assert total == pytest.approx(event.surprise, rel=1e-9)
+    assert retraced.moments[place.peak].words == event.words
+
+
+def test_expected_words_are_a_distribution(lanes):
+    expected = expected_words(lanes.detection.events[0], lanes.model)
+    assert expected.sum() == pytest.approx(1, rel=1e-9)

@@ -1,0 +1,67 @@
+import numpy as np
+
+from habitus import Corpus
+from habitus.events import Detection
+from habitus.report.chart import WIDTH, chart_of
+from habitus.report.retrace import places_of
+from habitus.report.timeline import LINE, heights_of, stretches, timeline_of
+
+
+def test_heights_keep_the_order_and_meet_at_the_threshold():
+    normality = np.linspace(-500, 2, 400)
+    heights = heights_of(normality, -7.0, np.ones(400, bool))
+    assert (np.diff(heights) >= 0).all()
+    assert heights.min() >= 0
+    assert heights.max() == 1
+    np.testing.assert_allclose(heights_of(np.array([-7.0, 2.0]), -7.0, np.ones(2, bool))[0], LINE)
+    assert ((heights < LINE) == (normality < -7.0)).all()
+
+
+def test_documents_that_were_not_judged_have_no_height():
+    heights = heights_of(np.array([0.0, -3.0, 0.0]), -1.0, np.array([True, True, False]))
+    assert np.isnan(heights).tolist() == [False, False, True]
+
+
+def detection_of(times, lengths):
+    n = len(times)
+    corpus = Corpus(np.ones((n, 4)), times=times, lengths=lengths)
+    return Detection(
+        "x", corpus, np.zeros(n), np.ones(n, bool), np.zeros(n, bool), np.zeros(n, int), -1.0, [],
+        None,
+    )  # fmt: skip
+
+
+def test_times_rise_whatever_the_sequences_say():
+    again = timeline_of(detection_of([0, 1, 2, 0, 1], [3, 2]), 1.0)
+    assert again.starts.tolist() == [0, 1, 2, 3, 4]
+    gap = timeline_of(detection_of([10, 11, 50, 51], [2, 2]), 1.0)
+    assert (gap.begin, gap.end) == (10, 52)
+
+
+def test_stretches_cover_everything_once():
+    rng = np.random.default_rng(0)
+    values, breaks = rng.integers(0, 3, 200), rng.random(200) < 0.1
+    found = stretches(values, breaks)
+    assert [t for a, b, _ in found for t in range(a, b + 1)] == list(range(200))
+    for a, b, value in found:
+        assert (values[a : b + 1] == value).all()
+        assert not breaks[a + 1 : b + 1].any()
+
+
+def test_long_footage_keeps_its_least_usual_document():
+    n = 50_000
+    found = detection_of(np.arange(n), [n])
+    found.normality[31_234] = -9.0
+    chart = chart_of(found, timeline_of(found, 1.0), places_of(found), None)
+    assert len(chart.curve) < 100_000
+    points = [tuple(map(float, point.split())) for point in chart.curve[1:].split("L")]
+    x, _ = max(points, key=lambda point: point[1])
+    assert abs(x - WIDTH * 31_234 / n) < 1
+
+
+def test_ticks_are_few_and_round(lanes):
+    for n in (5, 90, 1200, 86_400, 700_000):
+        found = detection_of(np.arange(n), [n])
+        ticks = chart_of(found, timeline_of(found, 1.0), [], None).ticks
+        assert 1 < len(ticks) <= 9
+        assert ticks[0].text == "0:00"
