@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -99,6 +100,21 @@ def clip_number(time: float, clip: float) -> int:
     return int((time + ROUNDING) // clip)
 
 
+class Pace:
+    """Which frames are compared: the first of every clip, and every one LAG after the last such."""
+
+    def __init__(self, clip: float) -> None:
+        self.clip, self.number, self.last = clip, -1, -np.inf
+
+    def __call__(self, time: float) -> bool:
+        """Whether the frame of this time is; for all frames, in the order of time."""
+        number = clip_number(time, self.clip)
+        if number == self.number and time - self.last < LAG:
+            return False
+        self.number, self.last = number, time
+        return True
+
+
 def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]:
     """Every frame from a clip on, with the motion of those that are compared.
 
@@ -109,16 +125,15 @@ def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]
     watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
     motion = motion_by(settings.motion, vocabulary, watched)
     before: Any = None
-    last, current = -np.inf, -1
+    last, paced = -np.inf, Pace(settings.clip)
     for frame in reader:
         number = clip_number(frame.time, settings.clip)
         if number < since:
             continue
-        opens = number != current
-        current = number
+        wanted = frame.decoded is not None and paced(frame.time)
         if not frame.intact:
             before = None
-        elif opens or frame.time - last >= LAG or before is None:
+        elif wanted:
             after = motion.prepare(frame)
             lag = frame.time - last
             moved = None
@@ -146,7 +161,7 @@ def documents(
     """
     settings = settings or Settings()
     if isinstance(source, Source):
-        with Reader(source, since=max(0, first_needed(start, settings)) * settings.clip) as reader:
+        with reader_from(start, source, settings) as reader:
             yield from documents(reader, settings, start=start, stop=stop)
         return
     clip: _Clip | None = None
@@ -170,6 +185,12 @@ def first_needed(start: int, settings: Settings) -> int:
     return min(start - 1, clip_number(start * settings.clip - LONGEST_LAG, settings.clip))
 
 
+def reader_from(start: int, source: Source, settings: Settings) -> Reader:
+    """A reader of no more than the documents from `start` on need."""
+    since = max(0, first_needed(start, settings)) * settings.clip
+    return Reader(source, since=since, pace=partial(Pace, settings.clip))
+
+
 class _Clip:
     """A document in the making."""
 
@@ -188,7 +209,7 @@ class _Clip:
             self.change = max(self.change, seen.change)
             add_words(seen.directions, self.counts)
         v = self.vocabulary
-        if self.n_frames == 1:
+        if self.luma is None and seen.frame.decoded is not None:
             self.luma = small_copy(seen.frame.luma(), v.rows, v.columns, v.cell * v.scale)
             if self.number % self.settings.still_every == 0:
                 self.still = seen.frame.colours(v.width // v.scale, v.height // v.scale)

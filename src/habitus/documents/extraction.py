@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from habitus.documents.assembly import Extraction, assemble
-from habitus.documents.clips import Document, Settings, documents, first_needed, vocabulary_of
+from habitus.documents.clips import Document, Settings, documents, reader_from, vocabulary_of
 from habitus.documents.parts import Shelf, part_of
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.video import Frame, Reader, Source, watched_cells
@@ -264,8 +264,7 @@ def _end_with(parent: int) -> None:
 
 
 def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
-    since = max(0, first_needed(task.start, task.settings)) * task.settings.clip
-    with Reader(task.source, since=since) as reader:
+    with reader_from(task.start, task.source, task.settings) as reader:
         if task.source.is_live:
             results.put((task.number, "vocabulary", 0, vocabulary_of(reader, task.settings)))
         counted = _Counted(reader, beat, stop)

@@ -23,7 +23,7 @@ class Frame(NamedTuple):
     intact: bool
     """Whether the decoder found no damage in it."""
     decoded: Any
-    """PyAV's own frame."""
+    """PyAV's own frame; None where it was not wanted."""
 
     def luma(self) -> Image:
         """Brightness: rows x at least `width` columns; those beyond `width` are padding.
