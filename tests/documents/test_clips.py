@@ -301,6 +301,6 @@ def test_frames_that_nobody_needs_are_not_decoded_and_not_missed(tmp_path, codec
     assert len(frames) == 150
     assert [f.time for f in frames] == sorted(f.time for f in frames)
     spared = [f.decoded is None for f in frames]
-    assert sum(spared) >= 15
+    assert sum(spared) >= 10
     paced = Pace(clip)
     assert not any(paced(f.time) and skipped for f, skipped in zip(frames, spared, strict=True))

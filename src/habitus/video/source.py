@@ -109,7 +109,7 @@ class Reader:
                 self.fps = clock.fps
                 self.duration = _duration(container, stream)
                 pictures = _Pictures(self, container, stream, clock)
-                first = next(pictures, None)
+                first: Any = next(pictures, None)
                 if first is None:
                     return
                 clock.start(first)
@@ -151,7 +151,7 @@ class Reader:
         while (target := self.since - run_up) > 0:
             container.seek(clock.pts(target), stream=stream, backward=True)
             pictures = _Pictures(self, container, stream, clock)
-            first = next(pictures, None)
+            first: Any = next(pictures, None)
             timed = first is not None and first.pts is not None
             if timed and clock.time(first.pts, peek=True)[0] <= self.since:
                 return first, pictures
