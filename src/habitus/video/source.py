@@ -1,9 +1,9 @@
 """Sources of video: files, folders of images, cameras and streams -> frames in time order."""
 
 import glob
-import heapq
 import math
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -24,6 +24,8 @@ IMAGES = frozenset([".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".t
 RUN_UP = 1.0
 # Codecs of which a frame that no other is predicted from can be left out without a trace.
 SPARING = frozenset(["h264", "hevc", "mpeg2video", "mpeg4"])
+# Packets of a file that are looked at together before they are decoded.
+AHEAD = 64
 
 Pace = Callable[[float], bool]
 """Whether the frame of a time is wanted; asked frame by frame, in the order of time."""
@@ -127,21 +129,22 @@ class Reader:
         self, first: Any, pictures: "_Pictures", clock: "_Clock", size: tuple[int, int]
     ) -> Iterator[Frame]:
         broken = False
+        width, height = size
         for picture in chain([first], pictures):
             for pts in pictures.spared_before(picture.pts):
-                yield Frame(clock.time(pts)[0], *size, True, None)
+                yield Frame(clock.time(pts)[0], width, height, True, None)
             time, jumped = clock.time(picture.pts)
-            resized = (picture.width, picture.height) != size
+            resized = picture.width != width or picture.height != height
             if resized and not broken:
                 self.notes.append(
-                    f"the frame size changes from {size[0]}x{size[1]} to {picture.width}x"
+                    f"the frame size changes from {width}x{height} to {picture.width}x"
                     f"{picture.height} at {time:.2f} s: resized to the first"
                 )
             intact = not (picture.is_corrupt or jumped or resized != broken)
-            yield Frame(time, *size, intact, picture)
+            yield Frame(time, width, height, intact, picture)
             broken = resized
         for pts in pictures.spared_before(None):
-            yield Frame(clock.time(pts)[0], *size, True, None)
+            yield Frame(clock.time(pts)[0], width, height, True, None)
 
     def _sought(
         self, container: Any, stream: Any, clock: "_Clock"
@@ -195,13 +198,15 @@ class _Pictures:
 
     def __init__(self, reader: Reader, container: Any, stream: Any, clock: "_Clock") -> None:
         self.reader, self.codec, self.clock = reader, stream.codec_context, clock
+        self._spared: deque[int] = deque()
+        self._unwanted: set[int] = set()
         packets = container.demux(stream)
         source = reader.source
-        sparing = not (source.is_live or source.fast or clock.ignored)
-        if reader.pace and sparing and self.codec.name in SPARING:
-            packets = self._judged(packets, reader.pace())
+        able = not (source.is_live or source.fast or clock.ignored) and self.codec.name in SPARING
+        self._sparing = able and reader.pace is not None
+        if self._sparing and reader.pace:
+            packets = chain.from_iterable(self._ahead(packets, reader.pace()))
         self._decoded = self._decode(packets)
-        self._spared: list[int] = []
 
     def __iter__(self) -> Iterator[Any]:
         return self._decoded
@@ -212,7 +217,7 @@ class _Pictures:
     def spared_before(self, pts: int | None) -> Iterator[int]:
         """Frames that were left out before one that was not, or all that remain."""
         while self._spared and (pts is None or self._spared[0] <= pts):
-            spared = heapq.heappop(self._spared)
+            spared = self._spared.popleft()
             if spared != pts:
                 yield spared
 
@@ -225,6 +230,8 @@ class _Pictures:
                 packet = next(packets, None)
                 if packet is None:
                     break
+                if self._sparing:
+                    self._tell(packet.pts)
                 yield from packet.decode()
             except av.error.EOFError:
                 break
@@ -236,54 +243,75 @@ class _Pictures:
                 damaged += 1
                 if packet is not None and packet.pts in self._spared:
                     self._spared.remove(packet.pts)
-                    heapq.heapify(self._spared)
                 if not isinstance(error, av.error.InvalidDataError) and damaged > 3:
                     notes.append(f"reading ended early: {_reason(error)}")
                     break
         if damaged:
             notes.append(f"{damaged} damaged packet(s) were left out")
 
-    def _judged(self, packets: Iterator[Any], wanted: Pace) -> Iterator[Any]:
-        """Packets in their order, the decoder told of each whether its frame is wanted.
+    def _tell(self, pts: int | None) -> None:
+        """Tell the decoder whether the frame of the next packet is wanted."""
+        if pts in self._unwanted:
+            self._unwanted.remove(pts)
+            self.codec.skip_frame = "NONREF"
+        else:
+            self.codec.skip_frame = "DEFAULT"
 
-        A packet comes before those of the frames before it that refer to it. But no frame is
-        shown before the time at which its packet is decoded: up to there, times are complete.
-        """
-        held: deque[Any] = deque()
-        unjudged: list[int] = []
-        verdicts: dict[int, bool] = {}
+    def _ahead(self, packets: Iterator[Any], wanted: Pace) -> Iterator[list[Any]]:
+        """Packets in their order, after it is known which of their frames are wanted."""
+        held: list[Any] = []
+        judge = _Judge(self.clock, wanted)
+        error = ended = None
+        while not ended:
+            try:
+                ended = True
+                for packet in packets:
+                    held.append(packet)
+                    if len(held) >= AHEAD or not self.clock.started:
+                        ended = False
+                        break
+            except av.error.FFmpegError as found:
+                error = found
+            known, unwanted = judge.known(held, complete=ended)
+            self._spared.extend(unwanted)
+            self._unwanted.update(unwanted)
+            yield held[:known]
+            del held[:known]
+        if error is not None:
+            raise error
 
-        def released(until: float) -> Iterator[Any]:
-            while unjudged and unjudged[0] <= until:
-                pts = heapq.heappop(unjudged)
-                verdicts[pts] = wanted(self.clock.at(pts))
-            while held and held[0].pts in verdicts:
-                packet = held.popleft()
-                self._tell(packet.pts, verdicts.pop(packet.pts))
-                yield packet
 
-        try:
-            for packet in packets:
-                if packet.pts is None or packet.dts is None:  # the last, which is empty
-                    yield from released(math.inf)
-                    self.codec.skip_frame = "DEFAULT"
-                    yield packet
-                    continue
-                heapq.heappush(unjudged, packet.pts)
-                if not self.clock.started or self.clock.interlaced:
-                    yield packet
-                    continue
-                held.append(packet)
-                yield from released(packet.dts)
-        except av.error.FFmpegError:
-            yield from released(math.inf)
-            raise
-        yield from released(math.inf)
+class _Judge:
+    """Which frames are wanted, from the times of their packets.
 
-    def _tell(self, pts: int, wanted: bool) -> None:
-        self.codec.skip_frame = "DEFAULT" if wanted else "NONREF"
-        if not wanted:
-            heapq.heappush(self._spared, pts)
+    A packet comes before those of earlier frames that are predicted from it. But no frame is shown
+    before the time at which its packet is decoded: up to there, the times are all known.
+    """
+
+    def __init__(self, clock: "_Clock", wanted: Pace) -> None:
+        self.clock, self.wanted = clock, wanted
+        self.times: list[int] = []
+        self.too_late: set[int] = set()
+        self.n_seen = 0
+
+    def known(self, held: list[Any], *, complete: bool) -> tuple[int, list[int]]:
+        """How many of the packets can be decoded now, and which frames are known as unwanted."""
+        if self.clock.interlaced:  # a frame may have two packets
+            return len(held), []
+        self.times += [p.pts for p in held[self.n_seen :] if p.pts is not None]
+        if not self.clock.started:
+            self.too_late.update(self.times)
+            return len(held), []
+        decoded = held[-1].dts if held and not complete else None
+        until = math.inf if decoded is None else decoded
+        self.times.sort()
+        n = bisect_right(self.times, until)
+        unwanted = [pts for pts in self.times[:n] if not self.wanted(self.clock.at(pts))]
+        del self.times[:n]
+        later = (i for i, p in enumerate(held) if p.pts is not None and p.pts > until)
+        known = next(later, len(held))
+        self.n_seen = len(held) - known
+        return known, [pts for pts in unwanted if pts not in self.too_late]
 
 
 class _Clock:

@@ -14,8 +14,8 @@ SIDE = 8
 BYTES = ir.VectorType(ir.IntType(8), SIDE)
 SHORTS = ir.VectorType(ir.IntType(16), SIDE)
 WORDS = ir.VectorType(ir.IntType(32), SIDE)
-HALF_WORDS = ir.VectorType(ir.IntType(32), SIDE // 2)
 PAIR = 2 * SIDE
+PAIR_SHORTS = ir.VectorType(ir.IntType(16), PAIR)
 PAIR_WORDS = ir.VectorType(ir.IntType(32), PAIR)
 
 
@@ -28,9 +28,9 @@ def _block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: A
         for row in range(0, SIDE, 2):  # two rows fill a register; x86 has one instruction for it
             a, b = (
                 builder.zext(
-                    builder.shuffle_vector(
+                    _both(
+                        builder,
                         *(_row(builder, image, args[start], args[4], row + k) for k in (0, 1)),
-                        ir.Constant(PAIR_WORDS, list(range(PAIR))),
                     ),
                     PAIR_WORDS,
                 )
@@ -56,27 +56,19 @@ def _window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         images = _images(context, builder, signature, args, (0, 2))
-        plain = [ir.Constant(SHORTS, [0] * SIDE)] * 3
-        squared = [ir.Constant(HALF_WORDS, [0] * (SIDE // 2))] * 6
-        for row in range(SIDE):
-            right, left, below, above, here = (
-                [
-                    builder.zext(_row(builder, image, args[start], args[4], row + y, x), SHORTS)
-                    for image, start in zip(images, (1, 3), strict=True)
-                ]
-                for y, x in ((0, 1), (0, -1), (1, 0), (-1, 0), (0, 0))
-            )
-            gx = builder.sub(builder.add(*right), builder.add(*left))
-            gy = builder.sub(builder.add(*below), builder.add(*above))
-            d = builder.sub(here[1], here[0])
+        plain = [ir.Constant(PAIR_SHORTS, [0] * PAIR)] * 3
+        squared = [ir.Constant(WORDS, [0] * SIDE)] * 6
+        for row in range(0, SIDE, 2):
+            upper, lower = (_gradients(builder, images, args, row + k) for k in (0, 1))
+            gx, gy, d = (_both(builder, u, v) for u, v in zip(upper, lower, strict=True))
             plain = [builder.add(*pair) for pair in zip(plain, (gx, gy, d), strict=True)]
             products = ((gx, gx), (gx, gy), (gy, gy), (gx, d), (gy, d), (d, d))
             squared = [
-                builder.add(total, _products(builder, *pair))
+                builder.add(total, _products(context, builder, *pair))
                 for total, pair in zip(squared, products, strict=True)
             ]
-        ones = ir.Constant(SHORTS, [1] * SIDE)
-        plain = [_products(builder, total, ones) for total in plain]
+        ones = ir.Constant(PAIR_SHORTS, [1] * PAIR)
+        plain = [_products(context, builder, total, ones) for total in plain]
         packed: Any = cgutils.pack_array
         return packed(builder, [_sum(builder, total) for total in [*plain, *squared]])
 
@@ -104,14 +96,33 @@ def _row(builder: Any, image: Any, start: Any, line: Any, y: int, x: int = 0) ->
     return builder.load(builder.bitcast(place, BYTES.as_pointer()), align=1)
 
 
-def _products(builder: Any, one: Any, other: Any) -> Any:
-    """Products of eight elements each, of which neighbours are added: four."""
-    if "x86_64" in builder.module.triple:  # which has one instruction for it
-        kind = ir.FunctionType(HALF_WORDS, [SHORTS, SHORTS])
-        return _call(builder, kind, "llvm.x86.sse2.pmadd.wd", [one, other])
-    wide = builder.mul(builder.sext(one, WORDS), builder.sext(other, WORDS))
+def _both(builder: Any, one: Any, other: Any) -> Any:
+    """Eight elements and eight more, as sixteen."""
+    return builder.shuffle_vector(one, other, ir.Constant(PAIR_WORDS, list(range(PAIR))))
+
+
+def _gradients(builder: Any, images: Any, args: Any, row: int) -> tuple[Any, Any, Any]:
+    """gx, gy and d of a row of two windows."""
+    right, left, below, above, here = (
+        [
+            builder.zext(_row(builder, image, args[start], args[4], row + y, x), SHORTS)
+            for image, start in zip(images, (1, 3), strict=True)
+        ]
+        for y, x in ((0, 1), (0, -1), (1, 0), (-1, 0), (0, 0))
+    )
+    gx = builder.sub(builder.add(*right), builder.add(*left))
+    gy = builder.sub(builder.add(*below), builder.add(*above))
+    return gx, gy, builder.sub(here[1], here[0])
+
+
+def _products(context: Any, builder: Any, one: Any, other: Any) -> Any:
+    """Products of sixteen elements each, of which neighbours are added: eight."""
+    if "+avx2" in context.codegen().magic_tuple()[2]:  # which has one instruction for it
+        kind = ir.FunctionType(WORDS, [PAIR_SHORTS, PAIR_SHORTS])
+        return _call(builder, kind, "llvm.x86.avx2.pmadd.wd", [one, other])
+    wide = builder.mul(builder.sext(one, PAIR_WORDS), builder.sext(other, PAIR_WORDS))
     return builder.add(*(
-        builder.shuffle_vector(wide, wide, ir.Constant(HALF_WORDS, list(range(first, SIDE, 2))))
+        builder.shuffle_vector(wide, wide, ir.Constant(WORDS, list(range(first, PAIR, 2))))
         for first in (0, 1)
     ))  # fmt: skip
 
