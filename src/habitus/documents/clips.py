@@ -196,32 +196,40 @@ class _Clip:
 
     def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
-        self.counts = np.zeros(vocabulary.n_words, dtype=np.int32)
+        self.directions: list[NDArray[np.int8]] = []
         self.n_frames, self.change, self.last = 0, 0.0, 0.0
         self.luma: Image | None = None
         self.still: Image | None = None
 
     def add(self, seen: Seen) -> None:
         """Take in a frame."""
+        frame, _, directions, change = seen
         self.n_frames += 1
-        self.last = seen.frame.time
-        if seen.directions is not None:
-            self.change = max(self.change, seen.change)
-            add_words(seen.directions, self.counts)
+        self.last = frame.time
+        if directions is not None:
+            self.change = max(self.change, change)
+            self.directions.append(directions)
+        if self.luma is None and frame.decoded is not None:
+            self._look_at(frame)
+
+    def _look_at(self, frame: Frame) -> None:
+        """Keep small pictures of the first frame."""
         v = self.vocabulary
-        if self.luma is None and seen.frame.decoded is not None:
-            self.luma = small_copy(seen.frame.luma(), v.rows, v.columns, v.cell * v.scale)
-            if self.number % self.settings.still_every == 0:
-                self.still = seen.frame.colours(v.width // v.scale, v.height // v.scale)
+        self.luma = small_copy(frame.luma(), v.rows, v.columns, v.cell * v.scale)
+        if self.number % self.settings.still_every == 0:
+            self.still = frame.colours(v.width // v.scale, v.height // v.scale)
 
     def finished(self, start: int, following: int) -> Iterator[Document]:
         """The document, and empty ones for a few clips that were lost after it."""
         if self.number < start or self.luma is None:
             return
-        words = np.flatnonzero(self.counts)
+        counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
+        if self.directions:
+            add_words(np.stack(self.directions), counts)
+        words = np.flatnonzero(counts)
         clip = self.settings.clip
         yield Document(
-            self.number, self.number * clip, words, self.counts[words].astype(np.int64),
+            self.number, self.number * clip, words, counts[words],
             self.n_frames, self.change, self.luma, self.still,
         )  # fmt: skip
         if following - self.number <= LONGEST_GAP:
@@ -231,12 +239,13 @@ class _Clip:
 
 
 @compiled
-def add_words(directions: NDArray[np.int8], counts: NDArray[np.int32]) -> None:
-    """Count the word of every cell that moved."""
-    flat = directions.reshape(-1)
-    for cell in range(len(flat)):
-        if flat[cell] >= 0:
-            counts[4 * cell + flat[cell]] += 1
+def add_words(directions: NDArray[np.int8], counts: NDArray[np.int64]) -> None:
+    """Count the word of every cell that moved; pairs of frames x rows x columns of cells."""
+    flat = directions.reshape(len(directions), -1)
+    for pair in range(len(flat)):
+        for cell in range(flat.shape[1]):
+            if flat[pair, cell] >= 0:
+                counts[4 * cell + flat[pair, cell]] += 1
 
 
 @compiled
