@@ -5,7 +5,8 @@ looked at only where the picture changes more than it does elsewhere in the fram
 the shift that explains the change best; a change that no shift explains is not motion.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -40,11 +41,18 @@ BLOCK = SIDE
 Fits = NDArray[np.float64]
 Flat = NDArray[np.uint8]
 
-# As `compiled`, but always put into the kernel that calls it: these are called hundreds of times a
-# frame, and handing over their many arguments costs as much as some of them do.
-inlined: Any = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def inlined(kernel: F) -> F:
+    """As `compiled`, but always put into the kernel that calls it.
+
+    For what is called hundreds of times a frame: handing over many arguments has its price too.
+    """
+    compiler = numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
+    )
+    return cast(F, compiler(kernel))
 
 
 def cell_motion(
@@ -75,8 +83,7 @@ def moving_cells(
     """As `cell_motion`, of plain arrays: tuples cost a kernel more than all its other arguments."""
     rows, columns = watched.shape
     changes = cell_changes(half, next_half, rows, columns, side)
-    gate = max(ABOVE_MEDIAN * _median(changes), LEAST_CHANGE * side * side)
-    gated, slots = _gated(changes, watched, gate)
+    gated, slots = _gated(changes, watched, _gate(changes, LEAST_CHANGE * side * side))
     fits = _fit_all(half, quarter, next_half, next_quarter, gated, slots, side)
     moved = np.zeros(len(gated), dtype=np.bool_)
     for k in range(len(gated)):
@@ -124,6 +131,18 @@ def _add_up(line: NDArray[np.uint16], side: int, sums: NDArray[np.int32]) -> Non
         for x in range(c * side, (c + 1) * side):
             total += np.int32(line[x])
         sums[c] = total
+
+
+@compiled
+def _gate(changes: NDArray[np.int32], least: float) -> float:
+    """max(ABOVE_MEDIAN * median, least); the median is needed only where it decides."""
+    flat = changes.reshape(-1)
+    quiet, n_quiet = np.int32(least / ABOVE_MEDIAN), np.int32(0)
+    for value in flat:
+        n_quiet += np.int32(value <= quiet)
+    if n_quiet > len(flat) // 2:
+        return least
+    return max(ABOVE_MEDIAN * _median(changes), least)
 
 
 @compiled

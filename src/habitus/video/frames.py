@@ -43,7 +43,7 @@ def _luma(decoded: Any, width: int, height: int) -> Image:
     as_it_is = decoded.width == width and decoded.height == height
     if not as_it_is or decoded.format.name not in EIGHT_BIT_LUMA:
         decoded = decoded.reformat(width=width, height=height, format="gray")
-    plane = VideoPlane(decoded, 0)  # `planes` would make the other two as well, each time
+    plane: Any = VideoPlane(decoded, 0)  # `planes` would make the other two as well, each time
     line = plane.line_size
     if line < width:  # stored upside down
         return np.ascontiguousarray(decoded.to_ndarray(format="gray"))

@@ -261,7 +261,7 @@ class _Pictures:
         """Packets in their order, after it is known which of their frames are wanted."""
         held: list[Any] = []
         judge = _Judge(self.clock, wanted)
-        error = ended = None
+        error, ended = None, False
         while not ended:
             try:
                 ended = True

@@ -134,4 +134,5 @@ def _sum(builder: Any, vector: Any) -> Any:
 
 
 def _call(builder: Any, kind: Any, name: str, args: list[Any]) -> Any:
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+    known: Any = cgutils.get_or_insert_function
+    return builder.call(known(builder.module, kind, name), args)
