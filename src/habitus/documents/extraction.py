@@ -86,8 +86,7 @@ def extract(
     they hang.
     """
     settings = settings or Settings()
-    with tempfile.TemporaryDirectory() as folder:
-        shelf = Shelf(output or Path(folder, "corpus"))
+    with _shelf(output) as shelf:
         plans = [plan(s, settings) if not s.is_live else Plan(s, settings) for s in sources]
         crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
         paths = crew.run()
@@ -100,6 +99,16 @@ def extract(
         except VideoError as error:
             raise VideoError(f"{', '.join(s.address for s in sources)}: {error}") from None
         return Extraction(corpus, crew.notes + remarks)
+
+
+@contextmanager
+def _shelf(output: Path | None) -> Iterator[Shelf]:
+    """Where parts are kept: beside the corpus, or for this run only."""
+    if output is not None:
+        yield Shelf(output)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Shelf(Path(folder, "corpus"))
 
 
 def _check_alike(plans: Sequence[Plan]) -> None:
@@ -254,6 +263,9 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
             results.put((task.number, "done", 0, _do(task, results, beat, stop)))
         except HabitusError as error:
             results.put((task.number, "failed", 0, error))
+        except OSError as error:  # a compiled kernel that a full disk does not take, for one
+            failure = VideoError(f"{task.source.address}: decoding failed: {error}")
+            results.put((task.number, "failed", 0, failure))
 
 
 def _end_with(parent: int) -> None:
