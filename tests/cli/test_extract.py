@@ -19,7 +19,9 @@ import pytest
 
 from habitus import Corpus
 from habitus.documents.corpus import VERSION
+from habitus.documents.extraction import extract
 from habitus.files import read_tensors
+from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, write
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
@@ -142,6 +144,52 @@ def test_errors_are_one_line_and_leave_nothing(folder, kind):
     assert lines[0].startswith("habitus: ")
     assert message in lines[0]
     assert sorted(folder.rglob("*")) == before
+
+
+def habitus_on_a_full_disk(size, *arguments, cwd):
+    """With no file allowed to grow beyond `size` bytes, as on a disk with that much left."""
+    full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
+    command = [sys.executable, "-c", f"{full}; from habitus.cli import main; main()"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def assert_one_line(run, *messages):
+    assert run.returncode == 1
+    assert run.stdout == ""
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("habitus: cannot write ")
+    for message in messages:
+        assert message in line
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_at_the_first_part_leaves_nothing(folder, tmp_path, jobs):
+    whole = ("extract", folder / "v.mp4", "-o", "c.corpus", "--jobs", jobs)
+    assert habitus(*whole, cwd=tmp_path).returncode == 0  # kernels are compiled and kept
+    (tmp_path / "c.corpus").unlink()
+    run = habitus_on_a_full_disk(4096, *whole, cwd=tmp_path)
+    assert_one_line(run, ".parts", "File too large")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_at_the_corpus_keeps_the_parts_and_what_was_there(folder, tmp_path):
+    command = ("extract", folder / "v.mp4", "-o", "c.corpus", "--jobs", 1)
+    shelf = tmp_path / ".c.corpus.parts"
+    extract([Source(str(folder / "v.mp4"))], output=tmp_path / "c.corpus")  # all but the corpus
+    (part,) = shelf.iterdir()
+    (tmp_path / "c.corpus").write_bytes(b"an older one")
+    run = habitus_on_a_full_disk(4096, *command, cwd=tmp_path)
+    assert_one_line(run, "c.corpus", "File too large")
+    assert (tmp_path / "c.corpus").read_bytes() == b"an older one"
+    assert sorted(tmp_path.iterdir()) == [shelf, tmp_path / "c.corpus"]
+    assert list(shelf.iterdir()) == [part]
+    again = habitus(*command, cwd=tmp_path)  # with room again, from the parts
+    assert again.returncode == 0, again.stderr
+    assert len(Corpus.load(tmp_path / "c.corpus")) == 3
+    assert not shelf.exists()
 
 
 @contextlib.contextmanager

@@ -9,15 +9,17 @@ import pytest
 from habitus.documents.clips import (
     LONGEST_GAP,
     ROUNDING,
+    Pace,
     Settings,
     clip_number,
     documents,
+    reader_from,
     see,
     vocabulary_of,
 )
 from habitus.documents.extraction import extract
 from habitus.errors import InvalidInputError, VideoError
-from habitus.video import Source, region_of, watched_cells
+from habitus.video import Reader, Source, region_of, watched_cells
 from habitus.words import Direction, Vocabulary
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
 
@@ -326,3 +328,31 @@ def test_prompt_documents_wait_where_the_pace_is_not_even():
     drawn = moving_square(200)
     expected = list(documents(Drawn(drawn, times), Settings(clip=0.5)))
     assert_same(list(documents(Drawn(drawn, times), Settings(clip=0.5), prompt=True)), expected)
+
+
+WITH_B_FRAMES = {
+    "libx264": {"preset": "medium", "g": "20"},
+    "libx265": {"preset": "fast", "x265-params": "log-level=none:keyint=20:bframes=4"},
+    "mpeg4": {"bf": "2", "g": "20"},
+}
+
+
+@pytest.mark.parametrize("codec", WITH_B_FRAMES)
+@pytest.mark.parametrize("clip", [1.0, 0.32])
+def test_frames_that_nobody_needs_are_not_decoded_and_not_missed(tmp_path, codec, clip):
+    pictures = moving_square(150)
+    path = encode(tmp_path / "a.mp4", pictures, codec=codec, options=WITH_B_FRAMES[codec])
+    source, settings = Source(str(path)), Settings(clip=clip, still_every=2)
+    with Reader(source) as reader:
+        whole = list(documents(reader, settings))
+    assert_same(list(documents(source, settings)), whole)
+    for start, stop in CUTS:
+        assert_same(list(documents(source, settings, start=start, stop=stop)), whole[start:stop])
+    with reader_from(0, source, settings) as reader:
+        frames = list(reader)
+    assert len(frames) == 150
+    assert [f.time for f in frames] == sorted(f.time for f in frames)
+    spared = [f.decoded is None for f in frames]
+    assert sum(spared) >= 10
+    paced = Pace(clip)
+    assert not any(paced(f.time) and skipped for f, skipped in zip(frames, spared, strict=True))

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -110,6 +111,21 @@ def clip_number(time: float, clip: float) -> int:
     return int((time + ROUNDING) // clip)
 
 
+class Pace:
+    """Which frames are compared: the first of every clip, and every one LAG after the last such."""
+
+    def __init__(self, clip: float) -> None:
+        self.clip, self.number, self.last = clip, -1, -np.inf
+
+    def __call__(self, time: float) -> bool:
+        """Whether the frame of this time is; for all frames, in the order of time."""
+        number = clip_number(time, self.clip)
+        if number == self.number and time - self.last < LAG:
+            return False
+        self.number, self.last = number, time
+        return True
+
+
 def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]:
     """Every frame from a clip on, with the motion of those that are compared.
 
@@ -120,16 +136,15 @@ def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]
     watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
     motion = motion_by(settings.motion, vocabulary, watched)
     before: Any = None
-    last, current = -np.inf, -1
+    last, paced = -np.inf, Pace(settings.clip)
     for frame in reader:
         number = clip_number(frame.time, settings.clip)
         if number < since:
             continue
-        opens = number != current
-        current = number
+        wanted = frame.decoded is not None and paced(frame.time)
         if not frame.intact:
             before = None
-        elif opens or frame.time - last >= LAG or before is None:
+        elif wanted:
             after = motion.prepare(frame)
             lag = frame.time - last
             moved = None
@@ -160,7 +175,7 @@ def documents(
     """
     settings = settings or Settings()
     if isinstance(source, Source):
-        with Reader(source, since=max(0, first_needed(start, settings)) * settings.clip) as reader:
+        with reader_from(start, source, settings) as reader:
             yield from documents(reader, settings, start=start, stop=stop, prompt=prompt)
         return
     clip: _Clip | None = None
@@ -199,39 +214,53 @@ class _Steps:
         return time + min(self.lengths) if len(self.lengths) > NEEDED else time
 
 
+def reader_from(start: int, source: Source, settings: Settings) -> Reader:
+    """A reader of no more than the documents from `start` on need."""
+    since = max(0, first_needed(start, settings)) * settings.clip
+    return Reader(source, since=since, pace=partial(Pace, settings.clip))
+
+
 class _Clip:
     """A document in the making."""
 
     def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
-        self.counts = np.zeros(vocabulary.n_words, dtype=np.int32)
+        self.directions: list[NDArray[np.int8]] = []
         self.n_frames, self.change, self.last, self.given = 0, 0.0, 0.0, False
         self.luma: Image | None = None
         self.still: Image | None = None
 
     def add(self, seen: Seen) -> None:
         """Take in a frame."""
+        frame, _, directions, change = seen
         self.n_frames += 1
-        self.last = seen.frame.time
-        if seen.directions is not None:
-            self.change = max(self.change, seen.change)
-            add_words(seen.directions, self.counts)
+        self.last = frame.time
+        if directions is not None:
+            self.change = max(self.change, change)
+            self.directions.append(directions)
+        if self.luma is None and frame.decoded is not None:
+            self._look_at(frame)
+
+    def _look_at(self, frame: Frame) -> None:
+        """Keep small pictures of the first frame."""
         v = self.vocabulary
-        if self.n_frames == 1:
-            self.luma = small_copy(seen.frame.luma(), v.rows, v.columns, v.cell * v.scale)
-            if self.number % self.settings.still_every == 0:
-                self.still = seen.frame.colours(v.width // v.scale, v.height // v.scale)
+        self.luma = small_copy(frame.luma(), v.rows, v.columns, v.cell * v.scale)
+        if self.number % self.settings.still_every == 0:
+            self.still = frame.colours(v.width // v.scale, v.height // v.scale)
 
     def finished(self, start: int, following: int) -> Iterator[Document]:
         """The document unless it was given, and empty ones for a few clips lost after it."""
         if self.number < start or self.luma is None:
             return
-        words = np.flatnonzero(self.counts)
+        counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
+        if self.directions:
+            add_words(np.stack(self.directions), counts)
+        words = np.flatnonzero(counts)
         clip = self.settings.clip
         if not self.given:
             self.given = True
             yield Document(
-                self.number, self.number * clip, words, self.counts[words].astype(np.int64),
+                self.number, self.number * clip, words, counts[words],
                 self.n_frames, self.change, self.luma, self.still,
             )  # fmt: skip
         if following - self.number <= LONGEST_GAP:
@@ -241,12 +270,13 @@ class _Clip:
 
 
 @compiled
-def add_words(directions: NDArray[np.int8], counts: NDArray[np.int32]) -> None:
-    """Count the word of every cell that moved."""
-    flat = directions.reshape(-1)
-    for cell in range(len(flat)):
-        if flat[cell] >= 0:
-            counts[4 * cell + flat[cell]] += 1
+def add_words(directions: NDArray[np.int8], counts: NDArray[np.int64]) -> None:
+    """Count the word of every cell that moved; pairs of frames x rows x columns of cells."""
+    flat = directions.reshape(len(directions), -1)
+    for pair in range(len(flat)):
+        for cell in range(flat.shape[1]):
+            if flat[pair, cell] >= 0:
+                counts[4 * cell + flat[pair, cell]] += 1
 
 
 @compiled

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from habitus.documents.assembly import Extraction, assemble
-from habitus.documents.clips import Document, Settings, documents, first_needed, vocabulary_of
+from habitus.documents.clips import Document, Settings, documents, reader_from, vocabulary_of
 from habitus.documents.parts import Shelf, part_of
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.video import Frame, Reader, Source, watched_cells
@@ -86,8 +86,7 @@ def extract(
     they hang.
     """
     settings = settings or Settings()
-    with tempfile.TemporaryDirectory() as folder:
-        shelf = Shelf(output or Path(folder, "corpus"))
+    with _shelf(output) as shelf:
         plans = [plan(s, settings) if not s.is_live else Plan(s, settings) for s in sources]
         crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
         paths = crew.run()
@@ -102,6 +101,16 @@ def extract(
         except VideoError as error:
             raise VideoError(f"{', '.join(s.address for s in sources)}: {error}") from None
         return Extraction(corpus, crew.notes + remarks)
+
+
+@contextmanager
+def _shelf(output: Path | None) -> Iterator[Shelf]:
+    """Where parts are kept: beside the corpus, or for this run only."""
+    if output is not None:
+        yield Shelf(output)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Shelf(Path(folder, "corpus"))
 
 
 def _check_alike(plans: Sequence[Plan]) -> None:
@@ -256,6 +265,9 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
             results.put((task.number, "done", 0, _do(task, results, beat, stop)))
         except HabitusError as error:
             results.put((task.number, "failed", 0, error))
+        except OSError as error:  # a compiled kernel that a full disk does not take, for one
+            failure = VideoError(f"{task.source.address}: decoding failed: {error}")
+            results.put((task.number, "failed", 0, failure))
 
 
 def _end_with(parent: int) -> None:
@@ -266,8 +278,7 @@ def _end_with(parent: int) -> None:
 
 
 def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
-    since = max(0, first_needed(task.start, task.settings)) * task.settings.clip
-    with Reader(task.source, since=since) as reader:
+    with reader_from(task.start, task.source, task.settings) as reader:
         if task.source.is_live:
             results.put((task.number, "vocabulary", 0, vocabulary_of(reader, task.settings)))
         counted = _Counted(reader, beat, stop)

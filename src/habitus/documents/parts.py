@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.documents.clips import Document, Settings
-from habitus.errors import FileError
+from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.video import Source
 from habitus.video.frames import Image
@@ -87,9 +88,17 @@ class Shelf:
         return self.folder / f"{digest}-{start:09d}{end}.safetensors"
 
     def put(self, path: Path, part: Part) -> None:
-        """Keep a part."""
-        self.folder.mkdir(exist_ok=True)
-        write_tensors(path, kind="part", version=VERSION, header={}, tensors=part._asdict())
+        """Keep a part, whole or not at all: a disk may be full."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
+        try:
+            write_tensors(path, kind="part", version=VERSION, header={}, tensors=part._asdict())
+        except InvalidInputError:
+            with suppress(OSError):  # others are in it
+                self.folder.rmdir()
+            raise
 
     def has(self, path: Path) -> bool:
         """Whether a part was kept, whole; one that is damaged is thrown away."""

@@ -5,6 +5,10 @@ looked at only where the picture changes more than it does elsewhere in the fram
 the shift that explains the change best; a change that no shift explains is not motion.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,8 +41,20 @@ BLOCK = SIDE
 Fits = NDArray[np.float64]
 Flat = NDArray[np.uint8]
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@compiled
+
+def inlined(kernel: F) -> F:
+    """As `compiled`, but always put into the kernel that calls it.
+
+    For what is called hundreds of times a frame: handing over many arguments has its price too.
+    """
+    compiler = numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
+    )
+    return cast(F, compiler(kernel))
+
+
 def cell_motion(
     before: Pyramid,
     after: Pyramid,
@@ -51,11 +67,24 @@ def cell_motion(
     `watched` is rows x columns; `side` is that of a cell at half resolution; motion under
     `least_motion` pixels of the analysed frame is none.
     """
+    return moving_cells(*before, *after, watched, side, least_motion)
+
+
+@compiled
+def moving_cells(
+    half: Image,
+    quarter: Image,
+    next_half: Image,
+    next_quarter: Image,
+    watched: NDArray[np.bool_],
+    side: int,
+    least_motion: float,
+) -> tuple[NDArray[np.int8], float]:
+    """As `cell_motion`, of plain arrays: tuples cost a kernel more than all its other arguments."""
     rows, columns = watched.shape
-    changes = cell_changes(before.half, after.half, rows, columns, side)
-    gate = max(ABOVE_MEDIAN * _median(changes), LEAST_CHANGE * side * side)
-    gated, slots = _gated(changes, watched, gate)
-    fits = _fit_all(before, after, gated, slots, side)
+    changes = cell_changes(half, next_half, rows, columns, side)
+    gated, slots = _gated(changes, watched, _gate(changes, LEAST_CHANGE * side * side))
+    fits = _fit_all(half, quarter, next_half, next_quarter, gated, slots, side)
     moved = np.zeros(len(gated), dtype=np.bool_)
     for k in range(len(gated)):
         moved[k] = (
@@ -75,18 +104,45 @@ def cell_changes(
     stride, width = np.uint64(before.shape[1]), np.uint64(columns * side)
     line = np.empty(columns * side, dtype=np.uint16)
     for r in range(rows):
+        line[:] = 0
         for y in range(side):
             i = np.uint64(r * side + y) * stride
             for x in range(width):
                 a, b = one[i + x], other[i + x]
-                apart = np.uint16(max(a, b) - min(a, b))
-                line[x] = apart if y == 0 else line[x] + apart
-        for c in range(columns):
-            total = np.int32(0)
-            for x in range(c * side, (c + 1) * side):
-                total += np.int32(line[x])
-            sums[r, c] = total
+                line[x] += np.uint16(max(a, b) - min(a, b))
+        _add_up(line, side, sums[r])
     return sums
+
+
+@compiled
+def _add_up(line: NDArray[np.uint16], side: int, sums: NDArray[np.int32]) -> None:
+    """Sums of every `side` numbers; of four at a time, the usual ones, as vectors."""
+    if side == 4:
+        for c in range(np.uint64(len(sums))):
+            i = np.uint64(4) * c
+            one, two, three = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+            sums[c] = (
+                np.int32(line[i]) + np.int32(line[one])
+                + np.int32(line[two]) + np.int32(line[three])
+            )  # fmt: skip
+        return
+    for c in range(len(sums)):
+        total = np.int32(0)
+        for x in range(c * side, (c + 1) * side):
+            total += np.int32(line[x])
+        sums[c] = total
+
+
+@compiled
+def _gate(changes: NDArray[np.int32], least: float) -> float:
+    """max(ABOVE_MEDIAN * median, least); the median is needed only where it decides."""
+    flat = changes.reshape(-1)
+    quiet, n_quiet = np.int32(least / ABOVE_MEDIAN), np.int32(0)
+    for value in flat:
+        n_quiet += np.int32(value <= quiet)
+    if n_quiet > len(flat) // 2:
+        return least
+    return max(ABOVE_MEDIAN * _median(changes), least)
 
 
 @compiled
@@ -108,28 +164,28 @@ def _median(sums: NDArray[np.int32]) -> int:
 def _gated(
     changes: NDArray[np.int32], watched: NDArray[np.bool_], gate: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Numbers of the cells that changed, ascending, and each cell's place among them or -1.
+    """Row and column of the cells that changed, in order, and each cell's slot among them or -1.
 
-    The places have a margin of one cell all around, so that every cell has neighbours.
+    The slots have a margin of one cell all around, so that every cell has neighbours.
     """
     rows, columns = changes.shape
     slots = np.full((rows + 2, columns + 2), -1, dtype=np.int32)
-    gated = np.empty(rows * columns, dtype=np.int32)
+    gated = np.empty((rows * columns, 2), dtype=np.int32)
     n = 0
     for r in range(rows):
         for c in range(columns):
             if changes[r, c] > gate and watched[r, c]:
-                gated[n] = r * columns + c
+                gated[n, 0], gated[n, 1] = r, c
                 slots[r + 1, c + 1] = n
                 n += 1
     return gated[:n], slots
 
 
-@compiled
+@inlined
 def _fit(
-    b: Flat, a: Flat, width: int, top: int, left: int, sx: int, sy: int, fits: Fits, k: int
-) -> None:
-    """Lucas and Kanade's step between a window and the one shifted by (sx, sy); into `fits[k]`.
+    b: Flat, a: Flat, width: int, top: int, left: int, sx: int, sy: int
+) -> tuple[float, float, float, float, float, float, float]:
+    """Lucas and Kanade's step between a window and the one shifted by (sx, sy): a row of fits.
 
     Means are removed: a change of brightness is no motion.
     """
@@ -137,46 +193,47 @@ def _fit(
         b, np.uint64(top * width + left),
         a, np.uint64((top + sy) * width + left + sx), np.uint64(width),
     )  # fmt: skip
-    m = 1.0 / (WINDOW * WINDOW)
+    n = WINDOW * WINDOW
     # Gradients are four times too large: two differences over two pixels, added.
-    cxx, cxy, cyy = (xx - m * x1 * x1) / 16, (xy - m * x1 * y1) / 16, (yy - m * y1 * y1) / 16
-    cxt, cyt, ctt = (xt - m * x1 * t1) / 4, (yt - m * y1 * t1) / 4, tt - m * t1 * t1
+    cxx, cxy, cyy = (
+        (n * xx - x1 * x1) / (16 * n), (n * xy - x1 * y1) / (16 * n), (n * yy - y1 * y1) / (16 * n)
+    )  # fmt: skip
+    cxt, cyt, ctt = (
+        (n * xt - x1 * t1) / (4 * n), (n * yt - y1 * t1) / (4 * n), (n * tt - t1 * t1) / n
+    )  # fmt: skip
     held = NOISE * WINDOW * WINDOW / 4
     scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
     dx = (cxy * cyt - (cyy + held) * cxt) * scale
     dy = (cxy * cxt - (cxx + held) * cyt) * scale
     left_over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
-    fits[k, XX], fits[k, XY], fits[k, YY] = cxx, cxy, cyy
-    fits[k, DX], fits[k, DY], fits[k, LEFT] = sx + dx, sy + dy, max(left_over, 0.0)
-    fits[k, ENERGY] = ctt
+    return cxx, cxy, cyy, sx + dx, sy + dy, max(left_over, 0.0), ctt
 
 
-@compiled
+@inlined
 def _refine(
     b: Flat, a: Flat, width: int, height: int, top: int, left: int, sx: int, sy: int,
     fits: Fits, k: int,
 ) -> None:  # fmt: skip
     """Least squares from a shift on, up to three steps; kept where it explains more."""
-    spare = len(fits) - 1
     for _ in range(3):
         sx = min(max(sx, 1 - left), width - WINDOW - 1 - left)
         sy = min(max(sy, 1 - top), height - WINDOW - 1 - top)
-        _fit(b, a, width, top, left, sx, sy, fits, spare)
-        if fits[spare, LEFT] < fits[k, LEFT]:
-            for i in range(ENERGY):
-                fits[k, i] = fits[spare, i]
-        nx, ny = _nearest(fits[spare, DX]), _nearest(fits[spare, DY])
+        xx, xy, yy, dx, dy, left_over, _ = _fit(b, a, width, top, left, sx, sy)
+        if left_over < fits[k, LEFT]:
+            fits[k, XX], fits[k, XY], fits[k, YY] = xx, xy, yy
+            fits[k, DX], fits[k, DY], fits[k, LEFT] = dx, dy, left_over
+        nx, ny = _nearest(dx), _nearest(dy)
         if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
             return
         sx, sy = nx, ny
 
 
-@compiled
+@inlined
 def _nearest(value: float) -> int:
     return int(np.floor(value + 0.5))
 
 
-@compiled
+@inlined
 def _follow(
     b: Flat, a: Flat, width: int, height: int, top: int, left: int,
     around: tuple[int, ...], fits: Fits, k: int,
@@ -196,24 +253,22 @@ def _follow(
 
 @compiled
 def _fit_all(
-    before: Pyramid, after: Pyramid, gated: NDArray[np.int32], slots: NDArray[np.int32], side: int
-) -> Fits:
+    half: Image, quarter: Image, next_half: Image, next_quarter: Image,
+    gated: NDArray[np.int32], slots: NDArray[np.int32], side: int,
+) -> Fits:  # fmt: skip
     """Each changed cell's motion: from rest; else from a neighbour's; else from the best match.
 
     Then the motions of neighbours that moved otherwise are tried: objects are larger than cells.
     """
-    height, width = before.half.shape
-    columns = slots.shape[1] - 2
-    b, a = before.half.reshape(-1), after.half.reshape(-1)
-    b4, a4, width4, height4 = (
-        before.quarter.reshape(-1), after.quarter.reshape(-1),
-        before.quarter.shape[1], before.quarter.shape[0],
-    )  # fmt: skip
-    fits = np.empty((len(gated) + 1, 7))  # the last is spare
+    height, width = half.shape
+    b, a = half.reshape(-1), next_half.reshape(-1)
+    height4, width4 = quarter.shape
+    b4, a4 = quarter.reshape(-1), next_quarter.reshape(-1)
+    fits = np.empty((len(gated), 7))
     middle = (side - WINDOW) // 2
     for again in (False, True):
         for k in range(len(gated)):
-            r, c = gated[k] // columns, gated[k] % columns
+            r, c = gated[k, 0], gated[k, 1]
             top = min(max(r * side + middle, 1), height - WINDOW - 1)
             left = min(max(c * side + middle, 1), width - WINDOW - 1)
             up, before_it, after_it = slots[r, c + 1], slots[r + 1, c], slots[r + 1, c + 2]
@@ -223,7 +278,9 @@ def _fit_all(
                 around = (up, before_it, after_it, slots[r + 2, c + 1])
                 _follow(b, a, width, height, top, left, around, fits, k)
                 continue
-            _fit(b, a, width, top, left, 0, 0, fits, k)
+            first = _fit(b, a, width, top, left, 0, 0)
+            for i in range(7):
+                fits[k, i] = first[i]
             well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
             if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
                 continue
@@ -236,7 +293,7 @@ def _fit_all(
     return fits
 
 
-@compiled
+@inlined
 def _match(b: Flat, a: Flat, width: int, height: int, y: int, x: int) -> tuple[int, int]:
     """The shift of least absolute difference of the block around a pixel, at most REACH."""
     top = min(max(y - BLOCK // 2, 0), height - BLOCK)
@@ -266,7 +323,7 @@ def _directions(
     for k in range(len(gated)):
         if not moved[k]:
             continue
-        r, c = gated[k] // columns, gated[k] % columns
+        r, c = gated[k, 0], gated[k, 1]
         xx = xy = yy = x = y = 0.0
         for i in range(r, r + 3):
             for j in range(c, c + 3):

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from av.video.plane import VideoPlane
 from numpy.typing import NDArray
 
 Image = NDArray[np.uint8]
@@ -23,7 +24,7 @@ class Frame(NamedTuple):
     intact: bool
     """Whether the decoder found no damage in it."""
     decoded: Any
-    """PyAV's own frame."""
+    """PyAV's own frame; None where it was not wanted."""
 
     def luma(self) -> Image:
         """Brightness: rows x at least `width` columns; those beyond `width` are padding.
@@ -39,11 +40,11 @@ class Frame(NamedTuple):
 
 
 def _luma(decoded: Any, width: int, height: int) -> Image:
-    as_it_is = decoded.format.name in EIGHT_BIT_LUMA
-    if not as_it_is or (decoded.width, decoded.height) != (width, height):
+    as_it_is = decoded.width == width and decoded.height == height
+    if not as_it_is or decoded.format.name not in EIGHT_BIT_LUMA:
         decoded = decoded.reformat(width=width, height=height, format="gray")
-    plane = decoded.planes[0]
+    plane: Any = VideoPlane(decoded, 0)  # `planes` would make the other two as well, each time
     line = plane.line_size
     if line < width:  # stored upside down
         return np.ascontiguousarray(decoded.to_ndarray(format="gray"))
-    return np.frombuffer(plane, np.uint8)[: line * height].reshape(height, line)
+    return np.ndarray((height, line), np.uint8, plane)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
-from habitus.video.cells import ABOVE_MEDIAN, LEAST_CHANGE, LEAST_MOTION, cell_changes, cell_motion
+from habitus.video.cells import ABOVE_MEDIAN, LEAST_CHANGE, LEAST_MOTION, cell_changes, moving_cells
 from habitus.video.frames import Frame, Image
 from habitus.video.pyramid import Pyramid, pyramid
 from habitus.words import Vocabulary
@@ -54,10 +54,8 @@ class CellMotion:
 
     def between(self, before: Pyramid, after: Pyramid, seconds: float) -> Moved:
         """Motion per cell; none across a cut."""
-        if likeness(before.quarter, after.quarter) < LEAST_ALIKE:
-            return Moved(np.full(self.watched.shape, -1, dtype=np.int8), 255.0)
         least = least_motion(seconds)
-        return Moved(*cell_motion(before, after, self.watched, self.side, least))
+        return Moved(*_moved(*before, *after, self.watched, self.side, least))
 
 
 class DisMotion:
@@ -155,3 +153,19 @@ def likeness(one: Image, other: Image) -> float:
     if va < n and vb < n:  # under one grey level each
         return 1.0
     return float((sab - sa * sb / n) / np.sqrt(max(va, 1.0) * max(vb, 1.0)))
+
+
+@compiled
+def _moved(
+    half: Image,
+    quarter: Image,
+    next_half: Image,
+    next_quarter: Image,
+    watched: NDArray[np.bool_],
+    side: int,
+    least: float,
+) -> tuple[NDArray[np.int8], float]:
+    """Both in one call: nothing across a cut, else the cells that moved."""
+    if likeness(quarter, next_quarter) < LEAST_ALIKE:
+        return np.full(watched.shape, np.int8(-1)), 255.0
+    return moving_cells(half, quarter, next_half, next_quarter, watched, side, least)

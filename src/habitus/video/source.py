@@ -1,8 +1,11 @@
 """Sources of video: files, folders of images, cameras and streams -> frames in time order."""
 
 import glob
+import math
 import re
-from collections.abc import Generator, Iterator
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +22,13 @@ from habitus.video.frames import Frame
 IMAGES = frozenset([".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"])
 # Decoding from a keyframe this much earlier than needed finds every frame whole.
 RUN_UP = 1.0
+# Codecs of which a frame that no other is predicted from can be left out without a trace.
+SPARING = frozenset(["h264", "hevc", "mpeg2video", "mpeg4"])
+# Packets of a file that are looked at together before they are decoded.
+AHEAD = 64
+
+Pace = Callable[[float], bool]
+"""Whether the frame of a time is wanted; asked frame by frame, in the order of time."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +62,14 @@ class Reader:
     """The frames of a source, from a given time on; iterate once, inside `with`.
 
     The first frame is at most as late as `since`, or the first of all. What is damaged is left
-    out; `notes` tells of it afterwards.
+    out; `notes` tells of it afterwards. With `pace`, frames of a file that it does not want, and
+    that no other frame needs, come without their picture: it is never decoded.
     """
 
-    def __init__(self, source: Source, *, since: float = 0.0) -> None:
-        self.source, self.since = source, since
+    def __init__(
+        self, source: Source, *, since: float = 0.0, pace: Callable[[], Pace] | None = None
+    ) -> None:
+        self.source, self.since, self.pace = source, since, pace
         self.notes: list[str] = []
         self._frames = self._read()
         first = next(self._frames, None)
@@ -97,73 +110,56 @@ class Reader:
                 clock = _Clock(stream, self.source.fps)
                 self.fps = clock.fps
                 self.duration = _duration(container, stream)
-                pictures = self._pictures(container, stream)
-                first = next(pictures, None)
+                pictures = _Pictures(self, container, stream, clock)
+                first: Any = next(pictures, None)
                 if first is None:
                     return
                 clock.start(first)
                 self.seekable = not self.source.is_live and first.pts is not None
                 size = (first.width, first.height)
                 if since == 0 or not self.seekable:
-                    yield from self._frames_of(chain([first], pictures), clock, size)
+                    yield from self._frames_of(first, pictures, clock, size)
                     return
                 found = self._sought(container, stream, clock)
                 if found is not None:
-                    yield from self._frames_of(found, clock, size)
+                    yield from self._frames_of(*found, clock, size)
                     return
 
     def _frames_of(
-        self, pictures: Iterator[Any], clock: "_Clock", size: tuple[int, int]
+        self, first: Any, pictures: "_Pictures", clock: "_Clock", size: tuple[int, int]
     ) -> Iterator[Frame]:
         broken = False
-        for picture in pictures:
-            time, jumped = clock.time(picture)
-            resized = (picture.width, picture.height) != size
+        width, height = size
+        for picture in chain([first], pictures):
+            for pts in pictures.spared_before(picture.pts):
+                yield Frame(clock.time(pts)[0], width, height, True, None)
+            time, jumped = clock.time(picture.pts)
+            resized = picture.width != width or picture.height != height
             if resized and not broken:
                 self.notes.append(
-                    f"the frame size changes from {size[0]}x{size[1]} to {picture.width}x"
+                    f"the frame size changes from {width}x{height} to {picture.width}x"
                     f"{picture.height} at {time:.2f} s: resized to the first"
                 )
             intact = not (picture.is_corrupt or jumped or resized != broken)
-            yield Frame(time, *size, intact, picture)
+            yield Frame(time, width, height, intact, picture)
             broken = resized
+        for pts in pictures.spared_before(None):
+            yield Frame(clock.time(pts)[0], width, height, True, None)
 
-    def _sought(self, container: Any, stream: Any, clock: "_Clock") -> Iterator[Any] | None:
+    def _sought(
+        self, container: Any, stream: Any, clock: "_Clock"
+    ) -> "tuple[Any, _Pictures] | None":
         """Frames from a keyframe not after `since`; further back until one serves, or None."""
         run_up = RUN_UP
         while (target := self.since - run_up) > 0:
             container.seek(clock.pts(target), stream=stream, backward=True)
-            pictures = self._pictures(container, stream)
-            first = next(pictures, None)
+            pictures = _Pictures(self, container, stream, clock)
+            first: Any = next(pictures, None)
             timed = first is not None and first.pts is not None
-            if timed and clock.time(first, peek=True)[0] <= self.since:
-                return chain([first], pictures)
+            if timed and clock.time(first.pts, peek=True)[0] <= self.since:
+                return first, pictures
             run_up *= 4
         return None
-
-    def _pictures(self, container: Any, stream: Any) -> Iterator[Any]:
-        """PyAV's frames; damaged packets are left out and noted."""
-        packets = container.demux(stream)
-        damaged = 0
-        while True:
-            try:
-                packet = next(packets, None)
-                if packet is None:
-                    break
-                yield from packet.decode()
-            except av.error.EOFError:
-                break
-            except av.error.ExitError:
-                raise VideoError(
-                    f"{self.source.address}: nothing came for {self.source.timeout:g} s"
-                ) from None
-            except av.error.FFmpegError as error:
-                damaged += 1
-                if not isinstance(error, av.error.InvalidDataError) and damaged > 3:
-                    self.notes.append(f"reading ended early: {_reason(error)}")
-                    break
-        if damaged:
-            self.notes.append(f"{damaged} damaged packet(s) were left out")
 
     def _read_images(self) -> Iterator[Frame]:
         source = self.source
@@ -197,6 +193,127 @@ class Reader:
             return None
 
 
+class _Pictures:
+    """PyAV's frames of a stream; damaged packets are left out and noted, unwanted ones spared."""
+
+    def __init__(self, reader: Reader, container: Any, stream: Any, clock: "_Clock") -> None:
+        self.reader, self.codec, self.clock = reader, stream.codec_context, clock
+        self._spared: deque[int] = deque()
+        self._unwanted: set[int] = set()
+        packets = container.demux(stream)
+        source = reader.source
+        able = not (source.is_live or source.fast or clock.ignored) and self.codec.name in SPARING
+        self._sparing = able and reader.pace is not None
+        if self._sparing and reader.pace:
+            packets = chain.from_iterable(self._ahead(packets, reader.pace()))
+        self._decoded = self._decode(packets)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._decoded
+
+    def __next__(self) -> Any:
+        return next(self._decoded)
+
+    def spared_before(self, pts: int | None) -> Iterator[int]:
+        """Frames that were left out before one that was not, or all that remain."""
+        while self._spared and (pts is None or self._spared[0] <= pts):
+            spared = self._spared.popleft()
+            if spared != pts:
+                yield spared
+
+    def _decode(self, packets: Iterator[Any]) -> Iterator[Any]:
+        source, notes = self.reader.source, self.reader.notes
+        damaged = 0
+        while True:
+            packet = None
+            try:
+                packet = next(packets, None)
+                if packet is None:
+                    break
+                if self._sparing:
+                    self._tell(packet.pts)
+                yield from packet.decode()
+            except av.error.EOFError:
+                break
+            except av.error.ExitError:
+                raise VideoError(
+                    f"{source.address}: nothing came for {source.timeout:g} s"
+                ) from None
+            except av.error.FFmpegError as error:
+                damaged += 1
+                if packet is not None and packet.pts in self._spared:
+                    self._spared.remove(packet.pts)
+                if not isinstance(error, av.error.InvalidDataError) and damaged > 3:
+                    notes.append(f"reading ended early: {_reason(error)}")
+                    break
+        if damaged:
+            notes.append(f"{damaged} damaged packet(s) were left out")
+
+    def _tell(self, pts: int | None) -> None:
+        """Tell the decoder whether the frame of the next packet is wanted."""
+        if pts in self._unwanted:
+            self._unwanted.remove(pts)
+            self.codec.skip_frame = "NONREF"
+        else:
+            self.codec.skip_frame = "DEFAULT"
+
+    def _ahead(self, packets: Iterator[Any], wanted: Pace) -> Iterator[list[Any]]:
+        """Packets in their order, after it is known which of their frames are wanted."""
+        held: list[Any] = []
+        judge = _Judge(self.clock, wanted)
+        error, ended = None, False
+        while not ended:
+            try:
+                ended = True
+                for packet in packets:
+                    held.append(packet)
+                    if len(held) >= AHEAD or not self.clock.started:
+                        ended = False
+                        break
+            except av.error.FFmpegError as found:
+                error = found
+            known, unwanted = judge.known(held, complete=ended)
+            self._spared.extend(unwanted)
+            self._unwanted.update(unwanted)
+            yield held[:known]
+            del held[:known]
+        if error is not None:
+            raise error
+
+
+class _Judge:
+    """Which frames are wanted, from the times of their packets.
+
+    A packet comes before those of earlier frames that are predicted from it. But no frame is shown
+    before the time at which its packet is decoded: up to there, the times are all known.
+    """
+
+    def __init__(self, clock: "_Clock", wanted: Pace) -> None:
+        self.clock, self.wanted = clock, wanted
+        self.times: list[int] = []
+        self.too_late: set[int] = set()
+        self.n_seen = 0
+
+    def known(self, held: list[Any], *, complete: bool) -> tuple[int, list[int]]:
+        """How many of the packets can be decoded now, and which frames are known as unwanted."""
+        if self.clock.interlaced:  # a frame may have two packets
+            return len(held), []
+        self.times += [p.pts for p in held[self.n_seen :] if p.pts is not None]
+        if not self.clock.started:
+            self.too_late.update(self.times)
+            return len(held), []
+        decoded = held[-1].dts if held and not complete else None
+        until = math.inf if decoded is None else decoded
+        self.times.sort()
+        n = bisect_right(self.times, until)
+        unwanted = [pts for pts in self.times[:n] if not self.wanted(self.clock.at(pts))]
+        del self.times[:n]
+        later = (i for i, p in enumerate(held) if p.pts is not None and p.pts > until)
+        known = next(later, len(held))
+        self.n_seen = len(held) - known
+        return known, [pts for pts in unwanted if pts not in self.too_late]
+
+
 class _Clock:
     """Times of frames since the first, rising whatever the stream says."""
 
@@ -207,9 +324,11 @@ class _Clock:
         self.ticks, self.per = base.numerator, base.denominator
         self.ignored = fps is not None and stream.average_rate is None
         self.zero, self.last, self.offset, self.n = 0.0, -1.0, 0.0, 0
+        self.started, self.interlaced = False, False
 
     def start(self, picture: Any) -> None:
         """Make this the frame at time zero."""
+        self.started, self.interlaced = True, picture.interlaced_frame
         if picture.pts is not None:
             self.zero = picture.pts * self.ticks / self.per
 
@@ -217,12 +336,13 @@ class _Clock:
         """The stream's own count of a time."""
         return int((time + self.zero) * self.per / self.ticks)
 
-    def time(self, picture: Any, *, peek: bool = False) -> tuple[float, bool]:
+    def at(self, pts: int) -> float:
+        """Seconds since the first frame, by the stream's own count."""
+        return pts * self.ticks / self.per - self.zero + self.offset
+
+    def time(self, pts: int | None, *, peek: bool = False) -> tuple[float, bool]:
         """Seconds since the first frame, and whether the stream's times jumped back."""
-        if picture.pts is None or self.ignored:
-            time = self.n / self.fps
-        else:
-            time = picture.pts * self.ticks / self.per - self.zero + self.offset
+        time = self.n / self.fps if pts is None or self.ignored else self.at(pts)
         jumped = self.last >= 0 and time <= self.last
         if jumped:
             later = self.last + 1 / self.fps
