@@ -1,22 +1,26 @@
-"""habitus demo: every learner against a known truth."""
+"""habitus demo: the whole story, on a junction of its own."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from habitus.evaluation.trial import Trial
+from habitus.cli.detection import annotate_video, write_events
+from habitus.cli.inputs import forget_parts, make_folder, read_documents, sources_of
 
-NAMES = {
-    "truth": "truth",
-    "em": "EM",
-    "vb": "VB",
-    "gibbs": "Gibbs",
-    "blocked-gibbs": "blocked Gibbs",
-}
-N_DOCUMENTS, WORDS_PER_DOCUMENT = 300, 300
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from habitus.documents import Corpus
+    from habitus.evaluation.matching import Match
+    from habitus.events import Detection
+    from habitus.model import MarkovClusteringTopicModel
+    from habitus.scenes import Anomaly, Junction
+
+NORMAL, WHOLE = 300.0, 720.0
+"""Seconds to learn from, and in all."""
+ANOMALIES_PER_HOUR = 60.0
 
 
 def demo(
@@ -24,85 +28,109 @@ def demo(
         Path, typer.Option("--output", "-o", help="Folder for what it makes.")
     ] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Same seed, same demo.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what it found as JSON.")] = False,
 ) -> None:
-    """Learn a small known crossing by every algorithm, and show how well each recovered it.
+    """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
 
-    Five minutes of documents are sampled from a model of a signalised crossing; the learners see
-    the documents only.
+    Everything is made here: the video, the model, the events, a page about them. Given again, it
+    goes on from the video that is there.
     """
-    from habitus.cli.progress import progress_bar
-    from habitus.evaluation.trial import n_steps, run_trial
-    from habitus.scenes import crossing, crossing_vocabulary
+    from habitus.evaluation.matching import match
+    from habitus.events import detect
+    from habitus.normality import Detector
+    from habitus.report.page import write_report
+    from habitus.scenes import Junction, write_labels
 
-    _make_folder(output)
-    with progress_bar("learning", n_steps()) as callback:
-        trial = run_trial(
-            crossing(),
-            crossing_vocabulary(),
-            n_documents=N_DOCUMENTS,
-            words_per_document=WORDS_PER_DOCUMENT,
-            seed=seed,
-            callback=callback,
-        )
-    _write(trial, output)
-    if as_json:
-        typer.echo(json.dumps(trial.to_json()))
-    else:
-        _print(trial, output)
-
-
-def _make_folder(output: Path) -> None:
-    from habitus.errors import InvalidInputError
-
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"cannot make the folder {output}: {error.strerror}") from error
-
-
-def _write(trial: "Trial", output: Path) -> None:
-    from habitus.report.behaviours import draw_behaviours
-    from habitus.scenes import crossing_vocabulary
-
-    trial.corpus.save(output / "crossing.corpus")
-    for learning, model in trial.models.items():
-        model.save(output / f"{learning}.model")
-    draw_behaviours(
-        output / "recovery.png",
-        {NAMES[name]: matrix for name, matrix in trial.behaviours.items()},
-        crossing_vocabulary(),
-        title="A crossing's behaviours, true and as learnt from five minutes of documents",
-        mass=0.9,
+    make_folder(output)
+    scene = Junction(
+        seed=seed, seconds=WHOLE, normal_for=NORMAL, anomalies_per_hour=ANOMALIES_PER_HOUR
     )
+    video, model_file = output / "junction.mp4", output / "junction.model"
+    _render_once(scene, video)
+    write_labels(scene, output / "junction.csv")
+    (source,) = sources_of([str(video)])
+    corpus, _ = read_documents([source], None, video)
+    forget_parts(video)
+    model = _learn(corpus.take((corpus.times < NORMAL).nonzero()[0]), seed)
+    model.save(model_file)
+    rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
+    detection = detect(Detector(model, start="continued"), rest, source=str(video))
+    write_events(output / "events.jsonl", source, detection, model)
+    annotate_video(output / "annotated.mp4", source, detection, model)
+    truth = scene.truth()
+    write_report(
+        output / "report.html", detection, model, source=source, video=output / "annotated.mp4",
+        commands=[f"habitus demo --seed {seed}"],
+        truth=[(event.start, event.end, event.kind) for event in truth],
+    )  # fmt: skip
+    found = match(detection.events, truth)
+    if as_json:
+        typer.echo(json.dumps(_summary(detection, truth, found)))
+    else:
+        _tell(detection, truth, found, output)
 
 
-def _print(trial: "Trial", output: Path) -> None:
+def _render_once(scene: "Junction", video: Path) -> None:
+    """Render the scene, unless that very scene is there already."""
+    from dataclasses import asdict
+
+    from habitus import __version__
+    from habitus.cli.progress import progress_bar
+    from habitus.files import written_whole
+    from habitus.scenes import render
+
+    note = video.with_suffix(".json")
+    wanted = json.dumps({"habitus": __version__, **asdict(scene)})
+    if video.is_file() and note.is_file() and note.read_text() == wanted:
+        return
+    with progress_bar("rendering", scene.n_frames) as advance:
+        render(scene, video, progress=advance)
+    with written_whole(note) as temporary:
+        temporary.write_text(wanted)
+
+
+def _learn(corpus: "Corpus", seed: int) -> "MarkovClusteringTopicModel":
+    from habitus.cli.learn import learn_with_progress
+
+    model, _ = learn_with_progress(corpus, 100, n_restarts=20, n_jobs=-1, random_state=seed)
+    return model
+
+
+def _summary(detection: "Detection", truth: "Sequence[Anomaly]", found: "Match") -> dict[str, Any]:
+    return {
+        "truth": [
+            {"kind": event.kind, "start": event.start, "end": event.end, "found": k is not None}
+            for event, k in zip(truth, found.found_by, strict=True)
+        ],
+        "found": found.n_found,
+        "false_alarms": len(found.false_alarms),
+        "events": [event.to_json() for event in detection.events],
+    }
+
+
+def _tell(detection: "Detection", truth: "Sequence[Anomaly]", found: "Match", output: Path) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("learnt by")
-    for heading in ("right", "behaviours off", "transitions off"):
-        table.add_column(heading, justify="right")
-    for row in trial.rows:
-        table.add_row(
-            NAMES.get(row.learning, row.learning),
-            f"{row.right_share:.1%}",
-            f"{row.behaviour_distance:.3f}",
-            f"{row.transition_distance:.3f}",
-        )
+    from habitus.events.wording import clock, in_words
+
+    table = Table("when", "what happened", "what habitus says", box=SIMPLE_HEAD)
+    for event, k in zip(truth, found.found_by, strict=True):
+        said = detection.events[k].explanation if k is not None else "-"
+        table.add_row(f"{clock(event.start)}-{clock(event.end)}", event.kind, said)
     console = Console(highlight=False, soft_wrap=True)
     console.print(
-        f"{len(trial.corpus)} documents of {trial.corpus.n_tokens.mean():.0f} words were sampled "
-        "from a known crossing with 4 behaviours and 8 topics."
+        f"learnt from {clock(NORMAL)} of a junction, then judged {clock(WHOLE - NORMAL)} of it"
     )
     console.print(table)
+    for k in found.false_alarms:
+        console.print(f"false alarm: {in_words(detection.events[k])}")
     console.print(
-        "right: documents given their true behaviour. off: total variation distance from the\n"
-        "truth, 0 alike, 1 disjoint. Last row: plain frequencies, true behaviours being told.\n\n"
-        f"open     {output / 'recovery.png'}\n"
-        f"look     habitus show {output / 'em.model'}\n"
-        f"learn    habitus learn {output / 'crossing.corpus'} -o my.model --learning vb"
+        f"{found.n_found} of {len(truth)} found, {len(found.false_alarms)} false alarm(s)\n\n"
+        f"open     {output / 'report.html'}\n"
+        f"watch    {output / 'annotated.mp4'}\n"
+        f"look     habitus show {output / 'junction.model'}\n"
+        "yours    habitus learn normal.mp4 -o my.model\n"
+        "         habitus report later.mp4 --model my.model -o report.html"
     )

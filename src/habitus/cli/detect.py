@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from habitus.cli import options
-from habitus.cli.detection import load_detector, run_detection, write_events, write_scores
+from habitus.cli.detection import (
+    annotate_video,
+    load_detector,
+    run_detection,
+    write_events,
+    write_scores,
+)
 from habitus.cli.inputs import check_duration, check_output, sources_of
 
 if TYPE_CHECKING:
@@ -60,7 +66,9 @@ def detect(
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
     detection = run_detection(detector, video, jobs=jobs, skip=skip, share=share)
     if output is not None:
-        write_events(output, detection)
+        write_events(output, video, detection, detector.model)
+    if annotate is not None:
+        annotate_video(annotate, video, detection, detector.model)
     if scores is not None:
         write_scores(scores, detection)
     _tell(detection, output, as_json)

@@ -1,5 +1,6 @@
 """What detect, report and the demo do alike."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.events import Detection
+    from habitus.model import MarkovClusteringTopicModel
     from habitus.normality import Detector
     from habitus.video import Source
 
@@ -65,9 +67,34 @@ def write_scores(path: Path, detection: "Detection") -> None:
             )
 
 
-def write_events(path: Path, detection: "Detection") -> None:
-    """Write the events as JSON Lines, whole or not at all."""
-    from habitus.files import written_whole
+def annotate_video(
+    path: Path, source: "Source", detection: "Detection", model: "MarkovClusteringTopicModel"
+) -> None:
+    """Write the video with its events drawn."""
+    from habitus.cli.progress import video_progress_bar
+    from habitus.files import kind_of
+    from habitus.report.annotation import write_annotated
 
+    if not source.is_live and kind_of(source.address) == "corpus":
+        raise InvalidInputError(f"{source.address} is a corpus: annotating needs the video itself")
+    with video_progress_bar("annotating") as progress:
+        write_annotated(path, source, detection, model, progress=progress)
+
+
+def write_events(
+    path: Path, source: "Source", detection: "Detection", model: "MarkovClusteringTopicModel"
+) -> None:
+    """Write the events as JSON Lines, and thumbnails in a folder beside them."""
+    from habitus.files import written_whole
+    from habitus.report.moments import thumbnails
+
+    folder = path.with_name(f"{path.stem}-thumbnails")
+    events = detection.events
+    for k, picture in enumerate(thumbnails(detection, model, source)):
+        folder.mkdir(exist_ok=True)
+        name = f"{k + 1:04d}.jpg"
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes(picture)
+        events[k] = replace(events[k], thumbnail=f"{folder.name}/{name}")
     with written_whole(path) as temporary:
-        temporary.write_text("".join(f"{event.line()}\n" for event in detection.events))
+        temporary.write_text("".join(f"{event.line()}\n" for event in events))

@@ -52,3 +52,11 @@ def forget_parts(shelf: Path) -> None:
     from habitus.documents.parts import Shelf
 
     Shelf(shelf).clear()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for results, if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot make the folder {folder}: {error.strerror}") from error

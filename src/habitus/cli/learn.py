@@ -101,7 +101,7 @@ def learn(
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
     sampled = learning in (Learning.GIBBS, Learning.BLOCKED_GIBBS)
-    model, notes = _learn(
+    model, notes = learn_with_progress(
         corpus,
         burn_in + (samples - 1) * thinning if sampled else iterations,
         n_topics=topics, n_behaviours=behaviours, learning=learning.value, prior=prior,
@@ -142,7 +142,8 @@ def _settings(
     return Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
 
 
-def _learn(corpus: "Corpus", steps: int, **how: Any) -> "Learnt":
+def learn_with_progress(corpus: "Corpus", steps: int, **how: Any) -> "Learnt":
+    """The model, with a bar over all iterations of all runs; `steps` to a run."""
     from habitus.cli.progress import progress_bar
     from habitus.normality.calibration import N_FOLDS, RESTARTS
     from habitus.pipeline import learn as learn_scene

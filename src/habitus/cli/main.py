@@ -9,7 +9,9 @@ from habitus.cli.demo import demo
 from habitus.cli.detect import detect
 from habitus.cli.extract import extract
 from habitus.cli.learn import learn
+from habitus.cli.report import report
 from habitus.cli.show import show
+from habitus.cli.watch import watch
 from habitus.errors import HabitusError
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -27,7 +29,9 @@ app.command()(demo)
 app.command()(extract)
 app.command()(learn)
 app.command()(detect)
+app.command()(watch)
 app.command()(show)
+app.command()(report)
 
 
 def _version(wanted: bool) -> None:
