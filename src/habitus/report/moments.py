@@ -79,8 +79,17 @@ def thumbnail(
     middle = event.peak + model.clip_ / 2
     height = round(WIDTH * v.height / v.width)
     picture = frame_at(source, middle, WIDTH, height) if source else None
-    if picture is None:
-        picture = ground(model.picture_, v, WIDTH)
+    return _marked(ground(model.picture_, v, WIDTH) if picture is None else picture, event, v)
+
+
+def still_thumbnail(event: Event, still: Picture, v: Vocabulary) -> bytes:
+    """A JPEG of a picture that was kept of an event, of any size, with what is unusual in it."""
+    size = (WIDTH, round(WIDTH * v.height / v.width))
+    enlarged = cv2.resize(still, size, interpolation=cv2.INTER_CUBIC)
+    return jpeg(_marked(np.asarray(enlarged, dtype=np.uint8), event, v))
+
+
+def _marked(picture: Picture, event: Event, v: Vocabulary) -> Picture:
     draw_boxes(picture, event.boxes, v, EVENT)
     slender = arrows_of(event.words, np.full(len(event.words), SLENDER), v)
     draw_on_picture(picture, slender, v)
