@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 # The one that Debian's python3-gi belongs to.
@@ -35,11 +36,22 @@ def rtsp(port: int, path: Path) -> Iterator[str]:
         yield f"rtsp://127.0.0.1:{port}/camera"
 
 
-@contextlib.contextmanager
-def silent() -> Iterator[str]:
+class Silent(NamedTuple):
     """An address that takes connections and says nothing."""
+
+    address: str
+    server: socket.socket
+
+    def wait(self) -> None:
+        """Until somebody has connected."""
+        self.server.accept()[0].detach()  # never closed: the silence lasts
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[Silent]:
     with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
-        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        server.settimeout(60)
+        yield Silent(f"tcp://127.0.0.1:{server.getsockname()[1]}", server)
 
 
 @contextlib.contextmanager

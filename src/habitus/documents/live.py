@@ -19,6 +19,8 @@ FIRST_WAIT = 1.0
 PATIENCE_AT_START = 120.0
 # Seconds from one look at `stop` to the next.
 TICK = 0.1
+# Steps to the first frame, each of which may take that long: to connect, to probe, to decode.
+STEPS = 3
 # Seconds more for the decoder to give up by itself, which tells more of the reason.
 GRACE = 0.5
 
@@ -115,7 +117,8 @@ class _Lookout:
                     return str(message)
                 yield from self._take(message)
                 # The time that our consumer took is no silence of the source.
-                since, patience = time.monotonic(), self.patience + GRACE
+                since = time.monotonic()
+                patience = (STEPS if message is Sign.READY else 1) * self.patience + GRACE
             elif time.monotonic() - since > patience:
                 return f"{self.source.address}: nothing came for {self.patience:g} s"
         return None
