@@ -94,6 +94,6 @@ def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
         found, known = vocabulary_of(reader, settings_of(model)), model.vocabulary_
     if known is not None and found != known:
         raise InvalidInputError(
-            f"{source.address} has {found.width}x{found.height} pixels, the model was learnt at "
+            f"{source.name} has {found.width}x{found.height} pixels, the model was learnt at "
             f"{known.width}x{known.height}: learn this camera anew, or resize the video"
         )

@@ -308,3 +308,10 @@ def test_fast_reading_skips_frames_and_keeps_their_times(tmp_path):
     assert 15 <= len(times) <= 30
     assert np.isin(np.round(times * FPS), np.round(whole * FPS)).all()
     assert (np.diff(times) > 0).all()
+
+
+def test_messages_do_not_tell_passwords():
+    with pytest.raises(VideoError) as raised:
+        Reader(Source("tcp://user:secret@127.0.0.1:9/x", timeout=1.0))
+    assert "secret" not in str(raised.value)
+    assert "127.0.0.1:9" in str(raised.value)

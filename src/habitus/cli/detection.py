@@ -44,8 +44,8 @@ def run_detection(
     if skip is not None:
         corpus = corpus.take((corpus.times >= skip).nonzero()[0])
         if not len(corpus):
-            raise InvalidInputError(f"{source.address}: shorter than the {skip:g} s to skip")
-    return detect(detector, corpus, source=source.address, share=share)
+            raise InvalidInputError(f"{source.name}: shorter than the {skip:g} s to skip")
+    return detect(detector, corpus, source=source.name, share=share)
 
 
 def write_scores(path: Path, detection: "Detection") -> None:
@@ -76,7 +76,7 @@ def annotate_video(
     from habitus.report.annotation import write_annotated
 
     if not source.is_live and kind_of(source.address) == "corpus":
-        raise InvalidInputError(f"{source.address} is a corpus: annotating needs the video itself")
+        raise InvalidInputError(f"{source.name} is a corpus: annotating needs the video itself")
     with video_progress_bar("annotating") as progress:
         write_annotated(path, source, detection, model, progress=progress)
 

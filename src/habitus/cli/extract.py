@@ -63,7 +63,7 @@ def extract(
     settings = Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     if preview is not None and found[0].is_live:
-        raise InvalidInputError(f"a preview needs a file; {found[0].address} can be read only once")
+        raise InvalidInputError(f"a preview needs a file; {found[0].name} can be read only once")
     started = time.monotonic()
     corpus, notes = read_documents(
         found, settings, output, continued=continued, jobs=jobs, duration=duration

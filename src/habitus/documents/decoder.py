@@ -146,7 +146,7 @@ def _send_documents(source: Source, settings: Settings, pipe: "Connection[Messag
             frames.send_notes()
         else:
             because = f" ({'; '.join(reader.notes)})" if reader.notes else ""
-            raise VideoError(f"{source.address}: the stream ended{because}")
+            raise VideoError(f"{source.name}: the stream ended{because}")
 
 
 class _Arriving:

@@ -99,7 +99,7 @@ def extract(
                 settings=settings.kept(grid) if grid else None,
             )  # fmt: skip
         except VideoError as error:
-            raise VideoError(f"{', '.join(s.address for s in sources)}: {error}") from None
+            raise VideoError(f"{', '.join(s.name for s in sources)}: {error}") from None
         return Extraction(corpus, crew.notes + remarks)
 
 
@@ -114,7 +114,7 @@ def _shelf(output: Path | None) -> Iterator[Shelf]:
 
 
 def _check_alike(plans: Sequence[Plan]) -> None:
-    known = [(p.source.address, p.vocabulary) for p in plans if p.vocabulary]
+    known = [(p.source.name, p.vocabulary) for p in plans if p.vocabulary]
     for address, grid in known:
         first, usual = known[0]
         if grid != usual:
@@ -266,7 +266,7 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
         except HabitusError as error:
             results.put((task.number, "failed", 0, error))
         except OSError as error:  # a compiled kernel that a full disk does not take, for one
-            failure = VideoError(f"{task.source.address}: decoding failed: {error}")
+            failure = VideoError(f"{task.source.name}: decoding failed: {error}")
             results.put((task.number, "failed", 0, failure))
 
 
@@ -290,7 +290,7 @@ def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
             part.append(document)
         if part:
             results.put((task.number, "part", part[0].number, part_of(part)))
-        return [f"{task.source.address}: {note}" for note in reader.notes]
+        return [f"{task.source.name}: {note}" for note in reader.notes]
 
 
 class _Counted:

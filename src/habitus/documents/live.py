@@ -120,7 +120,7 @@ class _Lookout:
                 since = time.monotonic()
                 patience = (STEPS if message is Sign.READY else 1) * self.patience + GRACE
             elif time.monotonic() - since > patience:
-                return f"{self.source.address}: nothing came for {self.patience:g} s"
+                return f"{self.source.name}: nothing came for {self.patience:g} s"
         return None
 
     def _end(self, decoder: Decoder) -> str | None:
@@ -129,7 +129,7 @@ class _Lookout:
             return None
         # Whoever ends us by a signal may send it to the decoder too, and to it first.
         self.stop.wait(GRACE)
-        return f"{self.source.address}: the decoder crashed (exit code {code})"
+        return f"{self.source.name}: the decoder crashed (exit code {code})"
 
     def _take(self, message: Message) -> Iterator[Arrived | Notice]:
         if message is Sign.READY:
@@ -138,7 +138,7 @@ class _Lookout:
         if isinstance(message, HabitusError):
             raise message
         if isinstance(message, str):
-            yield Notice(f"{self.source.address}: {message}", time.time())
+            yield Notice(f"{self.source.name}: {message}", time.time())
         elif isinstance(message, Vocabulary):
             self._check(message)
         elif isinstance(message, Made) and self.vocabulary is not None:
@@ -149,14 +149,14 @@ class _Lookout:
         usual = self.vocabulary = self.vocabulary or found
         if found != usual:
             raise VideoError(
-                f"{self.source.address}: the picture has {found.width}x{found.height} pixels now, "
+                f"{self.source.name}: the picture has {found.width}x{found.height} pixels now, "
                 f"it had {usual.width}x{usual.height}: set the camera back, or start anew"
             )
 
     def _back(self) -> Iterator[Notice]:
         if self.gone is not None:
             yield Notice(
-                f"{self.source.address}: is back after {self.heard - self.gone:.0f} s", time.time()
+                f"{self.source.name}: is back after {self.heard - self.gone:.0f} s", time.time()
             )
         self.gone = None
 

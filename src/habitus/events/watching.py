@@ -47,7 +47,7 @@ def watch(
 
     Times of events are seconds since the first document; `clock` tells the time of day.
     """
-    observer = _Observer(detector, source.address)
+    observer = _Observer(detector, source.name)
     settings = replace(settings, still_every=1)
     arrivals = live_documents(source, settings, stop=stop, patience=patience, first_must_work=True)
     for arrival in arrivals:
@@ -61,9 +61,9 @@ def watch(
 class _Observer:
     """A detector and a joiner, and the still of the event that goes on."""
 
-    def __init__(self, detector: Detector, address: str) -> None:
-        self.detector, self.joiner = detector, Joiner(detector.model, source=address)
-        self.address = address
+    def __init__(self, detector: Detector, name: str) -> None:
+        self.detector, self.joiner = detector, Joiner(detector.model, source=name)
+        self.name = name
         self.still: Still | None = None
         self.zero: float | None = None
         self.condition = Condition.FINE
@@ -78,7 +78,7 @@ class _Observer:
             yield from self.ended(self.joiner.new_sequence())
         if arrival.condition != self.condition:
             self.condition = arrival.condition
-            yield Notice(f"{self.address}: the camera is {_said(self.condition)}", arrival.time)
+            yield Notice(f"{self.name}: the camera is {_said(self.condition)}", arrival.time)
         document, before = arrival.document, self.joiner.open
         judgement = self.detector.step(document, fine=arrival.condition is Condition.FINE)
         over = self.joiner.add(
@@ -106,7 +106,7 @@ class _Observer:
         if known is not None and arrival.vocabulary != known:
             found = arrival.vocabulary
             raise VideoError(
-                f"{self.address} has {found.width}x{found.height} pixels, the model was learnt at "
+                f"{self.name} has {found.width}x{found.height} pixels, the model was learnt at "
                 f"{known.width}x{known.height}: learn this camera anew"
             )
 

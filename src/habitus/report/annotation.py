@@ -38,7 +38,7 @@ def write_annotated(
     """
     if source.is_live:
         raise InvalidInputError(
-            f"an annotated video needs a file; {source.address} can be read only once"
+            f"an annotated video needs a file; {source.name} can be read only once"
         )
     with Reader(source) as reader:
         size = film_size(reader.width, reader.height)

@@ -1,5 +1,42 @@
 """Built-in scenes whose truth is known."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from habitus.scenes.crossing import crossing, crossing_vocabulary
 
-__all__ = ["crossing", "crossing_vocabulary"]
+if TYPE_CHECKING:
+    from habitus.scenes.junction import (
+        KINDS,
+        Anomaly,
+        Junction,
+        render,
+        to_bgr,
+        write_boxes,
+        write_labels,
+    )
+
+_JUNCTION = {"KINDS", "Anomaly", "Junction", "render", "to_bgr", "write_boxes", "write_labels"}
+
+__all__ = [
+    "KINDS",
+    "Anomaly",
+    "Junction",
+    "crossing",
+    "crossing_vocabulary",
+    "render",
+    "to_bgr",
+    "write_boxes",
+    "write_labels",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the junction when it is first used: it needs OpenCV, PyAV and kernels."""
+    if name not in _JUNCTION:
+        raise AttributeError(f"module 'habitus.scenes' has no attribute {name!r}")
+    return getattr(import_module("habitus.scenes.junction"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -45,6 +45,15 @@ class Source:
     """Seconds that opening or reading may take before an address counts as dead."""
 
     @property
+    def name(self) -> str:
+        """The address as it may be shown: without user and password.
+
+        >>> Source("rtsp://me:secret@camera/1").name
+        'rtsp://camera/1'
+        """
+        return re.sub(r"(?<=://)[^/?#]*@", "", self.address)
+
+    @property
     def is_live(self) -> bool:
         """Whether it is read once, from now on: it can be neither sought nor read again."""
         return "://" in self.address or self.address == "-" or self.address.startswith("/dev/")
@@ -74,7 +83,7 @@ class Reader:
         self._frames = self._read()
         first = next(self._frames, None)
         if first is None:
-            raise VideoError(f"{source.address}: no frame could be decoded{self._because()}")
+            raise VideoError(f"{source.name}: no frame could be decoded{self._because()}")
         self._first: Frame | None = first
         self.width, self.height = first.width, first.height
 
@@ -164,7 +173,7 @@ class Reader:
     def _read_images(self) -> Iterator[Frame]:
         source = self.source
         if source.fps is None:
-            raise VideoError(f"{source.address}: images need their frames a second: --fps 25")
+            raise VideoError(f"{source.name}: images need their frames a second: --fps 25")
         self.fps, self.seekable = source.fps, True
         paths = image_paths(source.address)
         self.duration = len(paths) / source.fps
@@ -236,9 +245,7 @@ class _Pictures:
             except av.error.EOFError:
                 break
             except av.error.ExitError:
-                raise VideoError(
-                    f"{source.address}: nothing came for {source.timeout:g} s"
-                ) from None
+                raise VideoError(f"{source.name}: nothing came for {source.timeout:g} s") from None
             except av.error.FFmpegError as error:
                 damaged += 1
                 if packet is not None and packet.pts in self._spared:
@@ -372,18 +379,18 @@ def _opened(source: Source) -> Iterator[Any]:
     if not source.is_live:
         path = Path(source.address)
         if not path.exists():
-            raise VideoError(f"{source.address}: no such file")
+            raise VideoError(f"{source.name}: no such file")
         if path.stat().st_size == 0:
-            raise VideoError(f"{source.address}: the file is empty")
+            raise VideoError(f"{source.name}: the file is empty")
     address = "pipe:0" if source.address == "-" else source.address
     options = {"rtsp_transport": "tcp"} if address.startswith("rtsp") else {}
     try:
         container = av.open(address, timeout=source.timeout, options=options)
     except av.error.ExitError:
-        raise VideoError(f"{source.address}: no answer within {source.timeout:g} s") from None
+        raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise VideoError(
-            f"{source.address}: not a video that can be opened: {_reason(error)}"
+            f"{source.name}: not a video that can be opened: {_reason(error)}"
         ) from error
     try:
         yield container
@@ -394,13 +401,13 @@ def _opened(source: Source) -> Iterator[Any]:
 def _video_stream(container: Any, source: Source) -> Any:
     streams = container.streams.video
     if container.format.name == "tty":  # FFmpeg would draw any text
-        raise VideoError(f"{source.address}: text, not video")
+        raise VideoError(f"{source.name}: text, not video")
     if not streams:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
-        raise VideoError(f"{source.address}: no video in it, only {kinds}")
+        raise VideoError(f"{source.name}: no video in it, only {kinds}")
     stream = streams[0]
     if stream.codec_context is None:
-        raise VideoError(f"{source.address}: its video is cut off before the first frame")
+        raise VideoError(f"{source.name}: its video is cut off before the first frame")
     stream.codec_context.thread_count = 1  # parallel work is by stretches of the video
     stream.thread_type = "NONE"
     # Frames that no other is predicted from are left unsmoothed: a tenth of the time, no drift.
