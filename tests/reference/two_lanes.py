@@ -7,12 +7,12 @@ import numpy as np
 
 from reference.footage import Picture, encode, texture
 
-WIDTH, HEIGHT, FPS = 192, 144, 12
-TURN = 8
+WIDTH, HEIGHT, FPS = 192, 144, 10
+TURN = 6
 """Seconds that a lane has, then the other."""
-WRONG = (100.0, 103.0)
+WRONG = (66.0, 69.0)
 """When something goes against its lane."""
-SECONDS = 120
+SECONDS = 76
 SIDE, SPEED = 28, 4
 
 

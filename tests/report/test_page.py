@@ -8,8 +8,10 @@ import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.events import detect
+from habitus.events.wording import clock
 from habitus.report import page as report
 from habitus.report.page import write_report
+from reference.two_lanes import WRONG
 
 HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"
 
@@ -21,7 +23,7 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
     write_report(
         folder / "lanes.html", lanes.detection, lanes.model, source=lanes.source,
         video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
-        settings={"measure": "either"}, truth=[(100.0, 103.0, "wrong <way>")],
+        settings={"measure": "either"}, truth=[(*WRONG, "wrong <way>")],
     )  # fmt: skip
     write_report(folder / "quiet.html", quiet, lanes.model, source=lanes.source)
     write_report(folder / "many.html", documents.detection, documents.model)
@@ -135,11 +137,12 @@ def test_a_mark_leads_to_its_event(pages, opened, documents, scripts):
 def test_a_click_on_the_curve_leads_to_the_event_and_hovering_tells(pages, opened, lanes):
     page, complaints = opened(pages["lanes"])
     curve = page.locator(".curve").bounding_box()
-    x = curve["width"] * 101.5 / len(lanes.corpus)
+    t = int(WRONG[0]) + 1
+    x = curve["width"] * (t + 0.5) / len(lanes.corpus)
     page.hover(".curve", position={"x": x, "y": 90})
     told = page.locator(".tip").inner_text()
-    assert told.startswith("1:41")
-    assert f"normality {lanes.detection.normality[101]:.3g}" in told
+    assert told.startswith(clock(t))
+    assert f"normality {lanes.detection.normality[t]:.3g}" in told
     assert told.endswith("event 1")
     page.click(".curve", position={"x": x, "y": 90})
     assert page.url.endswith("#event-1")

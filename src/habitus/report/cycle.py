@@ -129,5 +129,5 @@ def _edge(
     ax.annotate(
         f"{probability:.0%}", _point(on), fontsize=8.5, ha="center", va="center",
         color=ink_on(colour), zorder=3,
-        bbox={"boxstyle": "round,pad=0.22", "facecolor": colour, "edgecolor": ink, "linewidth": 0.5},
+        bbox={"boxstyle": "round,pad=0.22", "facecolor": colour, "edgecolor": ink, "lw": 0.5},
     )  # fmt: skip
