@@ -11,7 +11,7 @@ from habitus.files import written_whole
 from habitus.report.arrows import Picture
 
 MILLISECOND = Fraction(1, 1000)
-LARGEST, SMALLEST, ENLARGED = 1280, 640, 960
+LARGEST, SMALLEST, ENLARGED = 1280, 640, 800
 """Widths: the largest; those below the smallest are enlarged."""
 # Seconds between keyframes: what a jump may have to decode.
 KEYFRAMES = 2
@@ -21,7 +21,7 @@ def film_size(width: int, height: int, *, enlarge: bool = True) -> tuple[int, in
     """Size of a film of frames of a size: even, as H.264 wants it, and legible.
 
     >>> film_size(360, 288), film_size(1920, 1080), film_size(721, 577)
-    ((960, 768), (1280, 720), (720, 576))
+    ((800, 640), (1280, 720), (720, 576))
     """
     small = enlarge and width < SMALLEST
     wanted = ENLARGED if small else min(width, LARGEST)
