@@ -9,7 +9,7 @@ import pytest
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.events import detect
 from habitus.events.wording import clock
-from habitus.report import page as report
+from habitus.report import cards
 from habitus.report.page import write_report
 from reference.two_lanes import WRONG
 
@@ -210,7 +210,7 @@ def test_the_page_stays_small(pages, documents, lanes, monkeypatch, tmp_path):
     assert pages["lanes"].stat().st_size < 600_000
     each = pages["many"].stat().st_size / len(documents.detection.events)
     assert 30 * each < 6e6
-    monkeypatch.setattr(report, "MOST_PICTURES", 2)
+    monkeypatch.setattr(cards, "MOST_PICTURES", 2)
     write_report(tmp_path / "few.html", documents.detection, documents.model)
     text = (tmp_path / "few.html").read_text()
     assert text.count("<img") == 3 * 2 + 4

@@ -48,7 +48,7 @@ def film(
         stream.pix_fmt = "yuv420p"
         stream.codec_context.time_base = stream.time_base = MILLISECOND
         stream.gop_size = max(1, round(KEYFRAMES * fps))
-        stream.options = {"crf": "23", "preset": "veryfast"}
+        stream.options = {"crf": "26", "preset": "veryfast"}
         last = -1
 
         def add(picture: Picture, time: float) -> None:

@@ -5,48 +5,30 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
 
-from habitus.events import Detection, Event
+from habitus.events import Detection
 from habitus.events.wording import clock
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
 from habitus.report.behaviours import behaviour_pictures
+from habitus.report.cards import cards_of, data_uri
 from habitus.report.chart import HEIGHT, WIDTH, Truth, chart_of
 from habitus.report.cycle import cycle_svg
 from habitus.report.facts import Facts, detection_facts, model_facts, version_facts
 from habitus.report.model import captions
-from habitus.report.moments import EventPictures, event_pictures, jpeg
+from habitus.report.moments import jpeg
 from habitus.report.palette import COLOURS, EVENT, behaviour_colour, ink_on
-from habitus.report.retrace import Retraced, retrace
+from habitus.report.retrace import retrace
 from habitus.report.timeline import timeline_of
 from habitus.video import Source
 
-MOST_PICTURES = 60
-"""Events that have pictures, the least usual ones; all others are told in words."""
 SCENE = 640
 """Pixels across a picture of a behaviour."""
-# Seconds before an event at which its link into the video begins.
-RUN_UP = 2.0
-# What this share of the usual documents stays under is called usual.
-USUAL = 0.95
-
-
-class Part(NamedTuple):
-    """One of the two parts of a surprise, beside what is usual."""
-
-    name: str
-    value: str
-    usual: str
-    length: float
-    """Of its bar, in percent."""
-    mark: float
-    """Where the usual ends, in percent."""
 
 
 def write_report(
@@ -95,7 +77,7 @@ def render(
     return templates.get_template("page.html").render(
         detection=detection, clock=clock, headline=headline(detection), lead=lead(detection),
         chart=chart_of(detection, timeline, retraced.places, truth), size=(WIDTH, HEIGHT),
-        cards=_cards(detection, model, source, video, retraced),
+        cards=cards_of(detection, model, source, video, retraced),
         behaviours=_behaviours(model), cycle=Markup(cycle_svg(model)),  # noqa: S704
         directions={d.name.lower(): colour for d, colour in COLOURS.items()}, event_colour=EVENT,
         facts=_facts(detection, model, settings), commands=commands, video=video,
@@ -126,64 +108,6 @@ def lead(detection: Detection) -> str:
     if high == "0":
         many = "no event"
     return f"{said}Normal footage of this length would bring {many} by chance."
-
-
-def data_uri(image: bytes, kind: str = "jpeg") -> str:
-    """An image as an address that holds all of it."""
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
-
-
-def _cards(
-    detection: Detection,
-    model: MarkovClusteringTopicModel,
-    source: Source | None,
-    video: str | None,
-    retraced: Retraced,
-) -> list[dict[str, Any]]:
-    strongest = np.argsort([event.normality for event in detection.events], kind="stable")
-    pictured = sorted(strongest[:MOST_PICTURES].tolist())
-    pictures = event_pictures(detection, model, source, events=pictured)
-    return [
-        {
-            "event": event,
-            "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
-            "pictures": _addresses(pictures.get(k)),
-            "parts": _parts(k, retraced, detection),
-            "expected": _expected(event),
-            "link": f"{video}#t={max(event.start - RUN_UP, 0):.1f}" if video else None,
-        }
-        for k, event in enumerate(detection.events)
-    ]
-
-
-def _addresses(pictures: EventPictures | None) -> dict[str, str]:
-    """An address for each picture; none for an event without."""
-    return {name: data_uri(image) for name, image in pictures._asdict().items()} if pictures else {}
-
-
-def _expected(event: Event) -> list[tuple[int, str]]:
-    """Behaviours that were expected, most probable first, those that hardly were left out."""
-    order = np.argsort(-np.array(event.expected), kind="stable")
-    return [(int(z) + 1, f"{event.expected[z]:.0%}") for z in order if event.expected[z] >= 0.05]
-
-
-def _parts(k: int, retraced: Retraced, detection: Detection) -> list[Part]:
-    """The two parts of an event's surprise."""
-    usual = detection.judged & ~detection.abnormal
-    peaks = [place.peak for place in retraced.places]
-    found = []
-    for name, values, unit in (
-        ("motion that fits no behaviour", retraced.misfit, "nats a word"),
-        ("a behaviour out of its turn", retraced.shift, "nats"),
-    ):
-        bound = float(np.quantile(values[usual], USUAL)) if usual.any() else 0.0
-        whole = max(1.15 * bound, float(values[peaks].max()), 1e-9)
-        value = float(values[peaks[k]])
-        found.append(
-            Part(name, f"{value:.2f} {unit}", f"usually under {bound:.2f}",
-                 round(100 * value / whole, 1), round(100 * bound / whole, 1))
-        )  # fmt: skip
-    return found
 
 
 def _behaviours(model: MarkovClusteringTopicModel) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ WINDOW = 240.0
 """Seconds that the strip shows, at most; this share of them past."""
 PAST = 0.6
 GROUND, GRID, CURVE = "#17191E", "#5A606B", "#D9DCE1"
+# Size of the letters where a line holds two, as a share of that where it holds one.
+TWO_LINES = 0.74
 # What is still to come is dimmed to this share.
 TO_COME = 0.5
 
@@ -140,12 +142,28 @@ def _chip(picture: Picture, text: str, x: int, strip: Strip, colour: str) -> int
 
 
 def _announce(picture: Picture, text: str, x: int, strip: Strip) -> None:
-    """An event's text, smaller where it is long, cut off only where it is very long."""
+    """An event's text: in one line, smaller where it is long; in two where it is longer still."""
     room = strip.width - x - strip.letters // 2
-    sizes = [strip.letters * share for share in (1.0, 0.9, 0.8, 0.7)]
-    size = next((s for s in sizes if lettering(text, s, True).shape[1] <= room), sizes[-1])
-    place = (x, round(strip.letters - 0.64 * size))
-    write(picture, fitted(text, size, room, bold=True), place, size, colour=INK, bold=True)
+    for size in (strip.letters * share for share in (1.0, 0.9, 0.8)):
+        if lettering(text, size, True).shape[1] <= room:
+            place = (x, round(strip.letters - 0.64 * size))
+            write(picture, text, place, size, colour=INK, bold=True)
+            return
+    size = strip.letters * TWO_LINES
+    for n, line in enumerate(_two_lines(text, size, room)):
+        place = (x, round(1 + n * 0.97 * strip.letters))
+        write(picture, fitted(line, size, room, bold=True), place, size, colour=INK, bold=True)
+
+
+def _two_lines(text: str, size: float, room: int) -> tuple[str, str]:
+    """As many words as there is room for, and the others."""
+    words = text.split(" ")
+    fit = (
+        n for n in range(len(words), 0, -1)
+        if lettering(" ".join(words[:n]), size, True).shape[1] <= room
+    )  # fmt: skip
+    n = next(fit, 1)
+    return " ".join(words[:n]), " ".join(words[n:])
 
 
 def event_at(document: int, places: list[Place], detection: Detection) -> tuple[int, str] | None:
