@@ -51,8 +51,8 @@ def heights_of(normality: Array, threshold: float, judged: NDArray[np.bool_]) ->
     The least usual documents are hundreds of times as far down as usual ones vary: to scale, there
     would be nothing else to see.
 
-    >>> heights_of(np.array([0.0, -1.0, -9.0]), -1.0, np.array([True, True, True])).round(3)
-    array([1.   , 0.42 , 0.001])
+    >>> heights_of(np.array([0.0, -1.0, -3.0]), -1.0, np.array([True, True, True])).round(3)
+    array([1.   , 0.42 , 0.027])
     """
     top = max(float(normality[judged].max(initial=threshold)), threshold + 1e-9)
     above = (normality - threshold) / (top - threshold)
