@@ -19,7 +19,7 @@ from habitus.words import Vocabulary
 
 WIDTH, NARROW = 720, 560
 """Pixels across: of a thumbnail, of a picture of what was expected or seen."""
-QUALITY = 82
+QUALITY = 74
 # Strength of an arrow that stands for a word among the least likely, for another, and on footage.
 LEAST_LIKELY, OTHER, SLENDER = 1.0, 0.2, 0.25
 
