@@ -6,7 +6,7 @@ import pytest
 from habitus import Corpus
 from habitus.documents.clips import Settings
 from habitus.documents.condition import Condition
-from habitus.documents.extraction import PART, extract
+from habitus.documents.extraction import PART, extract, stretches
 from habitus.documents.parts import Shelf
 from habitus.errors import InvalidInputError
 from habitus.model.evidence import gather
@@ -198,3 +198,36 @@ def test_documents_with_a_fault_teach_nothing(folder):
     assert sizes[1] == 0
     assert sizes[[0, 2]].tolist() == np.diff(corpus.counts.indptr)[[0, 2]].tolist()
     assert len(evidence.words) == len(evidence.counts) == sizes.sum()
+
+
+@pytest.fixture(scope="module")
+def broken(folder):
+    """The same length with half a second missing where a part ends."""
+    pictures = moving_square(SECONDS * FPS, width=96, height=80, side=32, start=(0, 24))
+    times = np.arange(len(pictures)) / FPS
+    times[times >= PART * SHORT.clip - 1e-6] += 0.48
+    return Source(str(encode(folder / "broken.mkv", pictures, times=times, options=X264)))
+
+
+def test_a_gap_where_a_part_ends_is_kept_by_any_number_of_processes(tmp_path, broken):
+    whole = extract([broken], SHORT).corpus
+    assert (whole.n_frames == 0).sum() == 4
+    assert whole.lengths.tolist() == [len(whole)]
+    output = tmp_path / "a.corpus"
+    assert same(extract([broken], SHORT, output=output, jobs=2).corpus, whole)
+    first, *_ = sorted(Shelf(output).folder.iterdir())
+    first.unlink()
+    assert same(extract([broken], SHORT, output=output, jobs=1).corpus, whole)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+@pytest.mark.parametrize("missing", [[], [0], [0, 1, 2], [1, 2, 5], list(range(30)), [0, 9, 10]])
+def test_stretches_cover_what_is_missing_once_and_nothing_else(jobs, missing):
+    found = list(stretches([PART * k for k in missing], jobs))
+    covered = [k for start, stop in found for k in range(start // PART, stop // PART)]
+    assert covered == missing
+    if jobs > 1 and len(missing) == 30:
+        sizes = [(stop - start) // PART for start, stop in found]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[-2 * jobs :] == [1] * 2 * jobs
+        assert len(found) < 20

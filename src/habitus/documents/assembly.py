@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from habitus.documents.clips import Settings
 from habitus.documents.condition import Condition, Watch
 from habitus.documents.corpus import Corpus
 from habitus.documents.parts import Part
 from habitus.errors import VideoError
+from habitus.video.frames import Image
 from habitus.words import Vocabulary
 
 
@@ -20,36 +22,36 @@ class Extraction(NamedTuple):
     notes: list[str]
 
 
-def assemble(
-    sources: Iterable[Iterable[Part]],
-    vocabulary: Vocabulary | None,
-    clip: float,
-    *,
-    continued: bool = False,
-    settings: dict[str, Any] | None = None,
-) -> Extraction:
-    """Put the parts of each source together, in order; `vocabulary` is None if none told it.
+class Assembly:
+    """Parts of sources on their way into a corpus."""
 
-    `settings` are kept with the corpus.
-    """
-    rows, stills = _Rows(clip), []
-    for parts in sources:
-        if not continued:
-            rows.new_source()
+    def __init__(self, settings: Settings, *, continued: bool = False) -> None:
+        self.settings, self.continued = settings, continued
+        self.rows = _Rows(settings.clip)
+        self.stills: list[Image] = []
+
+    def add(self, parts: Iterable[Part]) -> None:
+        """Take in all parts of the next source, in order."""
+        if not self.continued:
+            self.rows.new_source()
         for part in parts:
-            rows.add(part)
-            stills += list(part.stills)
-        rows.end_of_source()
-    if vocabulary is None or rows.n_documents == 0:
-        raise VideoError(f"shorter than half a clip of {clip:g} s: no document")
-    picture = np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None
-    corpus = Corpus(
-        rows.matrix(vocabulary.n_words),
-        times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
-        n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
-        settings=settings,
-    )  # fmt: skip
-    return Extraction(corpus, rows.remarks())
+            self.rows.add(part)
+            self.stills += list(part.stills)
+        self.rows.end_of_source()
+
+    def finished(self, vocabulary: Vocabulary | None) -> Extraction:
+        """The corpus; `vocabulary` is None if no source told it."""
+        rows, stills = self.rows, self.stills
+        if vocabulary is None or rows.n_documents == 0:
+            raise VideoError(f"shorter than half a clip of {rows.clip:g} s: no document")
+        picture = np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None
+        corpus = Corpus(
+            rows.matrix(vocabulary.n_words),
+            times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
+            n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
+            settings=self.settings.kept(vocabulary),
+        )  # fmt: skip
+        return Extraction(corpus, rows.remarks())
 
 
 class _Rows:

@@ -136,25 +136,22 @@ def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]
     watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
     motion = motion_by(settings.motion, vocabulary, watched)
     before: Any = None
-    last, paced = -np.inf, Pace(settings.clip)
+    last, paced, clip = -np.inf, Pace(settings.clip), settings.clip
     for frame in reader:
-        number = clip_number(frame.time, settings.clip)
+        time, _, _, intact, decoded = frame
+        number = clip_number(time, clip)
         if number < since:
             continue
-        wanted = frame.decoded is not None and paced(frame.time)
-        if not frame.intact:
+        directions, change = None, 0.0
+        wanted = decoded is not None and paced(time)
+        if not intact:
             before = None
         elif wanted:
             after = motion.prepare(frame)
-            lag = frame.time - last
-            moved = None
-            if before is not None and lag <= LONGEST_LAG:
-                moved = motion.between(before, after, lag)
-            before, last = after, frame.time
-            if moved is not None:
-                yield Seen(frame, number, moved.directions, moved.change)
-                continue
-        yield Seen(frame, number, None, 0.0)
+            if before is not None and time - last <= LONGEST_LAG:
+                directions, change = motion.between(before, after, time - last)
+            before, last = after, time
+        yield Seen(frame, number, directions, change)
 
 
 def documents(

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.documents.assembly import Extraction, assemble
+from habitus.documents.assembly import Assembly, Extraction
 from habitus.documents.clips import Document, Settings, documents, reader_from, vocabulary_of
-from habitus.documents.parts import Shelf, part_of
+from habitus.documents.parts import Part, Shelf, part_of
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.video import Frame, Reader, Source, watched_cells
 from habitus.words import Vocabulary
@@ -89,15 +89,13 @@ def extract(
     with _shelf(output) as shelf:
         plans = [plan(s, settings) if not s.is_live else Plan(s, settings) for s in sources]
         crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
-        paths = crew.run()
+        assembly = Assembly(settings, continued=continued)
+        with crew.at_work():
+            for number in range(len(plans)):
+                assembly.add(crew.parts(number))
         _check_alike(plans)
-        parts = (map(shelf.get, found) for found in paths)
         try:
-            grid = plans[0].vocabulary
-            corpus, remarks = assemble(
-                parts, grid, settings.clip, continued=continued,
-                settings=settings.kept(grid) if grid else None,
-            )  # fmt: skip
+            corpus, remarks = assembly.finished(plans[0].vocabulary)
         except VideoError as error:
             raise VideoError(f"{', '.join(s.name for s in sources)}: {error}") from None
         return Extraction(corpus, crew.notes + remarks)
@@ -138,7 +136,9 @@ class _Crew:
         self.plans, self.shelf, self.duration, self.progress = plans, shelf, duration, progress
         self.jobs = jobs if jobs > 0 else max(1, len(os.sched_getaffinity(0)))
         self.notes: list[str] = []
-        self.paths: list[list[Path]] = [[] for _ in plans]
+        self.ready: list[dict[int, Path]] = [{} for _ in plans]
+        self.pending: list[dict[int, float]] = [{} for _ in plans]
+        self.workers: list[Any] = []
         self.context = mp.get_context("spawn")
         self.beat, self.stop = self.context.Value("q", 0), self.context.Event()
         self.results: Any = self.context.Queue()
@@ -146,20 +146,36 @@ class _Crew:
         lengths = [min(p.duration or np.inf, duration or np.inf) for p in plans]
         self.total = None if np.inf in lengths else sum(lengths)
 
-    def run(self) -> list[list[Path]]:
-        """Paths of the parts of each source, in order."""
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Have the workers do what is not on the shelf yet."""
         _check_alike(self.plans)
         tasks = [task for number in range(len(self.plans)) for task in self._tasks(number)]
-        with self._workers(tasks) as workers:
-            n_tasks = len(tasks)
-            while n_tasks:
-                try:
-                    n_tasks -= self._listen(workers)
-                except KeyboardInterrupt:
-                    if not any(p.source.is_live for p in self.plans) or self.stop.is_set():
-                        raise
-                    self.stop.set()  # what a live source gave so far is the result
-        return [sorted(found) for found in self.paths]
+        for task in tasks:
+            self.pending[task.number][task.start] = np.inf if task.stop is None else task.stop
+        with self._workers(tasks) as self.workers:
+            if any(p.source.is_live for p in self.plans):
+                self._listen_to_the_end()
+            yield
+
+    def _listen_to_the_end(self) -> None:
+        while any(self.pending):
+            try:
+                self._listen(self.workers)
+            except KeyboardInterrupt:
+                if self.stop.is_set():
+                    raise
+                self.stop.set()  # what a live source gave so far is the result
+
+    def parts(self, number: int) -> Iterator[Part]:
+        """The parts of a source, in order, as they come: a stretch's own come in order."""
+        ready, pending = self.ready[number], self.pending[number]
+        while ready or pending:
+            following = min(ready, default=np.inf)
+            if following < (pending[min(pending)] if pending else np.inf):
+                yield self.shelf.get(ready.pop(int(following)))
+            else:
+                self._listen(self.workers)
 
     def _tasks(self, number: int) -> "Iterator[_Task]":
         """Stretches of a source that are not on the shelf yet; those that are are taken over."""
@@ -170,16 +186,15 @@ class _Crew:
             yield _Task(number, source, settings, 0, end)
             return
         last = int(planned.duration / settings.clip) + 2  # durations are rounded
-        for start in range(0, min(last, end or last), PART):
+        starts = range(0, min(last, end or last), PART)
+        for start in starts:
             path = self._path(number, start)
             if self.shelf.has(path):
-                self.paths[number].append(path)
+                self.ready[number][start] = path
                 self.done += PART * settings.clip
-            elif self.jobs == 1:  # one stretch to the end: no seeking
-                yield _Task(number, source, settings, start, end)
-                return
-            else:
-                yield _Task(number, source, settings, start, min(start + PART, end or last))
+        missing = [start for start in starts if start not in self.ready[number]]
+        for start, stop in stretches(missing, self.jobs):
+            yield _Task(number, source, settings, start, end if stop > starts[-1] else stop)
 
     def _path(self, number: int, start: int) -> Path:
         planned = self.plans[number]
@@ -213,8 +228,8 @@ class _Crew:
 
     _heard, _last_beat = 0.0, -1
 
-    def _listen(self, workers: list[Any]) -> int:
-        """Take in the next message; gives the number of tasks that it ends."""
+    def _listen(self, workers: list[Any]) -> None:
+        """Take in the next message."""
         try:
             number, kind, start, what = self.results.get(timeout=0.2)
         except queue.Empty:
@@ -227,8 +242,9 @@ class _Crew:
         elif kind == "part":
             path = self._path(number, start // PART * PART)
             self.shelf.put(path, what)
-            self.paths[number].append(path)
+            self.ready[number][start // PART * PART] = path
         elif kind == "done":
+            del self.pending[number][start]
             self.notes += [note for note in what if note not in self.notes]
         elif kind == "failed":
             raise what
@@ -236,7 +252,6 @@ class _Crew:
         seen = n_frames / self.plans[0].fps
         done = min(self.done + seen, self.total or np.inf)
         self.progress(Progress(done, self.total, n_frames, seen))
-        return int(kind == "done")
 
     def _check_alive(self, workers: list[Any]) -> None:
         if self.beat.value != self._last_beat:
@@ -245,6 +260,21 @@ class _Crew:
             raise VideoError("the decoder crashed: the video is damaged beyond repair")
         elif time.monotonic() - self._heard > PATIENCE:
             raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
+
+
+def stretches(missing: Sequence[int], jobs: int) -> Iterator[tuple[int, int]]:
+    """Start and end of stretches of neighbouring parts, long ones first, short ones at the end.
+
+    Each costs a search for its start, so there should be few; but all workers should end together.
+    """
+    i = 0
+    while i < len(missing):
+        left = len(missing) - i
+        n = left if jobs == 1 else max(1, left // (2 * jobs))
+        while missing[i + n - 1] != missing[i] + (n - 1) * PART:  # not over what is on the shelf
+            n -= 1
+        yield missing[i], missing[i] + n * PART
+        i += n
 
 
 class _Task(NamedTuple):
@@ -262,7 +292,7 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
         Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while (task := waiting.get()) is not None:
         try:
-            results.put((task.number, "done", 0, _do(task, results, beat, stop)))
+            results.put((task.number, "done", task.start, _do(task, results, beat, stop)))
         except HabitusError as error:
             results.put((task.number, "failed", 0, error))
         except OSError as error:  # a compiled kernel that a full disk does not take, for one
@@ -284,7 +314,8 @@ def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
         counted = _Counted(reader, beat, stop)
         part: list[Document] = []
         for document in documents(counted, task.settings, start=task.start, stop=task.stop):
-            if part and document.number // PART != part[0].number // PART:
+            # Documents of a gap stay with the one before it, wherever reading started or stopped.
+            if part and document.n_frames and document.number // PART != part[0].number // PART:
                 results.put((task.number, "part", part[0].number, part_of(part)))
                 part = []
             part.append(document)
