@@ -60,7 +60,7 @@ def _localisation(detector: Detector, document: Bag, rounds: int) -> Row:
 
     def ours() -> NDArray[np.int64]:
         surprises = word_surprises(detector.log_predicted, words, detector.tables)
-        return words[least_likely(surprises, N_TOP)]
+        return words[least_likely(surprises, document.counts, N_TOP)]
 
     def peer() -> NDArray[np.int64]:
         shares = np.exp(detector.log_predicted).reshape(-1)
@@ -102,12 +102,12 @@ def _numpy_step(detector: Detector, document: Bag) -> Callable[[], float]:
         log_evidence = (best + np.log(totals)).reshape(-1)
         shares = np.exp(log_predicted).reshape(-1) / n_sets
         surprises = -np.log(tables.probability[words] @ shares)
-        tail = counts @ np.maximum(surprises - detector.scale.level, 0)
+        excess = counts @ np.maximum(surprises - detector.scale.level, 0)
         with np.errstate(divide="ignore"):
             log_predicted = np.log(np.einsum("szy,sy->sz", tables.xi, filtered / totals))
         top = log_evidence.max()
         mean = top + np.log(np.exp(log_evidence - top).mean())
-        return float(mean / counts.sum()) - float(tail)
+        return float(mean / counts.sum()) - float(excess / np.sqrt(counts.sum()))
 
     return step
 

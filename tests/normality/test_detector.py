@@ -52,7 +52,7 @@ def same(one, other):
 
 
 @ways
-@pytest.mark.parametrize("measure", ["mean", "tail", "either"])
+@pytest.mark.parametrize("measure", ["mean", "tail", "upheaval", "either"])
 def test_one_at_a_time_equals_all_at_once_bit_for_bit(
     models, learning, approximation, n_samples, measure
 ):

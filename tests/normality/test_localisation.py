@@ -10,12 +10,13 @@ GRID = Vocabulary.of_frame(720, 576)  # halved once: cells of 16 pixels
 
 
 @pytest.mark.parametrize("n_top", [1, 3, 10, 50])
-def test_least_likely_words_come_first_and_the_first_wins_a_tie(n_top):
+def test_least_likely_words_come_first_and_the_more_frequent_wins_a_tie(n_top):
     surprises = np.random.default_rng(0).integers(0, 6, 40).astype(float)
-    found = least_likely(surprises, n_top)
-    expected = sorted(range(40), key=lambda i: (-surprises[i], i))[:n_top]
+    counts = np.random.default_rng(1).integers(1, 4, 40).astype(float)
+    found = least_likely(surprises, counts, n_top)
+    expected = sorted(range(40), key=lambda i: (-surprises[i], -counts[i], i))[:n_top]
     assert found.tolist() == expected
-    assert len(least_likely(np.empty(0), n_top)) == 0
+    assert len(least_likely(np.empty(0), np.empty(0), n_top)) == 0
 
 
 def test_recall_is_hits_over_what_could_be_found():

@@ -18,6 +18,7 @@ class Measure(StrEnum):
 
     EITHER = "either"
     TAIL = "tail"
+    UPHEAVAL = "upheaval"
     MEAN = "mean"
 
 
@@ -77,8 +78,8 @@ Threshold = Annotated[
 MeasureBy = Annotated[
     Measure,
     typer.Option(
-        help="mean: the paper's, for upheavals of the whole scene. tail: single words that "
-        "surprise, for small things in busy scenes. either: whichever is worse."
+        help="tail: single words that surprise, for small things in busy scenes. upheaval: all "
+        "words together. either: whichever is worse. mean: the paper's."
     ),
 ]
 ApproximateBy = Annotated[

@@ -45,7 +45,8 @@ class Joiner:
         self, time: float, document: Document, judgement: Judgement, threshold: float
     ) -> Event | None:
         """Take in the next document; gives the event that it ended, if it did."""
-        before, self.before = self.before, judgement.behaviour
+        time, before = float(time), self.before
+        self.before = judgement.behaviour
         if judgement.abnormal:
             self.quiet = 0
             event = self._event(time, document, judgement, threshold, before)
@@ -68,9 +69,9 @@ class Joiner:
     def _event(
         self, time: float, document: Document, judgement: Judgement, threshold: float, before: int
     ) -> Event:
-        top = least_likely(judgement.surprises, self.n_top)
-        words = np.asarray(document.words)[top]
-        weights = judgement.surprises[top] * np.asarray(document.counts)[top]
+        counts = np.asarray(document.counts)
+        top = least_likely(judgement.surprises, counts, self.n_top)
+        words, weights = np.asarray(document.words)[top], judgement.surprises[top] * counts[top]
         seen, now = judgement.seen, judgement.behaviour
         turn = (
             turn_in_words(before, now, seen.shift, self.model.transitions_) if before >= 0 else None

@@ -16,14 +16,17 @@ from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.evidence import gather
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen, advance, tables_of
-from habitus.normality.measures import Scale, mean, tail
+from habitus.normality.measures import MEASURES, Scale
 from habitus.normality.threshold import tail_of
 
 N_FOLDS = 5
 # Restarts of a fold's model: it need not be the best of all.
 RESTARTS = 3
-# Share of the words of normal footage that surprise less than the level of `tail`.
-QUANTILE = 0.99
+# Share of the words of normal footage that surprise less than the level of `tail`: just below those
+# that five minutes of training have never shown.
+QUANTILE = 0.97
+# Units of a measure that hardly varies in normal footage.
+LEAST_UNIT = 1e-9
 # Posterior samples that Monte Carlo scores are calibrated with.
 N_SAMPLES = 20
 
@@ -41,17 +44,10 @@ class Calibration(NamedTuple):
     """Scores of held-out documents in time order."""
 
     scale: Scale
-    mean: Array
-    tail: Array
+    scores: dict[str, Array]
+    """Of each measure, by its name."""
     judged: NDArray[np.bool_]
     """Whether each was long enough, of a camera in order."""
-
-    def scores(self, measure: str) -> Array:
-        """Of a measure, by its name."""
-        if measure == "either":
-            (m, u), (t, v) = self.scale.mean, self.scale.tail
-            return np.minimum((self.mean - m) / u, (self.tail - t) / v)
-        return {"mean": self.mean, "tail": self.tail}[measure]
 
 
 def parameter_sets(
@@ -113,9 +109,10 @@ def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Cal
     }
     if not kept:
         return None
-    level, *rest = kept["scale"].tolist()
-    scale = Scale(level, (rest[0], rest[1]), (rest[2], rest[3]))
-    return Calibration(scale, kept["mean"], kept["tail"], kept["judged"].astype(np.bool_))
+    level, typical, *units = kept.pop("scale").tolist()
+    judged = kept.pop("judged").astype(np.bool_)
+    scale = Scale(level, typical, (units[0], units[1]), (units[2], units[3]))
+    return Calibration(scale, kept, judged)
 
 
 def _most(model: MarkovClusteringTopicModel) -> int:
@@ -151,17 +148,26 @@ def _records(
 
 def _scored(records: list[Record]) -> dict[str, Array]:
     judged = np.array([len(record.counts) > 0 for record in records])
-    level = _level(records)
-    scale = Scale(level)
-    scores = {
-        measure.__name__: np.array(
-            [measure(*record, scale) if len(record.counts) else 0.0 for record in records]
-        )
-        for measure in (mean, tail)
+    scale = Scale(_level(records), _typical(records))
+
+    def scores(name: str) -> Array:
+        found = [MEASURES[name](*r, scale) if len(r.counts) else 0.0 for r in records]
+        return np.array(found)
+
+    ends = {name: tail_of(scores(name), judged) for name in ("tail", "upheaval")}
+    units = {name: (end.level, max(end.mean_excess, LEAST_UNIT)) for name, end in ends.items()}
+    scale = scale._replace(**units)
+    return {
+        **{name: scores(name) for name in MEASURES},
+        "judged": judged.astype(np.uint8),
+        "scale": np.array([scale.level, scale.typical, *scale.tail, *scale.upheaval]),
     }
-    ends = [tail_of(scores[name], judged) for name in ("mean", "tail")]
-    units = [x for end in ends for x in (end.level, max(end.mean_excess, 1e-9))]
-    return {**scores, "judged": judged.astype(np.uint8), "scale": np.array([level, *units])}
+
+
+def _typical(records: list[Record]) -> float:
+    """Mean log-probability of a word."""
+    n_tokens = sum(record.counts.sum() for record in records)
+    return float(sum(record.seen.log_evidence for record in records) / n_tokens)
 
 
 def _level(records: list[Record]) -> float:

@@ -193,7 +193,7 @@ class Detector:
         """How many alarms normal footage of so many seconds brings; None if not calibrated."""
         if self.calibration is None:
             return None
-        tail = tail_of(self.calibration.scores(self.measure), self.calibration.judged)
+        tail = tail_of(self.calibration.scores[self.measure], self.calibration.judged)
         return alarms_expected(tail, self.threshold, seconds / self.model.clip_)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
@@ -240,7 +240,7 @@ class Detector:
             return float(threshold)
         if self.calibration is None:
             raise InvalidInputError(f"a threshold other than a fixed value {UNCALIBRATED}")
-        scores, judged = self.calibration.scores(self.measure), self.calibration.judged
+        scores, judged = self.calibration.scores[self.measure], self.calibration.judged
         if share is not None:
             return share_threshold(scores[judged], share)
         alerts = ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day

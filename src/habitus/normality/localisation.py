@@ -23,9 +23,12 @@ class Box(NamedTuple):
     bottom: int
 
 
-def least_likely(surprises: Array, n_top: int) -> NDArray[np.int64]:
-    """Places of the `n_top` most surprising words, most surprising first; the first wins a tie."""
-    return np.argsort(-surprises, kind="stable")[:n_top]
+def least_likely(surprises: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
+    """Places of the `n_top` most surprising words, most surprising first.
+
+    Words that training never showed surprise alike: of those, the one seen more often comes first.
+    """
+    return np.lexsort((-counts, -surprises))[:n_top]
 
 
 def localisation_recall(found: ArrayLike, abnormal: ArrayLike, n_top: int) -> float:

@@ -1,22 +1,28 @@
 """Measures of normality: one number a document, the higher the more usual."""
 
 from collections.abc import Callable
+from math import log, sqrt
 from typing import NamedTuple
 
 from habitus.compiled import compiled
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen
 
+# Of the alarms that normal footage causes, `either` lets one in so many come from `upheaval`.
+SELDOM = 10
+
 
 class Scale(NamedTuple):
     """What normal footage scores, to measure new documents by."""
 
     level: float = 0.0
-    """Surprise of a word, in nats, that hardly any word of normal footage exceeds."""
-    mean: tuple[float, float] = (0.0, 1.0)
-    """Where the tail of `mean` begins in normal footage, and the mean excess there."""
+    """Surprise of a word, in nats, that few words of normal footage exceed."""
+    typical: float = 0.0
+    """Mean log-probability of a word of normal footage."""
     tail: tuple[float, float] = (0.0, 1.0)
-    """The same of `tail`."""
+    """Where the lowest scores of `tail` begin in normal footage, and their mean excess."""
+    upheaval: tuple[float, float] = (0.0, 1.0)
+    """The same of `upheaval`."""
 
 
 def mean(seen: Seen, counts: Array, scale: Scale) -> float:
@@ -25,19 +31,35 @@ def mean(seen: Seen, counts: Array, scale: Scale) -> float:
 
 
 def tail(seen: Seen, counts: Array, scale: Scale) -> float:
-    """What single words surprise beyond the level, added up: small things in busy scenes."""
-    return -excess(counts, seen.surprises, scale.level)
+    """What single words surprise beyond the level, over sqrt(N): small things in busy scenes.
+
+    Rare words of N usual ones add up to something that spreads like sqrt(N).
+    """
+    return -excess(counts, seen.surprises, scale.level) / sqrt(counts.sum())
+
+
+def upheaval(seen: Seen, counts: Array, scale: Scale) -> float:
+    """`mean`, less what is typical, times sqrt(N): the whole scene behaves as it never does.
+
+    A mean of N usual words spreads like 1 / sqrt(N): short documents are not called odd for that.
+    """
+    n_tokens = counts.sum()
+    return float((seen.log_evidence / n_tokens - scale.typical) * sqrt(n_tokens))
 
 
 def either(seen: Seen, counts: Array, scale: Scale) -> float:
-    """The worse of `mean` and `tail`, each in units of its own tail in normal footage.
+    """The worse of `tail` and `upheaval`, each in units of its own lowest scores.
 
-    Small things and upheavals of the whole scene alike.
+    A unit down means e times fewer normal documents; `upheaval` has to be SELDOM times rarer.
     """
     return min(
-        (mean(seen, counts, scale) - scale.mean[0]) / scale.mean[1],
-        (tail(seen, counts, scale) - scale.tail[0]) / scale.tail[1],
+        _in_units(tail(seen, counts, scale), scale.tail),
+        _in_units(upheaval(seen, counts, scale), scale.upheaval) + log(SELDOM),
     )
+
+
+def _in_units(score: float, unit: tuple[float, float]) -> float:
+    return (score - unit[0]) / unit[1]
 
 
 @compiled
@@ -50,4 +72,4 @@ def excess(counts: Array, surprises: Array, level: float) -> float:
 
 
 Measure = Callable[[Seen, Array, Scale], float]
-MEASURES: dict[str, Measure] = {"mean": mean, "tail": tail, "either": either}
+MEASURES: dict[str, Measure] = {"mean": mean, "tail": tail, "upheaval": upheaval, "either": either}

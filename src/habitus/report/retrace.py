@@ -78,7 +78,7 @@ def _moment(
     document: Bag, surprises: Array, detection: Detection, model: MarkovClusteringTopicModel
 ) -> Moment:
     n_top = max((len(event.words) for event in detection.events), default=0)
-    top = least_likely(surprises, max(n_top, 1))
+    top = least_likely(surprises, np.asarray(document.counts), max(n_top, 1))
     words = np.asarray(document.words)[top]
     weights = surprises[top] * np.asarray(document.counts)[top]
     boxes = boxes_of(words, weights, model.vocabulary_) if model.vocabulary_ else []
