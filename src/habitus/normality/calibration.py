@@ -156,7 +156,7 @@ def _scored(records: list[Record]) -> dict[str, Array]:
 
     ends = {name: tail_of(scores(name), judged) for name in ("tail", "upheaval")}
     units = {name: (end.level, max(end.mean_excess, LEAST_UNIT)) for name, end in ends.items()}
-    scale = scale._replace(**units)
+    scale = scale._replace(tail=units["tail"], upheaval=units["upheaval"])
     return {
         **{name: scores(name) for name in MEASURES},
         "judged": judged.astype(np.uint8),
