@@ -92,7 +92,7 @@ def _render_once(scene: "Junction", video: Path) -> None:
 def _learn(corpus: "Corpus", seed: int) -> "MarkovClusteringTopicModel":
     from habitus.cli.learn import learn_with_progress
 
-    model, _ = learn_with_progress(corpus, 100, n_restarts=20, n_jobs=-1, random_state=seed)
+    model, _ = learn_with_progress(corpus, n_restarts=20, n_jobs=-1, random_state=seed)
     return model
 
 

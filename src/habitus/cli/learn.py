@@ -100,10 +100,8 @@ def learn(
         found, _settings(found, clip, cell, motion, mask, region), output,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
-    sampled = learning in (Learning.GIBBS, Learning.BLOCKED_GIBBS)
     model, notes = learn_with_progress(
         corpus,
-        burn_in + (samples - 1) * thinning if sampled else iterations,
         n_topics=topics, n_behaviours=behaviours, learning=learning.value, prior=prior,
         n_iterations=iterations, tolerance=tolerance, n_restarts=restarts, n_jobs=jobs,
         smoothing=smoothing, min_words=min_words, random_state=seed, burn_in=burn_in,
@@ -142,16 +140,17 @@ def _settings(
     return Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
 
 
-def learn_with_progress(corpus: "Corpus", steps: int, **how: Any) -> "Learnt":
-    """The model, with a bar over all iterations of all runs; `steps` to a run."""
+def learn_with_progress(corpus: "Corpus", **how: Any) -> "Learnt":
+    """The model, with a bar over all iterations of all runs."""
     from habitus.cli.progress import progress_bar
-    from habitus.normality.calibration import N_FOLDS, RESTARTS
+    from habitus.model import MarkovClusteringTopicModel
+    from habitus.normality.calibration import n_steps
     from habitus.pipeline import learn as learn_scene
 
-    n_tokens, restarts = corpus.n_tokens.sum(), how["n_restarts"]
+    n_tokens, model = corpus.n_tokens.sum(), MarkovClusteringTopicModel(**how)
     with progress_bar(
         "learning",
-        (restarts + N_FOLDS * min(RESTARTS, restarts)) * steps,
+        model.n_steps + n_steps(model),
         show=lambda objective: f"{objective / n_tokens:.4f} a word",
     ) as callback:
         return learn_scene(corpus, callback=callback, **how)

@@ -248,6 +248,12 @@ class MarkovClusteringTopicModel(Estimator):
         return load_model(path)
 
     @property
+    def n_steps(self) -> int:
+        """Iterations or sweeps that `fit` runs in all, if none stops early."""
+        swept = self.burn_in + (self.n_samples - 1) * self.thinning
+        return self.n_restarts * (swept if self.learning.endswith("gibbs") else self.n_iterations)
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of the fitted model."""
         self._check_fitted()

@@ -2,6 +2,8 @@
 
 A document that was learnt from fits better than any to come, so each stretch of the footage is
 scored by a model of all the others (blocked in time: neighbouring documents are too much alike).
+Such a model starts from the one of all documents and forgets the stretch: after a few iterations
+nothing is left of words that only the stretch had.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,9 +21,10 @@ from habitus.normality.filter import Seen, advance, tables_of
 from habitus.normality.measures import MEASURES, Scale
 from habitus.normality.threshold import tail_of
 
-N_FOLDS = 5
-# Restarts of a fold's model: it need not be the best of all.
-RESTARTS = 3
+# Stretches that are left out in turn: each model has nearly all of the footage.
+N_FOLDS = 20
+# Iterations in which a model forgets a stretch.
+ITERATIONS = 30
 # Share of the words of normal footage that surprise less than the level of `tail`: just below those
 # that five minutes of training have never shown.
 QUANTILE = 0.97
@@ -124,11 +127,21 @@ def _folds(
 ) -> Iterator[tuple[MarkovClusteringTopicModel, Corpus]]:
     """For each stretch: a model of the other documents, and the documents of the stretch."""
     everything = np.arange(len(corpus))
-    for part in np.array_split(everything, n_folds):
-        rest = np.setdiff1d(everything, part)
-        settings = model.get_params() | {"n_restarts": min(RESTARTS, model.n_restarts)}
-        fitted = MarkovClusteringTopicModel(**settings).fit(corpus.take(rest), callback=callback)
+    settings = model.get_params() | {"n_restarts": 1, "init": None}
+    if not model.samples_:  # a sampler walks anew: its assignments are those of other documents
+        settings |= {"n_iterations": min(ITERATIONS, model.n_iterations)}
+        settings |= {"init": model.posterior_ or model.parameters_}
+    for part in np.array_split(everything, min(n_folds, len(corpus))):
+        rest = corpus.take(np.setdiff1d(everything, part))
+        fitted = MarkovClusteringTopicModel(**settings).fit(rest, callback=callback)
         yield fitted, corpus.take(part)
+
+
+def n_steps(model: MarkovClusteringTopicModel, n_folds: int = N_FOLDS) -> int:
+    """Iterations that `calibrate` runs, for a bar."""
+    if model.learning.endswith("gibbs"):
+        return n_folds * (model.burn_in + (model.n_samples - 1) * model.thinning)
+    return n_folds * min(ITERATIONS, model.n_iterations)
 
 
 def _records(
