@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from habitus import Corpus, MarkovClusteringTopicModel, generate
+from habitus import MarkovClusteringTopicModel, generate
 from habitus.model.estimator import WORTH_A_THREAD
 from habitus.scenes import crossing, crossing_vocabulary
 
@@ -135,24 +135,3 @@ def test_interrupted_learning_leaves_nothing_behind(folder, corpus):
     assert "Traceback" not in err
     assert out == ""
     assert sorted(folder.iterdir()) == before
-
-
-def test_demo_finds_the_known_crossing(folder):
-    run = habitus("demo", "-o", "demo", cwd=folder)
-    assert run.returncode == 0, run.stderr
-    for name in ("EM", "VB", "Gibbs", "blocked Gibbs"):
-        assert name in run.stdout
-    made = {path.name for path in (folder / "demo").iterdir()}
-    assert made == {
-        "crossing.corpus",
-        "em.model",
-        "vb.model",
-        "gibbs.model",
-        "blocked-gibbs.model",
-        "recovery.png",
-    }
-    assert len(Corpus.load(folder / "demo" / "crossing.corpus")) == 300
-    figures = json.loads(habitus("demo", "-o", "demo", "--json", cwd=folder).stdout)
-    for row in figures["rows"]:
-        assert row["right_share"] > 0.99
-        assert row["behaviour_distance"] < 0.06

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
 ANOMALIES_PER_HOUR = 60.0
+# Five minutes tell little of what happens once a day: one false alarm in six minutes may be.
+ALERTS_PER_DAY = 240.0
 
 
 def demo(
@@ -54,7 +56,8 @@ def demo(
     model = _learn(corpus.take((corpus.times < NORMAL).nonzero()[0]), seed)
     model.save(model_file)
     rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
-    detection = detect(Detector(model, start="continued"), rest, source=str(video))
+    detector = Detector(model, start="continued", alerts_per_day=ALERTS_PER_DAY)
+    detection = detect(detector, rest, source=str(video))
     write_events(output / "events.jsonl", source, detection, model)
     annotate_video(output / "annotated.mp4", source, detection, model)
     truth = scene.truth()

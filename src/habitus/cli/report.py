@@ -26,6 +26,10 @@ def report(
     skip: Annotated[
         float | None, typer.Option(help="Do not judge the first so many seconds.")
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="What is known to have happened, as CSV (start,end,kind): shown too."),
+    ] = None,
     alerts_per_day: options.AlertsPerDay = None,
     share: options.Share = None,
     threshold: options.Threshold = None,
@@ -43,9 +47,11 @@ def report(
     One file that needs nothing else. Example:
     habitus report later.mp4 --model junction.model -o report.html --annotate annotated.mp4
     """
+    from habitus.evaluation.labels import check_labels, read_labels
     from habitus.report.page import write_report
 
     check_output(output, annotate)
+    known = read_labels(labels) if labels is not None else []
     check_duration("skip", skip)
     detector = load_detector(
         model, measure=measure.value, approximation=approximation.value, n_samples=samples,
@@ -53,11 +59,14 @@ def report(
     )  # fmt: skip
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
     detection = run_detection(detector, video, jobs=jobs, skip=skip, share=share)
+    times = detection.corpus.times
+    check_labels(known, 0.0, float(times[-1]) + detection.corpus.clip, str(labels))
     if annotate is not None:
         annotate_video(annotate, video, detection, detector.model)
     write_report(
         output, detection, detector.model, source=video, video=annotate,
         commands=[shlex.join(["habitus", *sys.argv[1:]])],
         settings={"measure": measure.value, "approximation": approximation.value},
+        truth=[(label.start, label.end, label.kind) for label in known] or None,
     )  # fmt: skip
     typer.echo(f"{len(detection.events)} event(s); wrote {output}")

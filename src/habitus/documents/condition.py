@@ -35,6 +35,7 @@ class Watch:
         self.pictures: deque[NDArray[np.float64]] = deque(maxlen=REMEMBERED)
         self.unchanged = 0.0
         self.usual: NDArray[np.float64] | None = None
+        self.usual_fine = np.empty((0, 0))
         self.n_fine = 0
 
     def judge(self, document: Document) -> Condition:
@@ -51,6 +52,7 @@ class Watch:
             self.n_fine += 1
             if self.n_fine >= NEEDED and self.n_fine % NEEDED == 0:
                 self.usual = np.median(np.stack(self.pictures), axis=0)
+                self.usual_fine = _fine(self.usual)
         return condition
 
     def _compare(self, picture: NDArray[np.float64]) -> Condition:
@@ -58,7 +60,7 @@ class Watch:
             return Condition.FINE
         if picture.std() < COVERED_BELOW * self.usual.std():
             return Condition.COVERED
-        one, other = _fine(picture), _fine(self.usual)
+        one, other = _fine(picture), self.usual_fine
         alike = (one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-9)
         return Condition.MOVED if alike < MOVED_BELOW else Condition.FINE
 

@@ -7,6 +7,7 @@ nothing is left of words that only the stretch had.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +20,15 @@ from habitus.model.evidence import gather
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen, advance, tables_of
 from habitus.normality.measures import MEASURES, Scale
+from habitus.normality.novelty import KNOWN, Novelty, novelty_of
 from habitus.normality.threshold import tail_of
 
 # Stretches that are left out in turn: each model has nearly all of the footage.
 N_FOLDS = 20
 # Iterations in which a model forgets a stretch.
 ITERATIONS = 30
-# Share of the words of normal footage that surprise less than the level of `tail`: just below those
-# that five minutes of training have never shown.
-QUANTILE = 0.97
+# Share of the words of normal footage that surprise less than the level of `tail`.
+QUANTILE = 0.99
 # Units of a measure that hardly varies in normal footage.
 LEAST_UNIT = 1e-9
 # Posterior samples that Monte Carlo scores are calibrated with.
@@ -40,13 +41,22 @@ class Record(NamedTuple):
     """A held-out document as a model saw it that had not learnt from it."""
 
     seen: Seen
+    words: NDArray[np.int32]
     counts: Array
+
+
+class Fold(NamedTuple):
+    """A stretch of documents, and a model that has not learnt from it."""
+
+    model: MarkovClusteringTopicModel
+    held_out: Corpus
 
 
 class Calibration(NamedTuple):
     """Scores of held-out documents in time order."""
 
     scale: Scale
+    novelty: Novelty
     scores: dict[str, Array]
     """Of each measure, by its name."""
     judged: NDArray[np.bool_]
@@ -92,15 +102,14 @@ def calibrate(
     `corpus` is the footage that the model was learnt from, or other normal footage of the scene.
     """
     kinds = ["plug-in"] + (["monte-carlo"] if model.posterior_ or model.samples_ else [])
-    records: dict[str, list[Record]] = {kind: [] for kind in kinds}
-    for fitted, held_out in _folds(model, corpus, n_folds, callback):
-        for kind in kinds:
-            sets = parameter_sets(fitted, kind, min(N_SAMPLES, _most(fitted)), seed)
-            records[kind] += _records(fitted, held_out, sets)
-    model.calibration_ = {}
+    folds = list(_folds(model, corpus, n_folds, callback))
+    kept = {}
     for kind in kinds:
-        for name, values in _scored(records[kind]).items():
-            model.calibration_[f"{kind}.{name}"] = values
+        n_samples = min(N_SAMPLES, len(model.samples_) or N_SAMPLES)
+        sets = [parameter_sets(fold.model, kind, n_samples, seed) for fold in folds]
+        for name, values in _scored(folds, sets).items():
+            kept[f"{kind}.{name}"] = values
+    model.calibration_ = kept
 
 
 def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
@@ -115,17 +124,14 @@ def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Cal
     level, typical, *units = kept.pop("scale").tolist()
     judged = kept.pop("judged").astype(np.bool_)
     scale = Scale(level, typical, (units[0], units[1]), (units[2], units[3]))
-    return Calibration(scale, kept, judged)
-
-
-def _most(model: MarkovClusteringTopicModel) -> int:
-    return len(model.samples_) or N_SAMPLES
+    novelty = Novelty(1 - KNOWN, kept.pop("novelty"))
+    return Calibration(scale, novelty, kept, judged)
 
 
 def _folds(
     model: MarkovClusteringTopicModel, corpus: Corpus, n_folds: int, callback: Callback | None
-) -> Iterator[tuple[MarkovClusteringTopicModel, Corpus]]:
-    """For each stretch: a model of the other documents, and the documents of the stretch."""
+) -> Iterator[Fold]:
+    """Each stretch of documents with a model of all the others."""
     everything = np.arange(len(corpus))
     settings = model.get_params() | {"n_restarts": 1, "init": None}
     if not model.samples_:  # a sampler walks anew: its assignments are those of other documents
@@ -134,7 +140,7 @@ def _folds(
     for part in np.array_split(everything, min(n_folds, len(corpus))):
         rest = corpus.take(np.setdiff1d(everything, part))
         fitted = MarkovClusteringTopicModel(**settings).fit(rest, callback=callback)
-        yield fitted, corpus.take(part)
+        yield Fold(fitted, corpus.take(part))
 
 
 def n_steps(model: MarkovClusteringTopicModel, n_folds: int = N_FOLDS) -> int:
@@ -144,10 +150,10 @@ def n_steps(model: MarkovClusteringTopicModel, n_folds: int = N_FOLDS) -> int:
     return n_folds * min(ITERATIONS, model.n_iterations)
 
 
-def _records(
-    model: MarkovClusteringTopicModel, corpus: Corpus, sets: list[Parameters]
-) -> Iterator[Record]:
-    evidence, tables = gather(corpus, min_words=model.min_words), tables_of(sets)
+def _records(fold: Fold, sets: list[Parameters], novelty: Novelty | None = None) -> list[Record]:
+    """The documents of a stretch as a model saw them that had not learnt from them."""
+    evidence = gather(fold.held_out, min_words=fold.model.min_words)
+    tables, records = tables_of(sets, novelty), []
     log_predicted = tables.log_pi
     for t in range(evidence.n_documents):
         if evidence.first[t]:
@@ -155,38 +161,66 @@ def _records(
         here = slice(evidence.indptr[t], evidence.indptr[t + 1])
         words, counts = evidence.words[here], evidence.counts[here]
         seen = advance(log_predicted, words, counts, tables)
-        yield Record(seen, counts)
+        records.append(Record(seen, words, counts))
         log_predicted = seen.log_next
+    return records
 
 
-def _scored(records: list[Record]) -> dict[str, Array]:
+def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
+    """Scores by every measure: the paper's by the bare model, the others with novelty."""
+    bare = [_records(fold, own) for fold, own in zip(folds, sets, strict=True)]
+    all_bare = list(chain.from_iterable(bare))
+    known = _level(all_bare, KNOWN)
+    new = [_new_words(records, known, folds[0]) for records in bare]
+    vocabulary, everything = folds[0].held_out.vocabulary, np.sum(new, axis=0)
+    records = []
+    for fold, own, its in zip(folds, sets, new, strict=True):
+        # A stretch's own new words are not known beforehand.
+        records += _records(fold, own, novelty_of(everything - its, vocabulary))
     judged = np.array([len(record.counts) > 0 for record in records])
-    scale = Scale(_level(records), _typical(records))
-
-    def scores(name: str) -> Array:
-        found = [MEASURES[name](*r, scale) if len(r.counts) else 0.0 for r in records]
-        return np.array(found)
-
-    ends = {name: tail_of(scores(name), judged) for name in ("tail", "upheaval")}
-    units = {name: (end.level, max(end.mean_excess, LEAST_UNIT)) for name, end in ends.items()}
-    scale = scale._replace(tail=units["tail"], upheaval=units["upheaval"])
+    scale = _scale(records, judged)
     return {
-        **{name: scores(name) for name in MEASURES},
+        "mean": _scores("mean", all_bare, scale),
+        **{name: _scores(name, records, scale) for name in MEASURES if name != "mean"},
         "judged": judged.astype(np.uint8),
+        "novelty": novelty_of(everything, vocabulary).probability,
         "scale": np.array([scale.level, scale.typical, *scale.tail, *scale.upheaval]),
     }
+
+
+def _scale(records: list[Record], judged: NDArray[np.bool_]) -> Scale:
+    scale = Scale(_level(records, QUANTILE), _typical(records))
+    ends = [tail_of(_scores(name, records, scale), judged) for name in ("tail", "upheaval")]
+    units = [(end.level, max(end.mean_excess, LEAST_UNIT)) for end in ends]
+    return scale._replace(tail=units[0], upheaval=units[1])
+
+
+def _scores(name: str, records: list[Record], scale: Scale) -> Array:
+    measure = MEASURES[name]
+    return np.array([measure(r.seen, r.counts, scale) if len(r.counts) else 0.0 for r in records])
+
+
+def _new_words(records: list[Record], level: float, fold: Fold) -> Array:
+    """How often each word was seen while its surprise was beyond the level."""
+    counts = np.zeros(fold.held_out.n_words)
+    for seen, words, n in records:
+        new = seen.surprises > level
+        np.add.at(counts, words[new], n[new])
+    return counts
 
 
 def _typical(records: list[Record]) -> float:
     """Mean log-probability of a word."""
     n_tokens = sum(record.counts.sum() for record in records)
-    return float(sum(record.seen.log_evidence for record in records) / n_tokens)
+    return float(sum(record.seen.log_evidence for record in records) / max(n_tokens, 1.0))
 
 
-def _level(records: list[Record]) -> float:
-    """The surprise that QUANTILE of all words stay under."""
+def _level(records: list[Record], quantile: float) -> float:
+    """The surprise that this share of all words stay under."""
     surprises = np.concatenate([record.seen.surprises for record in records])
     counts = np.concatenate([record.counts for record in records])
+    if not len(counts):
+        return 0.0
     order = np.argsort(surprises, kind="stable")
     below = np.cumsum(counts[order])
-    return float(surprises[order][np.searchsorted(below, QUANTILE * below[-1])])
+    return float(surprises[order][np.searchsorted(below, quantile * below[-1])])

@@ -14,7 +14,7 @@ from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import calibration_of, parameter_sets
-from habitus.normality.filter import Seen, advance, tables_of
+from habitus.normality.filter import LEAST_PROBABILITY, Seen, advance, tables_of
 from habitus.normality.measures import MEASURES, Scale
 from habitus.normality.threshold import (
     DAY,
@@ -27,6 +27,8 @@ from habitus.normality.threshold import (
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
+# Scores that a measure can give at all.
+POSSIBLE = {"mean": (np.log(LEAST_PROBABILITY), 0.0), "tail": (-np.inf, 0.0)}
 UNCALIBRATED = (
     "needs to know what normal footage scores: learn with `habitus learn`, or call "
     "habitus.normality.calibrate(model, corpus)"
@@ -144,8 +146,10 @@ class Detector:
                 f"measure must be one of {', '.join(MEASURES)}, found {measure!r}"
             )
         self.model, self.measure, self.approximation = model, measure, approximation
-        self.tables = tables_of(parameter_sets(model, approximation, n_samples, seed))
         self.calibration = calibration_of(model, approximation)
+        sets = parameter_sets(model, approximation, n_samples, seed)
+        novelty = self.calibration.novelty if self.calibration and measure != "mean" else None
+        self.tables = tables_of(sets, novelty)
         if self.calibration is None and measure != "mean":
             raise InvalidInputError(f"the measure {measure} {UNCALIBRATED}")
         self.scale = self.calibration.scale if self.calibration else Scale()
@@ -235,9 +239,7 @@ class Detector:
                 "give one of threshold, share and alerts_per_day, found several"
             )
         if threshold is not None:
-            if not np.isfinite(threshold):
-                raise InvalidInputError(f"threshold must be a finite number, found {threshold}")
-            return float(threshold)
+            return _checked(float(threshold), self.measure)
         if self.calibration is None:
             raise InvalidInputError(f"a threshold other than a fixed value {UNCALIBRATED}")
         scores, judged = self.calibration.scores[self.measure], self.calibration.judged
@@ -245,6 +247,20 @@ class Detector:
             return share_threshold(scores[judged], share)
         alerts = ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
         return budget_threshold(tail_of(scores, judged), alerts, DAY / self.model.clip_)
+
+
+def _checked(threshold: float, measure: str) -> float:
+    """A fixed threshold, or an error if no score, or every one, is below it."""
+    low, high = POSSIBLE.get(measure, (-np.inf, np.inf))
+    if not np.isfinite(threshold):
+        raise InvalidInputError(f"threshold must be a finite number, found {threshold}")
+    if not low < threshold <= high:
+        which = "every" if threshold > high else "no"
+        raise InvalidInputError(
+            f"{which} document's {measure} is below {threshold:g}: it lies between {low:.4g} and "
+            f"{high:g}"
+        )
+    return threshold
 
 
 def bags(corpus: Corpus) -> Iterator[Bag]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from habitus.compiled import compiled
 from habitus.model.messages import log_predict
 from habitus.model.parameters import Array, Parameters
+from habitus.normality.novelty import Novelty
 
 # Words that a model calls impossible (bare equations, smoothing 0) are only this improbable here,
 # so that every score is finite.
@@ -51,9 +52,11 @@ class Seen(NamedTuple):
     """-ln p(word | x_{1:t-1}) of each of its words."""
 
 
-def tables_of(sets: Sequence[Parameters]) -> Tables:
-    """Tables of one or more sets of parameters of the same sizes."""
+def tables_of(sets: Sequence[Parameters], novelty: Novelty | None = None) -> Tables:
+    """Tables of one or more sets of parameters of the same sizes, with their share of novelty."""
     mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
+    if novelty is not None:
+        mixed = novelty.mixed(mixed)
     probability = np.ascontiguousarray(np.maximum(mixed, LEAST_PROBABILITY))
     xi = np.stack([each.xi for each in sets])
     with np.errstate(divide="ignore"):

@@ -32,7 +32,7 @@ def write_annotated(
     *,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Write an H.264 video of the source; its times are those of the source.
+    """Write an H.264 video of the source, from the first document that was judged on.
 
     Small footage is enlarged. During an event, boxes and arrows show the least likely words of each
     abnormal document; the strip below is never over the footage.
@@ -41,15 +41,23 @@ def write_annotated(
         raise InvalidInputError(
             f"an annotated video needs a file; {source.name} can be read only once"
         )
-    with Reader(source) as reader:
+    start = film_start(detection)
+    with Reader(source, since=start) as reader:
         size = film_size(reader.width, reader.height)
         overlay = Overlay(detection, model, size[0])
         whole = (size[0], size[1] + overlay.strip.height)
         with film(path, whole, reader.fps) as add:
             for n, frame in enumerate(reader):
-                add(overlay.over(_picture(frame, size), frame.time), frame.time)
+                if frame.time < start - ROUNDING:
+                    continue
+                add(overlay.over(_picture(frame, size), frame.time), frame.time - start)
                 if n % 16 == 0:
-                    progress(Progress(frame.time, reader.duration, n, frame.time))
+                    progress(Progress(frame.time, reader.duration, n, frame.time - start))
+
+
+def film_start(detection: Detection) -> float:
+    """Seconds of the source at which its annotated video starts."""
+    return float(detection.corpus.times[0]) if len(detection.corpus) else 0.0
 
 
 def _picture(frame: Frame, size: tuple[int, int]) -> Picture:

@@ -7,6 +7,7 @@ import numpy as np
 
 from habitus.events import Detection, Event
 from habitus.model import MarkovClusteringTopicModel
+from habitus.report.annotation import film_start
 from habitus.report.moments import EventPictures, event_pictures
 from habitus.report.retrace import Retraced
 from habitus.video import Source
@@ -42,6 +43,7 @@ def cards_of(
     strongest = np.argsort([event.normality for event in detection.events], kind="stable")
     pictured = sorted(strongest[:MOST_PICTURES].tolist())
     pictures = event_pictures(detection, model, source, events=pictured)
+    start = film_start(detection)
     return [
         {
             "event": event,
@@ -49,7 +51,7 @@ def cards_of(
             "pictures": _addresses(pictures.get(k)),
             "parts": _parts(k, retraced, detection),
             "expected": _expected(event),
-            "link": f"{video}#t={max(event.start - RUN_UP, 0):.1f}" if video else None,
+            "link": f"{video}#t={max(event.start - start - RUN_UP, 0):.1f}" if video else None,
         }
         for k, event in enumerate(detection.events)
     ]

@@ -11,17 +11,19 @@ from habitus.files import written_whole
 from habitus.report.arrows import Picture
 
 MILLISECOND = Fraction(1, 1000)
-LARGEST, SMALLEST, ENLARGED = 1280, 640, 800
+LARGEST, SMALLEST, ENLARGED = 1280, 640, 720
 """Widths: the largest; those below the smallest are enlarged."""
 # Seconds between keyframes: what a jump may have to decode.
 KEYFRAMES = 2
+# Of the encoder, beside the one that draws; as many everywhere, so that the same film comes out.
+THREADS = 2
 
 
 def film_size(width: int, height: int, *, enlarge: bool = True) -> tuple[int, int]:
     """Size of a film of frames of a size: even, as H.264 wants it, and legible.
 
     >>> film_size(360, 288), film_size(1920, 1080), film_size(721, 577)
-    ((800, 640), (1280, 720), (720, 576))
+    ((720, 576), (1280, 720), (720, 576))
     """
     small = enlarge and width < SMALLEST
     wanted = ENLARGED if small else min(width, LARGEST)
@@ -49,6 +51,7 @@ def film(
         stream.codec_context.time_base = stream.time_base = MILLISECOND
         stream.gop_size = max(1, round(KEYFRAMES * fps))
         stream.options = {"crf": "26", "preset": "veryfast"}
+        stream.thread_count = THREADS
         last = -1
 
         def add(picture: Picture, time: float) -> None:

@@ -9,6 +9,8 @@ from habitus.scenes.junction.layout import HALF, Points
 
 NEAR = 0.8
 """Nothing nearer than this is drawn, metres."""
+FARTHEST = 45.0
+"""Metres up to which an anomaly is worth a label: a person there is a 24th of the frame high."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Camera:
         scale = self.focal / np.maximum(depth, NEAR)
         return np.stack([right * scale + self.width / 2, down * scale + self.height / 2, depth], 1)
 
-    def sees(self, x: float, y: float, *, margin: float = 0.0, farthest: float = 100.0) -> bool:
+    def sees(self, x: float, y: float, *, margin: float = 0.0, farthest: float = FARTHEST) -> bool:
         """Whether a place on the ground is in the frame, `margin` of its size from the edges."""
         column, row, depth = self.seen(np.array([[x, y, 0.7]]))[0]
         inside = (

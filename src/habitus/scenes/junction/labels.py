@@ -10,8 +10,8 @@ from habitus.scenes.junction.layout import Points
 from habitus.scenes.junction.raster import Plane, stencil
 from habitus.scenes.junction.sprites import KIND, X, Y, in_view, placed, seen
 
-FEWEST = 4
-"""Pixels of a thing that must be seen for it to count as seen."""
+FEWEST = 16
+"""Pixels of a thing that must be seen for it to count as seen: a quarter of a cell."""
 
 
 class Anomaly(NamedTuple):

@@ -1,0 +1,230 @@
+"""learn, detect, watch and report on real footage, run as a person runs them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import av
+import numpy as np
+import pytest
+
+from habitus import Corpus, MarkovClusteringTopicModel
+from habitus.scenes import Junction, render
+from reference.footage import encode
+from reference.streams import free_port, playing
+
+COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
+SIZE = {"width": 160, "height": 128, "fps": 12.5}
+SECONDS = 70.0
+LEARN = ("--clip", 0.5, "--restarts", 2, "--min-words", 5)
+
+
+def habitus(*arguments, cwd):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def done(*arguments, cwd):
+    run = habitus(*arguments, cwd=cwd)
+    assert run.returncode == 0, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small junction, its documents, and a model learnt from the video itself."""
+    folder = tmp_path_factory.mktemp("detect")
+    render(Junction(seed=8, seconds=SECONDS, normal_for=SECONDS, **SIZE), folder / "scene.mp4")
+    done("extract", "scene.mp4", "-o", "scene.corpus", "--clip", 0.5, cwd=folder)
+    done("learn", "scene.mp4", "-o", "scene.model", *LEARN, cwd=folder)
+    return folder
+
+
+def events_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_learning_from_video_is_extracting_and_learning(folder):
+    done("learn", "scene.corpus", "-o", "other.model", *LEARN, cwd=folder)
+    one, other = (
+        MarkovClusteringTopicModel.load(folder / f"{name}.model") for name in ("scene", "other")
+    )
+    assert all(
+        np.array_equal(a, b) for a, b in zip(one.parameters_, other.parameters_, strict=True)
+    )
+    assert one.settings_ == {"clip": 0.5, "cell": 8, "motion": "cells", "region": None}
+    assert {name: v.tolist() for name, v in one.calibration_.items()} == {
+        name: v.tolist() for name, v in other.calibration_.items()
+    }
+    assert not list(folder.glob(".*parts*"))
+
+
+def test_detect_gives_events_scores_thumbnails_and_an_annotated_video(folder):
+    run = done(
+        "detect", "scene.mp4", "-m", "scene.model", "--share", 0.05, "-o", "events.jsonl",
+        "--scores", "scores.csv", "--annotate", "seen.mp4", cwd=folder,
+    )  # fmt: skip
+    events = events_of((folder / "events.jsonl").read_text())
+    assert f"{len(events)} event" in run.stdout
+    assert events
+    rows = list(csv.DictReader((folder / "scores.csv").open()))
+    assert len(rows) == 2 * SECONDS
+    abnormal = {float(row["time"]) for row in rows if row["abnormal"] == "1"}
+    for event in events:
+        assert event["start"] in abnormal
+        assert event["peak"] in abnormal
+        picture = folder / event["thumbnail"]
+        assert picture.read_bytes()[:2] == b"\xff\xd8"  # JPEG
+    with av.open(str(folder / "seen.mp4")) as video:
+        assert video.streams.video[0].frames == SECONDS * SIZE["fps"]
+
+
+def test_video_and_corpus_give_the_same_events(folder):
+    given = ("-m", "scene.model", "--share", 0.05, "--json")
+    one, other = (
+        events_of(done("detect", f"scene.{kind}", *given, cwd=folder).stdout)
+        for kind in ("mp4", "corpus")
+    )
+    assert one
+    assert [e | {"source": ""} for e in one] == [e | {"source": ""} for e in other]
+
+
+def test_a_skipped_start_is_not_judged(folder):
+    given = ("-m", "scene.model", "--share", 0.1, "--json", "--skip", 40)
+    events = events_of(done("detect", "scene.corpus", *given, cwd=folder).stdout)
+    assert events
+    assert min(event["start"] for event in events) >= 40
+
+
+def test_a_report_is_one_page(folder):
+    (folder / "labels.csv").write_text("start,end,kind\n10,12,something\n")
+    done("report", "scene.mp4", "-m", "scene.model", "-o", "report.html", "--share", 0.05,
+         "--labels", "labels.csv", cwd=folder)  # fmt: skip
+    page = (folder / "report.html").read_text()
+    assert "habitus report scene.mp4" in page
+    assert "something" in page
+
+
+def test_watching_a_file_finds_what_detecting_finds(folder):
+    given = ("-m", "scene.model", "--threshold=-1", "--json")
+    expected = events_of(done("detect", "scene.mp4", *given, cwd=folder).stdout)
+    assert expected
+    run = done("watch", "scene.mp4", *given[:-1], "-o", "watched.jsonl", cwd=folder)
+    assert run.stdout == ""
+    found = events_of((folder / "watched.jsonl").read_text())
+    for event in found:
+        assert (folder / event["thumbnail"]).is_file()
+        assert event["explanation"] in run.stderr or event["start"] != event["peak"]
+    kept = ("normality", "boxes", "words", "behaviour", "misfit", "shift", "explanation")
+    assert [[e[k] for k in kept] for e in found] == [[e[k] for k in kept] for e in expected]
+
+
+@pytest.fixture(scope="module")
+def stream(folder):
+    """The same footage as a transport stream."""
+    with av.open(str(folder / "scene.mp4")) as video:
+        pictures = [f.to_ndarray(format="yuv420p")[: SIZE["height"]] for f in video.decode(video=0)]
+    options = {"preset": "ultrafast", "tune": "zerolatency", "crf": "18", "g": "12"}
+    return encode(folder / "scene.ts", pictures, fps=SIZE["fps"], options=options)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end):
+    port, events = free_port(), folder / f"live-{end}.jsonl"
+    address = f"tcp://127.0.0.1:{port}"
+    with playing(port, stream, fps=SIZE["fps"]):
+        process = subprocess.Popen(
+            [*COMMAND, "watch", address, "-m", "scene.model", "--threshold=0", "-o", events.name,
+             "--patience", "3"],
+            cwd=folder, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        wait_for(lambda: events.is_file() and events.read_text().count("\n") >= 1, process)
+    before = events.read_text().count("\n")
+    with playing(port, stream, fps=SIZE["fps"]):
+        wait_for(lambda: events.read_text().count("\n") > before + 1, process)
+        process.send_signal(end)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0, errors
+    assert "trying again in" in errors
+    assert "is back after" in errors
+    assert "Traceback" not in errors
+    found = events_of(events.read_text())
+    assert all(event["clock"].startswith("20") and event["source"] == address for event in found)
+
+
+def wait_for(condition, process, *, seconds=60):
+    start = time.monotonic()
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() - start < seconds, "nothing came"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("detect", "large.mp4", "-m", "scene.model"), "the model was learnt at 160x128"),
+        (("watch", "large.mp4", "-m", "scene.model"), "the model was learnt at 160x128"),
+        (("detect", "scene.mp4", "-m", "newer.model"), "format version 99"),
+        (("detect", "scene.mp4", "-m", "scene.mp4"), "not a whole habitus model file"),
+        (("detect", "scene.mp4", "-m", "absent.model"), "found nothing"),
+        (("detect", "absent.mp4", "-m", "scene.model"), "no such file"),
+        (("learn", "still.mp4", "-o", "x.model"), "no document to learn from"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--measure", "mean", "--threshold=1"),
+         "every document"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--measure", "mean", "--threshold=-9999"),
+         "no document"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--threshold=-1", "--share", 0.1),
+         "found several"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--approximation", "monte-carlo"),
+         "which em does not give"),
+        (("detect", "scene.corpus", "-m", "scene.model", "-o", "no/such/e.jsonl"), "cannot write"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--annotate", "a.mp4"),
+         "annotating needs the video"),
+        (("detect", "scene.corpus", "-m", "scene.model", "--skip", 1000), "to skip"),
+        (("detect", "foreign.corpus", "-m", "scene.model"), "vocabulary of 7 words"),
+        (("detect", "scene.mp4", "-m", "bare.model"), "does not know how its documents were made"),
+        (("learn", "scene.mp4", "scene.corpus", "-o", "x.model"), "not both at once"),
+        (("report", "scene.corpus", "-m", "scene.model", "-o", "r.html", "--labels", "late.csv"),
+         "outside the video"),
+        (("watch", "tcp://127.0.0.1:9", "-m", "scene.model", "--patience", 1), "127.0.0.1:9"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_nothing_is_left(folder, bad_files, arguments, message):
+    before = sorted(folder.iterdir())
+    run = habitus(*arguments, cwd=folder)
+    assert run.returncode == 1, run.stderr
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("habitus: ")
+    assert message in last
+    assert "Traceback" not in run.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def bad_files(folder):
+    still = np.full((50, SIZE["height"], SIZE["width"]), 90, dtype=np.uint8)
+    encode(folder / "still.mp4", still)
+    encode(folder / "large.mp4", np.random.default_rng(0).integers(0, 255, (50, 96, 128), np.uint8))
+    Corpus(np.ones((30, 7)) * 9).save(folder / "foreign.corpus")
+    bare = MarkovClusteringTopicModel.load(folder / "scene.model")
+    bare.settings_ = None
+    bare.save(folder / "bare.model")
+    data = (folder / "scene.model").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"]["version"] = "99"
+    text = json.dumps(header).encode()
+    (folder / "newer.model").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
+    (folder / "late.csv").write_text("start,end\n1000,1010\n")
+
+
+def test_a_video_without_motion_has_nothing_to_judge(folder, bad_files):
+    run = done("detect", "still.mp4", "-m", "scene.model", cwd=folder)
+    assert run.stdout == "no events in 0:02 of video: nothing moved enough to be judged\n"

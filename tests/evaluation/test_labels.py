@@ -1,0 +1,80 @@
+"""Labels: read, checked, and refused in one line."""
+
+import pytest
+
+from habitus.errors import InvalidInputError
+from habitus.evaluation.labels import Label, check_labels, read_labels
+from habitus.evaluation.matching import match
+from habitus.scenes import Junction, write_labels
+
+
+def written(folder, text):
+    (folder / "labels.csv").write_text(text)
+    return folder / "labels.csv"
+
+
+def test_intervals_with_kinds_boxes_and_clock_times(tmp_path):
+    path = written(
+        tmp_path,
+        "start,end,kind,left,top,right,bottom\n"
+        "12.5,20,u-turn,1,2,30,40\n1:00,1:02.5,,,,,\n1:00:00,1:00:01,x,,,,\n",
+    )
+    assert read_labels(path) == [
+        Label(12.5, 20.0, "u-turn", (1, 2, 30, 40)),
+        Label(60.0, 62.5, "", None),
+        Label(3600.0, 3601.0, "x", None),
+    ]
+    assert read_labels(written(tmp_path, "end,start\n2,1\n")) == [Label(1.0, 2.0)]
+
+
+def test_the_junction_writes_what_is_read(tmp_path):
+    scene = Junction(seed=8, seconds=60, normal_for=5, anomalies_per_hour=300)
+    write_labels(scene, tmp_path / "junction.csv")
+    labels = read_labels(tmp_path / "junction.csv")
+    truth = scene.truth()
+    assert [label.kind for label in labels] == [event.kind for event in truth]
+    for label, event in zip(labels, truth, strict=True):
+        assert label.start == pytest.approx(event.start, abs=1e-3)
+        assert label.box == event.box
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found none"),
+        ("begin,end\n1,2\n", "found begin, end"),
+        ("start,end,colour\n1,2,red\n", "found start, end, colour"),
+        ("start,end\n2,1\n", "line 2: a label must end after it starts"),
+        ("start,end\n1,2\n-3,1\n", "line 3: a label must end after it starts"),
+        ("start,end\n1,two\n", "line 2: not numbers"),
+        ("start,end\n1\n", "line 2: not numbers"),
+        ("start,end\n1,inf\n", "must end after it starts"),
+    ],
+)
+def test_what_is_no_label_is_said_in_one_line(tmp_path, text, message):
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        read_labels(written(tmp_path, text))
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_missing_and_binary_files(tmp_path):
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        read_labels(tmp_path / "absent.csv")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    with pytest.raises(InvalidInputError, match="not a CSV file"):
+        read_labels(tmp_path / "binary.csv")
+
+
+def test_labels_of_another_video_are_refused():
+    check_labels([Label(1, 2), Label(9.5, 12)], 0.0, 10.0)
+    with pytest.raises(InvalidInputError, match="outside the video, which runs from 0 to 10 s"):
+        check_labels([Label(1, 2), Label(754, 760, "u-turn")], 0.0, 10.0)
+
+
+def test_alarms_and_truth_match_where_they_overlap():
+    truth = [Label(10, 14), Label(30, 31), Label(50, 60)]
+    alarms = [Label(13, 15), Label(14, 16), Label(31.5, 33), Label(40, 41)]
+    found = match(alarms, truth)
+    assert found.found_by == [0, 2, None]
+    assert found.false_alarms == [3]
+    assert found.n_found == 2
