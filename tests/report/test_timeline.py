@@ -3,7 +3,7 @@ import numpy as np
 from habitus import Corpus
 from habitus.events import Detection
 from habitus.report.chart import WIDTH, chart_of
-from habitus.report.retrace import places_of
+from habitus.report.places import places_of
 from habitus.report.timeline import LINE, heights_of, stretches, timeline_of
 
 

@@ -2,6 +2,6 @@
 
 from habitus.events.detection import Detection, detect
 from habitus.events.event import SCHEMA, Event
-from habitus.events.joining import Joiner
+from habitus.events.joining import Joiner, Moment
 
-__all__ = ["SCHEMA", "Detection", "Event", "Joiner", "detect"]
+__all__ = ["SCHEMA", "Detection", "Event", "Joiner", "Moment", "detect"]

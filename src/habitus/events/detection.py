@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from habitus.documents import Corpus
 from habitus.events.event import Event
-from habitus.events.joining import N_TOP, Joiner
+from habitus.events.joining import N_TOP, Joiner, Moment
 from habitus.model.parameters import Array
 from habitus.normality.detector import Detector, bags
 from habitus.normality.threshold import Interval, share_threshold
@@ -24,6 +24,12 @@ class Detection(NamedTuple):
     abnormal: NDArray[np.bool_]
     behaviours: NDArray[np.int64]
     """Most probable behaviour of each document given those up to it, from 0 on."""
+    misfit: Array
+    """Nats a word that fit no behaviour, of each document; 0 where it was not judged."""
+    shift: Array
+    """Nats of a behaviour out of its turn, of each document."""
+    moments: dict[int, Moment]
+    """What is unusual in each abnormal document, by its number."""
     threshold: float
     events: list[Event]
     promised: Interval | None
@@ -50,16 +56,20 @@ def detect(
     abnormal = judged & (normality < detector.threshold)
     joiner = Joiner(detector.model, source=source, n_top=n_top)
     events: list[Event | None] = []
-    first = corpus.first
+    first, moments = corpus.first, {}
     for t, document in enumerate(bags(corpus)):
         if first[t]:
             events.append(joiner.new_sequence())
         judgement = judgements[t]._replace(abnormal=bool(abnormal[t]))
+        if judgement.abnormal:
+            moments[t] = joiner.moment(document, judgement)
         events.append(joiner.add(corpus.times[t], document, judgement, detector.threshold))
     events.append(joiner.close())
     return Detection(
         source, corpus, normality, judged, abnormal,
         np.array([judgement.behaviour for judgement in judgements], dtype=np.int64),
+        np.array([j.seen.misfit for j in judgements]) / np.maximum(corpus.n_tokens, 1),
+        np.where(judged, [judgement.seen.shift for judgement in judgements], 0.0), moments,
         detector.threshold, [event for event in events if event is not None],
         detector.alarms_expected(len(corpus) * detector.model.clip_),
     )  # fmt: skip

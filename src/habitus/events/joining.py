@@ -1,6 +1,7 @@
 """Judgements -> events, as they come: nothing but the strongest document is remembered."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +16,21 @@ from habitus.normality.explanation import (
     place_in_words,
     turn_in_words,
 )
-from habitus.normality.localisation import boxes_of, least_likely
+from habitus.normality.localisation import Box, boxes_of, least_likely
 from habitus.normality.threshold import JOIN
 
 N_TOP = 10
 """Least likely words that an event is localised by, as in the paper."""
+
+
+class Moment(NamedTuple):
+    """What is unusual in a document."""
+
+    words: tuple[int, ...]
+    """Its least likely words, the least likely first."""
+    weights: tuple[float, ...]
+    """What each of them surprises, all its occurrences together."""
+    boxes: tuple[Box, ...]
 
 
 class Joiner:
@@ -66,31 +77,36 @@ class Joiner:
         self.quiet = 0
         return ended
 
-    def _event(
-        self, time: float, document: Document, judgement: Judgement, threshold: float, before: int
-    ) -> Event:
+    def moment(self, document: Document, judgement: Judgement) -> Moment:
+        """Where a document is unusual."""
         counts = np.asarray(document.counts)
         top = least_likely(judgement.surprises, counts, self.n_top)
         words, weights = np.asarray(document.words)[top], judgement.surprises[top] * counts[top]
-        seen, now = judgement.seen, judgement.behaviour
-        turn = (
-            turn_in_words(before, now, seen.shift, self.model.transitions_) if before >= 0 else None
-        )
-        reasons, boxes = [turn] if turn else [], []
-        if self.model.vocabulary_ is not None and len(words):
-            v = self.model.vocabulary_
-            boxes = boxes_of(words, weights, v)
-            cells, direction = heaviest(words, weights, v)
-            expected = expectation(cells, self.mixed, judgement.predicted, self.usually)
-            motion = f"{motion_in_words(direction, expected)}, {place_in_words(boxes[0], v)}"
-            reasons.append(motion)
+        v = self.model.vocabulary_
+        boxes = boxes_of(words, weights, v) if v is not None else []
+        return Moment(tuple(words.tolist()), tuple(weights.tolist()), tuple(boxes))
+
+    def _event(
+        self, time: float, document: Document, judgement: Judgement, threshold: float, before: int
+    ) -> Event:
+        where, seen = self.moment(document, judgement), judgement.seen
+        turn = turn_in_words(before, judgement.behaviour, seen.shift, self.model.transitions_)
+        reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
         return Event(
             source=self.source, start=time, end=time + self.model.clip_, peak=time,
-            normality=judgement.normality, threshold=threshold, behaviour=now + 1,
-            expected=tuple(judgement.predicted.tolist()), boxes=tuple(boxes),
-            words=tuple(words.tolist()), surprise=-seen.log_evidence, misfit=seen.misfit,
-            shift=seen.shift, explanation="; ".join(reasons) or "less usual than normal footage",
+            normality=judgement.normality, threshold=threshold, behaviour=judgement.behaviour + 1,
+            expected=tuple(judgement.predicted.tolist()), boxes=where.boxes, words=where.words,
+            surprise=-seen.log_evidence, misfit=seen.misfit, shift=seen.shift,
+            explanation="; ".join(reasons) or "less usual than normal footage",
         )  # fmt: skip
+
+    def _motion(self, where: Moment, judgement: Judgement) -> str | None:
+        v = self.model.vocabulary_
+        if v is None or not where.boxes:
+            return None
+        cells, direction = heaviest(np.array(where.words), np.array(where.weights), v)
+        expected = expectation(cells, self.mixed, judgement.predicted, self.usually)
+        return f"{motion_in_words(direction, expected)}, {place_in_words(where.boxes[0], v)}"
 
 
 def _joined(event: Event, later: Event) -> Event:

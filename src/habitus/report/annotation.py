@@ -13,7 +13,7 @@ from habitus.report.arrows import Picture, arrows_of, draw_boxes, draw_on_pictur
 from habitus.report.backdrop import resized
 from habitus.report.film import film, film_size
 from habitus.report.palette import EVENT
-from habitus.report.retrace import retrace
+from habitus.report.places import places_of
 from habitus.report.strip import draw_chart, draw_strip, event_at, strip_for, window_at
 from habitus.report.timeline import timeline_of
 from habitus.video import Frame, Reader, Source
@@ -72,23 +72,23 @@ class Overlay:
 
     def __init__(self, detection: Detection, model: MarkovClusteringTopicModel, width: int) -> None:
         self.detection, self.vocabulary = detection, model.vocabulary_
-        self.retraced = retrace(detection, model)
+        self.places = places_of(detection)
         self.timeline = timeline_of(detection, model.clip_)
         self.strip = strip_for(width)
         self.document: int | None = -1
         self.window = window_at(0.0, self.timeline)
-        self.chart = draw_chart(self.strip, self.timeline, self.retraced.places, self.window)
+        self.chart = draw_chart(self.strip, self.timeline, self.places, self.window)
 
     def over(self, picture: Picture, time: float) -> Picture:
         """A frame with everything drawn on it, and the strip below."""
         document = self._document_at(time)
         if document != self.document:
             self.document, self.window = document, window_at(time, self.timeline)
-            self.chart = draw_chart(self.strip, self.timeline, self.retraced.places, self.window)
+            self.chart = draw_chart(self.strip, self.timeline, self.places, self.window)
         behaviour = event = None
         if document is not None:
             behaviour = int(self.detection.behaviours[document])
-            event = event_at(document, self.retraced.places, self.detection)
+            event = event_at(document, self.places, self.detection)
             self._mark(picture, document)
         strip = draw_strip(self.chart, self.strip, time, self.window, behaviour, event)
         return np.concatenate([picture, strip])
@@ -100,7 +100,7 @@ class Overlay:
         return found if inside else None
 
     def _mark(self, picture: Picture, document: int) -> None:
-        moment, v = self.retraced.moments.get(document), self.vocabulary
+        moment, v = self.detection.moments.get(document), self.vocabulary
         if moment is None or v is None:
             return
         draw_boxes(picture, moment.boxes, v, EVENT)

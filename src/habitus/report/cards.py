@@ -1,6 +1,7 @@
 """Events as cards of the page: pictures, reasons, and a link into the annotated video."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from habitus.events import Detection, Event
 from habitus.model import MarkovClusteringTopicModel
 from habitus.report.annotation import film_start
 from habitus.report.moments import EventPictures, event_pictures
-from habitus.report.retrace import Retraced
+from habitus.report.places import Place
 from habitus.video import Source
 
 MOST_PICTURES = 60
@@ -37,7 +38,7 @@ def cards_of(
     model: MarkovClusteringTopicModel,
     source: Source | None,
     video: str | None,
-    retraced: Retraced,
+    places: Sequence[Place],
 ) -> list[dict[str, Any]]:
     """Of each event in order: the event, its pictures, what there is to say, the link."""
     strongest = np.argsort([event.normality for event in detection.events], kind="stable")
@@ -49,7 +50,7 @@ def cards_of(
             "event": event,
             "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
             "pictures": _addresses(pictures.get(k)),
-            "parts": _parts(k, retraced, detection),
+            "parts": _parts(places[k].peak, places, detection),
             "expected": _expected(event),
             "link": f"{video}#t={max(event.start - start - RUN_UP, 0):.1f}" if video else None,
         }
@@ -68,18 +69,18 @@ def _expected(event: Event) -> list[tuple[int, str]]:
     return [(int(z) + 1, f"{event.expected[z]:.0%}") for z in order if event.expected[z] >= 0.05]
 
 
-def _parts(k: int, retraced: Retraced, detection: Detection) -> list[Part]:
+def _parts(peak: int, places: Sequence[Place], detection: Detection) -> list[Part]:
     """The two parts of an event's surprise."""
     usual = detection.judged & ~detection.abnormal
-    peaks = [place.peak for place in retraced.places]
+    peaks = [place.peak for place in places]
     found = []
     for name, values, unit in (
-        ("motion that fits no behaviour", retraced.misfit, "nats a word"),
-        ("a behaviour out of its turn", retraced.shift, "nats"),
+        ("motion that fits no behaviour", detection.misfit, "nats a word"),
+        ("a behaviour out of its turn", detection.shift, "nats"),
     ):
         bound = float(np.quantile(values[usual], USUAL)) if usual.any() else 0.0
         whole = max(1.15 * bound, float(values[peaks].max()), 1e-9)
-        value = float(values[peaks[k]])
+        value = float(values[peak])
         found.append(
             Part(name, f"{value:.2f} {unit}", f"usually under {bound:.2f}",
                  round(100 * value / whole, 1), round(100 * bound / whole, 1))

@@ -8,7 +8,7 @@ import numpy as np
 from habitus.events import Detection
 from habitus.events.wording import clock
 from habitus.report.palette import behaviour_colour, ink_on
-from habitus.report.retrace import Place
+from habitus.report.places import Place
 from habitus.report.timeline import LINE, Timeline, stretches
 
 WIDTH, HEIGHT = 1000, 160

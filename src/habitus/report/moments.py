@@ -13,7 +13,7 @@ from habitus.model import MarkovClusteringTopicModel
 from habitus.report.arrows import Picture, arrows_of, draw_boxes, draw_on_picture, probable_arrows
 from habitus.report.backdrop import FINER, ground, reduced
 from habitus.report.palette import EVENT, INK
-from habitus.report.retrace import expected_words, places_of
+from habitus.report.places import expected_words, places_of
 from habitus.video import Reader, Source
 from habitus.words import Vocabulary
 

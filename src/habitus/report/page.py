@@ -23,7 +23,7 @@ from habitus.report.facts import Facts, detection_facts, model_facts, version_fa
 from habitus.report.model import captions
 from habitus.report.moments import jpeg
 from habitus.report.palette import COLOURS, EVENT, behaviour_colour, ink_on
-from habitus.report.retrace import retrace
+from habitus.report.places import places_of
 from habitus.report.timeline import timeline_of
 from habitus.video import Source
 
@@ -71,13 +71,13 @@ def render(
         loader=jinja2.PackageLoader("habitus.report"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    retraced = retrace(detection, model)
+    places = places_of(detection)
     timeline = timeline_of(detection, model.clip_)
     script = _text("page.js")
     return templates.get_template("page.html").render(
         detection=detection, clock=clock, headline=headline(detection), lead=lead(detection),
-        chart=chart_of(detection, timeline, retraced.places, truth), size=(WIDTH, HEIGHT),
-        cards=cards_of(detection, model, source, video, retraced),
+        chart=chart_of(detection, timeline, places, truth), size=(WIDTH, HEIGHT),
+        cards=cards_of(detection, model, source, video, places),
         behaviours=_behaviours(model), cycle=Markup(cycle_svg(model)),  # noqa: S704
         directions={d.name.lower(): colour for d, colour in COLOURS.items()}, event_colour=EVENT,
         facts=_facts(detection, model, settings), commands=commands, video=video,

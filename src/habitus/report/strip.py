@@ -10,7 +10,7 @@ from habitus.events.wording import clock
 from habitus.report.arrows import Picture
 from habitus.report.lettering import fitted, lettering, write
 from habitus.report.palette import EVENT, INK, PAPER, behaviour_colour, ink_on, rgb
-from habitus.report.retrace import Place
+from habitus.report.places import Place
 from habitus.report.timeline import LINE, Timeline, stretches
 
 WINDOW = 240.0

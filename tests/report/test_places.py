@@ -3,7 +3,7 @@ import pytest
 
 from habitus import Corpus, Detector
 from habitus.events import detect
-from habitus.report.retrace import expected_words, places_of, retrace
+from habitus.report.places import expected_words, places_of
 
 
 def test_places_are_the_abnormal_documents(documents):
@@ -35,14 +35,14 @@ def test_times_that_start_anew_do_not_confuse(documents):
 
 
 def test_every_abnormal_document_is_localised_and_surprises_add_up(lanes):
-    retraced = retrace(lanes.detection, lanes.model)
-    assert sorted(retraced.moments) == np.flatnonzero(lanes.detection.abnormal).tolist()
-    assert all(moment.boxes for moment in retraced.moments.values())
-    (event,), (place,) = lanes.detection.events, retraced.places
+    detection = lanes.detection
+    assert sorted(detection.moments) == np.flatnonzero(detection.abnormal).tolist()
+    assert all(moment.boxes for moment in detection.moments.values())
+    (event,), (place,) = detection.events, places_of(detection)
     n_words = lanes.corpus.n_tokens[place.peak]
-    total = retraced.misfit[place.peak] * n_words + retraced.shift[place.peak]
+    total = detection.misfit[place.peak] * n_words + detection.shift[place.peak]
     assert total == pytest.approx(event.surprise, rel=1e-9)
-    assert retraced.moments[place.peak].words == event.words
+    assert detection.moments[place.peak].words == event.words
 
 
 def test_expected_words_are_a_distribution(lanes):
