@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
 ANOMALIES_PER_HOUR = 60.0
-# Five minutes tell little of what happens once a day: one false alarm in six minutes may be.
-ALERTS_PER_DAY = 240.0
+# Five minutes tell little of what happens once a day: one false alarm in three minutes may be.
+ALERTS_PER_DAY = 480.0
 
 
 def demo(
@@ -58,11 +58,14 @@ def demo(
     rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
     detector = Detector(model, start="continued", alerts_per_day=ALERTS_PER_DAY)
     detection = detect(detector, rest, source=str(video))
-    write_events(output / "events.jsonl", source, detection, model)
-    annotate_video(output / "annotated.mp4", source, detection, model)
+    annotated, events = output / "annotated.mp4", output / "events.jsonl"
+    before = events.read_text() if events.is_file() and annotated.is_file() else None
+    write_events(events, source, detection, model)
+    if events.read_text() != before:  # else it shows just these already
+        annotate_video(annotated, source, detection, model)
     truth = scene.truth()
     write_report(
-        output / "report.html", detection, model, source=source, video=output / "annotated.mp4",
+        output / "report.html", detection, model, source=source, video=annotated,
         commands=[f"habitus demo --seed {seed}"],
         truth=[(event.start, event.end, event.kind) for event in truth],
     )  # fmt: skip
