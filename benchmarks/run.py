@@ -32,6 +32,8 @@ NAMES = (
     "startup",
     "parts",
     "decision",
+    "detection",
+    "scene",
     "motion_quality",
     "extraction",
     "streams",

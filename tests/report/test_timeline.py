@@ -26,8 +26,8 @@ def detection_of(times, lengths):
     n = len(times)
     corpus = Corpus(np.ones((n, 4)), times=times, lengths=lengths)
     return Detection(
-        "x", corpus, np.zeros(n), np.ones(n, bool), np.zeros(n, bool), np.zeros(n, int), -1.0, [],
-        None,
+        "x", corpus, np.zeros(n), np.ones(n, bool), np.zeros(n, bool), np.zeros(n, int),
+        misfit=np.zeros(n), shift=np.zeros(n), moments={}, threshold=-1.0, events=[], promised=None,
     )  # fmt: skip
 
 

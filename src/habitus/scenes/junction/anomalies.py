@@ -287,7 +287,7 @@ def breakdown(world: World, rng: np.random.Generator, event: int) -> Finish | No
         spot = place(arm, STOP + ahead + 2, LANE * (movement != "right"))
         free = a["gap"] > 8 and 6 < ahead < 45
         green = world.signals.left_of_green(arm, movement, world.time)
-        if free and green > 4.0 and world.camera.sees(*spot, margin=0.05):
+        if free and green > 4.0 and world.camera.sees(*spot, margin=0.05, farthest=66.0):
             a["broken"] = world.time + stands / 3 + rng.uniform(*STANDING)
             _mark(a, event, -np.inf, np.inf)
             return _repaired(world, int(a["id"]))
