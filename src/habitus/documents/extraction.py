@@ -28,6 +28,8 @@ PART = 120
 STILLS = 24
 # Seconds without a sign of life from a decoder before it is ended.
 PATIENCE = 60.0
+# Seconds that a worker without work has to end.
+GRACE = 2.0
 
 
 class Progress(NamedTuple):
@@ -219,6 +221,8 @@ class _Crew:
             worker.start()
         try:
             yield workers
+            for worker in workers:
+                worker.join(GRACE)  # all is done: they end by themselves
         finally:
             for worker in workers:
                 if not isinstance(worker, Thread):
