@@ -163,8 +163,11 @@ def test_what_cannot_be_is_said_in_one_line(models, options, message):
 def test_a_foreign_corpus_and_an_uncalibrated_model_are_refused(models):
     with pytest.raises(InvalidInputError, match="vocabulary of 7 words"):
         list(Detector(models["em"]).judge(habitus.Corpus(np.ones((2, 7)))))
-    with pytest.raises(InvalidInputError, match="word ids must run"):
-        Detector(models["em"]).step(Bag(np.array([99_999]), np.array([30.0])))
+    for words in ([99_999], [3, 99_999, 5], [-1, 2]):
+        with pytest.raises(InvalidInputError, match="word ids must run"):
+            Detector(models["em"]).step(Bag(np.array(words), np.full(len(words), 30.0)))
+    with pytest.raises(InvalidInputError, match="a count for each word"):
+        Detector(models["em"]).step(Bag(np.array([1, 2, 3]), np.array([30.0])))
     bare = habitus.MarkovClusteringTopicModel(n_iterations=2, random_state=0).fit(sampled(30, 6))
     for options in ({}, {"measure": "mean"}):
         with pytest.raises(InvalidInputError, match="needs to know what normal footage scores"):

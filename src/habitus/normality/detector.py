@@ -14,7 +14,7 @@ from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import calibration_of, parameter_sets
-from habitus.normality.filter import LEAST_PROBABILITY, Seen, advance, tables_of
+from habitus.normality.filter import LEAST_PROBABILITY, Seen, advance, examine, tables_of
 from habitus.normality.measures import MEASURES, Scale
 from habitus.normality.threshold import (
     DAY,
@@ -161,13 +161,19 @@ class Detector:
         """Judge the next document of the sequence; `fine` is whether the camera was in order."""
         words = np.asarray(document.words, dtype=np.int32)
         counts = np.asarray(document.counts, dtype=np.float64)
-        if len(words) and (words[0] < 0 or words.max() >= self.n_words):
+        if words.ndim != 1 or words.shape != counts.shape:
+            raise InvalidInputError(
+                f"a document needs a count for each word, found {words.shape} words and "
+                f"{counts.shape} counts"
+            )
+        n_tokens, known = examine(words, counts, self.n_words)
+        if not known:
             raise InvalidInputError(
                 f"word ids must run from 0 to {self.n_words - 1}, found {words.min()} to "
                 f"{words.max()}"
             )
         expected = self.log_predicted
-        if not fine or len(words) == 0 or counts.sum() < self.model.min_words:
+        if not fine or n_tokens == 0 or n_tokens < self.model.min_words:
             seen = advance(expected, words[:0], counts[:0], self.tables)
             self.log_predicted = seen.log_next
             return Judgement(0.0, False, False, seen, expected)

@@ -50,6 +50,8 @@ class Seen(NamedTuple):
     """ln p(z_{t+1} | x_{1:t}) within each set, sets x behaviours."""
     surprises: Array
     """-ln p(word | x_{1:t-1}) of each of its words."""
+    n_tokens: float
+    """Its number of words, repeats counted."""
 
 
 def tables_of(sets: Sequence[Parameters], novelty: Novelty | None = None) -> Tables:
@@ -105,7 +107,7 @@ def _advance(
     log_probability: Array,
     xi: Array,
     log_xi: Array,
-) -> tuple[float, float, float, Array, Array, Array]:
+) -> tuple[float, float, float, Array, Array, Array, float]:
     n_sets, n = log_predicted.shape
     log_prior = log_predicted.reshape(-1) - np.log(n_sets)
     log_like = _log_likelihoods(words, counts, log_probability)
@@ -127,7 +129,18 @@ def _advance(
     joint = posterior.reshape(n_sets, n)
     log_next = _predictions(log_joint.reshape(n_sets, n), xi, log_xi)
     surprises = _word_surprises(log_predicted, words, probability)
-    return best_like + log_relative, misfit, max(shift, 0.0), joint, log_next, surprises
+    log_evidence, shift = best_like + log_relative, max(shift, 0.0)
+    return log_evidence, misfit, shift, joint, log_next, surprises, counts.sum()
+
+
+@compiled
+def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[float, bool]:
+    """Number of words, repeats counted, and whether all ids are of the vocabulary."""
+    total, known = 0.0, True
+    for i in range(len(words)):
+        known = known and 0 <= words[i] < n_words
+        total += counts[i]
+    return total, known
 
 
 @compiled

@@ -27,7 +27,7 @@ class Scale(NamedTuple):
 
 def mean(seen: Seen, counts: Array, scale: Scale) -> float:
     """The paper's: (1 / N) ln p(x_t | x_{1:t-1}), the mean log-probability of a word."""
-    return float(seen.log_evidence / counts.sum())
+    return seen.log_evidence / seen.n_tokens
 
 
 def tail(seen: Seen, counts: Array, scale: Scale) -> float:
@@ -35,7 +35,7 @@ def tail(seen: Seen, counts: Array, scale: Scale) -> float:
 
     Rare words of N usual ones add up to something that spreads like sqrt(N).
     """
-    return -excess(counts, seen.surprises, scale.level) / sqrt(counts.sum())
+    return -excess(counts, seen.surprises, scale.level) / sqrt(seen.n_tokens)
 
 
 def upheaval(seen: Seen, counts: Array, scale: Scale) -> float:
@@ -43,8 +43,7 @@ def upheaval(seen: Seen, counts: Array, scale: Scale) -> float:
 
     A mean of N usual words spreads like 1 / sqrt(N): short documents are not called odd for that.
     """
-    n_tokens = counts.sum()
-    return float((seen.log_evidence / n_tokens - scale.typical) * sqrt(n_tokens))
+    return (seen.log_evidence / seen.n_tokens - scale.typical) * sqrt(seen.n_tokens)
 
 
 def either(seen: Seen, counts: Array, scale: Scale) -> float:
