@@ -191,6 +191,8 @@ def wait_for(condition, process, *, seconds=60):
         (("detect", "scene.corpus", "-m", "scene.model", "--annotate", "a.mp4"),
          "annotating needs the video"),
         (("detect", "scene.corpus", "-m", "scene.model", "--skip", 1000), "to skip"),
+        (("detect", "empty.corpus", "-m", "scene.model"), "no document in it"),
+        (("watch", "scene.mp4", "-m", "scene.model", "--patience", 0), "patience must be above 0"),
         (("detect", "foreign.corpus", "-m", "scene.model"), "vocabulary of 7 words"),
         (("detect", "scene.mp4", "-m", "bare.model"), "does not know how its documents were made"),
         (("learn", "scene.mp4", "scene.corpus", "-o", "x.model"), "not both at once"),
@@ -221,6 +223,7 @@ def bad_files(folder):
     encode(folder / "still.mp4", still)
     encode(folder / "large.mp4", np.random.default_rng(0).integers(0, 255, (50, 96, 128), np.uint8))
     Corpus(np.ones((30, 7)) * 9).save(folder / "foreign.corpus")
+    Corpus(np.empty((0, 7))).save(folder / "empty.corpus")
     bare = MarkovClusteringTopicModel.load(folder / "scene.model")
     bare.settings_ = None
     bare.save(folder / "bare.model")

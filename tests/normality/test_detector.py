@@ -178,6 +178,9 @@ def test_a_foreign_corpus_and_an_uncalibrated_model_are_refused(models):
 def test_more_gibbs_samples_than_were_kept_are_refused(models):
     with pytest.raises(InvalidInputError, match="keeps 5 Gibbs samples, 9 were asked for"):
         detector_of(models, "gibbs", MONTE_CARLO, 9)
+    for learning, n_samples in (("vb", 0), ("gibbs", -1)):
+        with pytest.raises(InvalidInputError, match="samples must be at least 1"):
+            detector_of(models, learning, MONTE_CARLO, n_samples)
 
 
 def test_judgements_hold_plain_finite_numbers(models):

@@ -41,10 +41,12 @@ def run_detection(
         if not source.is_live:
             check_geometry(detector.model, source)
     corpus, _ = read_documents([source], settings, None, jobs=jobs)
-    if skip is not None:
+    if skip is not None and len(corpus):
         corpus = corpus.take((corpus.times >= skip).nonzero()[0])
         if not len(corpus):
             raise InvalidInputError(f"{source.name}: shorter than the {skip:g} s to skip")
+    if not len(corpus):
+        raise InvalidInputError(f"{source.name}: no document in it")
     return detect(detector, corpus, source=source.name, share=share)
 
 

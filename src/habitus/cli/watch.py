@@ -14,7 +14,7 @@ import typer
 
 from habitus.cli import options
 from habitus.cli.detection import load_detector
-from habitus.cli.inputs import check_output, sources_of
+from habitus.cli.inputs import check_duration, check_output, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def watch(
     from habitus.pipeline import settings_of
 
     check_output(output)
+    check_duration("patience", patience)
     detector = load_detector(
         model, measure=measure.value, approximation=approximation.value, n_samples=samples,
         threshold=threshold, share=share, alerts_per_day=alerts_per_day, seed=seed,

@@ -99,7 +99,7 @@ class _Observer:
 
     def _timed(self, event: Event) -> Event:
         start = datetime.fromtimestamp((self.zero or 0.0) + event.start, UTC)
-        return replace(event, clock=start.isoformat(timespec="seconds"))
+        return replace(event, clock=start.isoformat(timespec="milliseconds"))
 
     def _check(self, arrival: Arrived) -> None:
         known = self.detector.model.vocabulary_

@@ -73,6 +73,8 @@ def parameter_sets(
         raise InvalidInputError(
             f"approximation must be plug-in or monte-carlo, found {approximation!r}"
         )
+    if n_samples is not None and n_samples < 1:
+        raise InvalidInputError(f"samples must be at least 1, found {n_samples}")
     if model.posterior_ is not None:
         rng = np.random.default_rng(seed)
         return [model.posterior_.sample(rng) for _ in range(n_samples or 100)]

@@ -62,7 +62,7 @@ class Judgement(NamedTuple):
     """What the detector says of a document."""
 
     normality: float
-    """By the measure in use: at most 0, the higher the more usual; 0 if not judged."""
+    """By the measure in use: the higher the more usual; 0 if not judged."""
     abnormal: bool
     judged: bool
     """False for a document too short, or of a camera that was not in order: normal by default."""
@@ -100,7 +100,8 @@ class Detector:
     model
         A fitted model; `habitus.normality.calibrate` has told it what normal footage scores.
     measure
-        "either", the default, "tail", or "mean", the paper's: see `habitus.normality.measures`.
+        "either", the default, "tail", "upheaval", or "mean", the paper's: see
+        `habitus.normality.measures`.
     approximation
         "plug-in", or "monte-carlo" for a model learnt by vb or gibbs.
     n_samples
