@@ -115,7 +115,7 @@ def dis(path: Path, preset: str, *, lag: float) -> int:
     n, before, last = 0, None, -1.0
     with Reader(Source(str(path))) as reader:
         grid = Vocabulary.of_frame(reader.width, reader.height)
-        motion = DisMotion(grid, np.ones((grid.rows, grid.columns), dtype=bool), preset)
+        motion = DisMotion(grid, np.ones((grid.rows, grid.columns), dtype=bool), preset=preset)
         for frame in reader:
             if frame.time - last < lag:
                 continue

@@ -45,7 +45,7 @@ class Flow:
     """A dense flow, mean of each cell, gated or not."""
 
     def __init__(self, calc: Callable[[Any, Any], Any], *, gated: bool = True) -> None:
-        self.calc, self.gate = calc, DisMotion(GRID, WATCHED, "ultrafast") if gated else None
+        self.calc, self.gate = calc, DisMotion(GRID, WATCHED, preset="ultrafast") if gated else None
 
     def prepare(self, frame: Frame) -> Any:
         """The frame itself."""

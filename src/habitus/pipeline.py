@@ -82,7 +82,7 @@ def settings_of(model: MarkovClusteringTopicModel) -> "Settings":
         )
     from habitus.documents.clips import Settings
 
-    return Settings(**model.settings_)
+    return Settings(**({"speeds": 1} | model.settings_))  # older models know no speeds
 
 
 def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:

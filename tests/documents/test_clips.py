@@ -23,7 +23,7 @@ from habitus.video import Reader, Source, region_of, watched_cells
 from habitus.words import Direction, Vocabulary
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
 
-GRID = Vocabulary.of_frame(WIDTH, HEIGHT)
+GRID = Vocabulary.of_frame(WIDTH, HEIGHT, speeds=2)
 X264 = {"preset": "ultrafast", "crf": "12", "g": "20"}
 
 
@@ -110,6 +110,28 @@ def test_words_are_those_of_the_square():
         assert (np.diff(document.words) > 0).all()
 
 
+@pytest.mark.parametrize("motion", ["cells", "dis", "flow"])
+@pytest.mark.parametrize(("pixels", "fps", "fast"), [(1, 12.5, 0), (2, 25.0, 1), (4, 12.5, 1)])
+def test_words_tell_slow_from_fast(motion, pixels, fps, fast):
+    """12.5 pixels a second, and 50."""
+    pictures = moving_square(50, velocity=(pixels, 0), start=(8, 40))
+    drawn = Drawn(pictures, evenly(50, fps), fps)
+    for document in documents(drawn, Settings(motion=motion)):
+        places, n = GRID.places(document.words), document.counts
+        # Cells at the square's edge move less in the mean.
+        assert n[places.speeds == fast].sum() > 0.75 * n.sum()
+
+
+def test_the_papers_words_are_those_without_speeds():
+    drawn = Drawn(moving_square(50, velocity=(1, 0), start=(8, 40)), evenly(50))
+    both, plain = documents(drawn), documents(drawn, Settings(speeds=1))
+    for one, other in zip(both, plain, strict=True):
+        assert set(one.words % 2) == {0, 1}
+        merged = np.bincount(one.words // 2, one.counts, minlength=GRID.paper.n_words)
+        assert np.array_equal(np.flatnonzero(merged), other.words)
+        assert np.array_equal(merged[other.words], other.counts)
+
+
 CUTS = [(0, 2), (1, 3), (2, 4), (3, None), (4, 8)]
 
 
@@ -185,12 +207,12 @@ def test_a_cut_gives_no_words(motion, cut):
 
 def test_motion_goes_on_after_a_cut():
     pictures = moving_square(25) + moving_square(25, seed=7)
-    first = [s for s in see(Drawn(pictures, evenly(50)), Settings()) if s.directions is not None]
+    first = [s for s in see(Drawn(pictures, evenly(50)), Settings()) if s.moves is not None]
     across = [s for s in first if s.frame.time == 1.0]
     assert len(across) == 1
-    assert (across[0].directions == -1).all()
+    assert (across[0].moves == -1).all()
     after = [s for s in first if s.frame.time > 1.0]
-    assert all((s.directions >= 0).sum() > 5 for s in after)
+    assert all((s.moves >= 0).sum() > 5 for s in after)
 
 
 @pytest.mark.parametrize("clip", [0.0, -1.0, 0.05, float("nan")])

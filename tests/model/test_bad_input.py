@@ -115,7 +115,7 @@ def altered(value):
         (lambda: Corpus.from_word_ids([["a"]], n_words=4), r"whole numbers\), found <U1"),
         (lambda: Vocabulary(0, 3), r"whole number of rows of at least 1, found 0"),
         (lambda: Vocabulary(2, 2).places([16]), r"from 0 to 15, found 16 to 16"),
-        (lambda: Vocabulary(2, 2).words(2, 0, 0), r"outside the \(2, 2, 4\) vocabulary"),
+        (lambda: Vocabulary(2, 2).words(2, 0, 0), r"outside the \(2, 2, 4, 1\) vocabulary"),
         (lambda: generate(parameters(), [-1], np.random.default_rng(0)), r"n_tokens must be"),
         (lambda: fit().score_samples(GOOD, start="later"), r"start must be .* found \'later\'"),
         (lambda: fit().score_samples(Corpus(GOOD[:, :3])), r"3 words, the model was learnt on 4"),

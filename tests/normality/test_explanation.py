@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from habitus.normality.explanation import (
+    Move,
     expectation,
     heaviest,
     motion_in_words,
@@ -26,8 +27,8 @@ def scene():
 
 def said(rows, columns, direction, now):
     cells = np.asarray(rows) * GRID.columns + np.asarray(columns)
-    expected = expectation(cells, scene(), np.array(now), np.array([0.5, 0.5]))
-    return motion_in_words(direction, expected)
+    expected = expectation(cells, scene(), np.array(now), np.array([0.5, 0.5]), GRID)
+    return motion_in_words(Move(direction), expected)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,20 @@ def test_places():
 
 def test_the_heaviest_group_gives_cells_and_direction():
     words = GRID.words([0, 0, 5], [0, 1, 7], [LEFT, LEFT, UP])
-    cells, direction = heaviest(words, np.array([2.0, 2, 3]), GRID)
+    cells, move = heaviest(words, np.array([2.0, 2, 3]), GRID)
     assert cells.tolist() == [0, 1]
-    assert direction == LEFT
+    assert move == (LEFT, 0)
+
+
+def test_a_usual_way_at_an_unusual_speed_is_told():
+    grid = Vocabulary(6, 8, speeds=2)
+    mixed = np.full((grid.n_words, 1), 1e-7)
+    mixed[grid.words(np.ones(8, int), np.arange(8), RIGHT, 1)] = 1
+    words = grid.words([1, 1, 5], [2, 3, 7], [RIGHT, RIGHT, UP], [0, 0, 1])
+    cells, move = heaviest(words, np.array([2.0, 2, 3]), grid)
+    assert move == (RIGHT, 0)
+    one = np.array([1.0])
+    expected = expectation(cells, mixed / mixed.sum(), one, one, grid)
+    assert motion_in_words(move, expected) == "slow rightward motion where it is usually fast"
+    assert motion_in_words(Move(RIGHT, 1), expected) == "more rightward motion than usual"
+    assert motion_in_words(Move(LEFT, 1), expected) == "leftward motion where the scene moves right"

@@ -34,6 +34,7 @@ def extract(
     clip: options.Clip = 1.0,
     cell: options.Cell = 8,
     motion: options.MotionBy = options.Motion.CELLS,
+    speeds: options.Speeds = 2,
     mask: options.Mask = None,
     region: options.Region = None,
     fps: options.Fps = None,
@@ -60,7 +61,9 @@ def extract(
 
     check_output(output, preview)
     check_duration("duration", duration)
-    settings = Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
+    settings = Settings(
+        clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
+    )
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     if preview is not None and found[0].is_live:
         raise InvalidInputError(f"a preview needs a file; {found[0].name} can be read only once")

@@ -78,6 +78,7 @@ def learn(
     clip: options.Clip = 1.0,
     cell: options.Cell = 8,
     motion: options.MotionBy = options.Motion.CELLS,
+    speeds: options.Speeds = 2,
     mask: options.Mask = None,
     region: options.Region = None,
     fps: options.Fps = None,
@@ -97,7 +98,7 @@ def learn(
     check_duration("duration", duration)
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     corpus, _ = read_documents(
-        found, _settings(found, clip, cell, motion, mask, region), output,
+        found, _settings(found, clip, cell, motion, speeds, mask, region), output,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
     model, notes = learn_with_progress(
@@ -128,6 +129,7 @@ def _settings(
     clip: float,
     cell: int,
     motion: options.Motion,
+    speeds: int,
     mask: str | None,
     region: str | None,
 ) -> "Settings | None":
@@ -137,7 +139,9 @@ def _settings(
         return None
     from habitus.documents.clips import Settings
 
-    return Settings(clip=clip, cell=cell, motion=motion.value, mask=mask, region=region)
+    return Settings(
+        clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
+    )
 
 
 def learn_with_progress(corpus: "Corpus", **how: Any) -> "Learnt":

@@ -11,6 +11,7 @@ class Motion(StrEnum):
 
     CELLS = "cells"
     DIS = "dis"
+    FLOW = "flow"
 
 
 class Measure(StrEnum):
@@ -39,7 +40,15 @@ Cell = Annotated[
     typer.Option(help="Side of a cell, in pixels of the analysed frame (large frames are halved)."),
 ]
 MotionBy = Annotated[
-    Motion, typer.Option(help="cells: our own kernel, fast. dis: OpenCV's dense flow, slow.")
+    Motion,
+    typer.Option(
+        help="cells: our own kernel, fast. dis: OpenCV's dense flow where the picture changes, "
+        "slow. flow: the same everywhere, as in the paper."
+    ),
+]
+Speeds = Annotated[
+    int,
+    typer.Option(min=1, max=2, help="2: words tell slow from fast motion. 1: the paper's words."),
 ]
 Mask = Annotated[
     str | None,

@@ -37,7 +37,9 @@ class Settings:
     cell: int = 8
     """Side of a cell in pixels of the analysed frame."""
     motion: str = "cells"
-    """How motion is seen: "cells" or "dis"."""
+    """How motion is seen: "cells", "dis" or "flow", as `habitus.video.motion` has them."""
+    speeds: int = 2
+    """2 to tell slow from fast motion, 1 for the paper's words, which do not."""
     mask: str | None = None
     region: str | None = None
     """What not to watch, and what only, as `watched_cells` takes them."""
@@ -48,7 +50,7 @@ class Settings:
         """The same as plain values, which hold on other machines: masks become a region."""
         watched = watched_cells(vocabulary, mask=self.mask, region=self.region)
         return {
-            "clip": self.clip, "cell": self.cell, "motion": self.motion,
+            "clip": self.clip, "cell": self.cell, "motion": self.motion, "speeds": self.speeds,
             "region": region_of(watched, vocabulary),
         }  # fmt: skip
 
@@ -91,8 +93,8 @@ class Seen(NamedTuple):
 
     frame: Frame
     number: int
-    directions: NDArray[np.int8] | None
-    """Per cell, or None where the frame was not compared with one before it."""
+    moves: NDArray[np.int8] | None
+    """Per cell as in `Moved`, or None where the frame was not compared with one before it."""
     change: float
 
 
@@ -103,7 +105,9 @@ def vocabulary_of(reader: Frames, settings: Settings) -> Vocabulary:
             f"a clip must hold at least two frames: {2 / reader.fps:.3g} s at {reader.fps:.4g} "
             f"frames a second, found {settings.clip:g} s"
         )
-    return Vocabulary.of_frame(reader.width, reader.height, cell=settings.cell)
+    return Vocabulary.of_frame(
+        reader.width, reader.height, cell=settings.cell, speeds=settings.speeds
+    )
 
 
 def clip_number(time: float, clip: float) -> int:
@@ -142,16 +146,16 @@ def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]
         number = clip_number(time, clip)
         if number < since:
             continue
-        directions, change = None, 0.0
+        moves, change = None, 0.0
         wanted = decoded is not None and paced(time)
         if not intact:
             before = None
         elif wanted:
             after = motion.prepare(frame)
             if before is not None and time - last <= LONGEST_LAG:
-                directions, change = motion.between(before, after, time - last)
+                moves, change = motion.between(before, after, time - last)
             before, last = after, time
-        yield Seen(frame, number, directions, change)
+        yield Seen(frame, number, moves, change)
 
 
 def documents(
@@ -222,19 +226,19 @@ class _Clip:
 
     def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
-        self.directions: list[NDArray[np.int8]] = []
+        self.moves: list[NDArray[np.int8]] = []
         self.n_frames, self.change, self.last, self.given = 0, 0.0, 0.0, False
         self.luma: Image | None = None
         self.still: Image | None = None
 
     def add(self, seen: Seen) -> None:
         """Take in a frame."""
-        frame, _, directions, change = seen
+        frame, _, moves, change = seen
         self.n_frames += 1
         self.last = frame.time
-        if directions is not None:
+        if moves is not None:
             self.change = max(self.change, change)
-            self.directions.append(directions)
+            self.moves.append(moves)
         if self.luma is None and frame.decoded is not None:
             self._look_at(frame)
 
@@ -250,8 +254,8 @@ class _Clip:
         if self.number < start or self.luma is None:
             return
         counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
-        if self.directions:
-            add_words(np.stack(self.directions), counts)
+        if self.moves:
+            add_words(np.stack(self.moves), self.vocabulary.speeds, counts)
         words = np.flatnonzero(counts)
         clip = self.settings.clip
         if not self.given:
@@ -267,13 +271,15 @@ class _Clip:
 
 
 @compiled
-def add_words(directions: NDArray[np.int8], counts: NDArray[np.int64]) -> None:
+def add_words(moves: NDArray[np.int8], speeds: int, counts: NDArray[np.int64]) -> None:
     """Count the word of every cell that moved; pairs of frames x rows x columns of cells."""
-    flat = directions.reshape(len(directions), -1)
+    flat = moves.reshape(len(moves), -1)
     for pair in range(len(flat)):
         for cell in range(flat.shape[1]):
-            if flat[pair, cell] >= 0:
-                counts[4 * cell + flat[pair, cell]] += 1
+            move = flat[pair, cell]
+            if move >= 0:
+                direction, fast = move % 4, move // 4
+                counts[(4 * cell + direction) * speeds + fast * (speeds - 1)] += 1
 
 
 @compiled

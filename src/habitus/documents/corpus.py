@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -156,6 +156,20 @@ class Corpus:
             n_frames=None if self.n_frames is None else self.n_frames[chosen],
             conditions=self.conditions[chosen], picture=self.picture, settings=self.settings,
         )  # fmt: skip
+
+    @property
+    def paper(self) -> "Corpus":
+        """The same documents in the paper's words, which do not tell slow from fast."""
+        v = self.vocabulary
+        if v is None or v.speeds == 1:
+            return self
+        counts = self.counts
+        merged = sp.csr_array(
+            (counts.data, counts.indices // v.speeds, counts.indptr),
+            shape=(len(self), v.paper.n_words),
+        )
+        settings = self.settings | {"speeds": 1} if self.settings else self.settings
+        return replace(self, counts=merged, vocabulary=v.paper, settings=settings)
 
     @classmethod
     def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":

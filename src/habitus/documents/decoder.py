@@ -120,7 +120,7 @@ def _decode(
         os.dup2(stdin.fileno(), 0)
     with contextlib.suppress(BrokenPipeError):  # the parent has gone
         try:
-            _warm_up(settings)
+            warm_up(settings)
             time.sleep(max(0.0, opened_at - time.monotonic()))
             pipe.send(Sign.READY)
             _send_documents(source, settings, pipe)
@@ -186,7 +186,7 @@ class _Arriving:
         return at + min(self.delay, self.delay_before) + time.time() - time.monotonic()
 
 
-def _warm_up(settings: Settings) -> None:
+def warm_up(settings: Settings) -> None:
     """Compile the kernels before the stream flows: later, that would look like its silence."""
     plain = replace(settings, clip=1.0, mask=None, region=None)
     for _ in documents(_Blank(max(64, 4 * settings.cell)), plain):

@@ -17,6 +17,7 @@ import numpy as np
 
 from habitus.documents.assembly import Assembly, Extraction
 from habitus.documents.clips import Document, Settings, documents, reader_from, vocabulary_of
+from habitus.documents.decoder import warm_up
 from habitus.documents.parts import Part, Shelf, part_of
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.video import Frame, Reader, Source, watched_cells
@@ -230,7 +231,7 @@ class _Crew:
                     worker.join()
             waiting.cancel_join_thread()
 
-    _heard, _last_beat = 0.0, -1
+    _heard, _last_beat, _warm = 0.0, -1, False
 
     def _listen(self, workers: list[Any]) -> None:
         """Take in the next message."""
@@ -243,6 +244,8 @@ class _Crew:
             self._heard = time.monotonic()
         if kind == "vocabulary":
             self.plans[number] = replace(self.plans[number], vocabulary=what)
+        elif kind == "warm":
+            self._warm = True
         elif kind == "part":
             path = self._path(number, start // PART * PART)
             self.shelf.put(path, what)
@@ -262,7 +265,7 @@ class _Crew:
             self._last_beat, self._heard = self.beat.value, time.monotonic()
         elif not any(worker.is_alive() for worker in workers) and self.results.empty():
             raise VideoError("the decoder crashed: the video is damaged beyond repair")
-        elif time.monotonic() - self._heard > PATIENCE:
+        elif self._warm and time.monotonic() - self._heard > PATIENCE:
             raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
 
 
@@ -294,8 +297,13 @@ def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) 
     if alone:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
         Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    warm = False
     while (task := waiting.get()) is not None:
         try:
+            if not warm:
+                warm_up(task.settings)
+                results.put((task.number, "warm", 0, None))
+                warm = True
             results.put((task.number, "done", task.start, _do(task, results, beat, stop)))
         except HabitusError as error:
             results.put((task.number, "failed", 0, error))

@@ -104,9 +104,9 @@ class Joiner:
         v = self.model.vocabulary_
         if v is None or not where.boxes:
             return None
-        cells, direction = heaviest(np.array(where.words), np.array(where.weights), v)
-        expected = expectation(cells, self.mixed, judgement.predicted, self.usually)
-        return f"{motion_in_words(direction, expected)}, {place_in_words(where.boxes[0], v)}"
+        cells, move = heaviest(np.array(where.words), np.array(where.weights), v)
+        expected = expectation(cells, self.mixed, judgement.predicted, self.usually, v)
+        return f"{motion_in_words(move, expected)}, {place_in_words(where.boxes[0], v)}"
 
 
 def _joined(event: Event, later: Event) -> Event:

@@ -21,11 +21,19 @@ WAYS = {
 }
 
 
+class Move(NamedTuple):
+    """Which way things go, and how fast."""
+
+    direction: Direction
+    speed: int = 0
+    """0 for slow, 1 for fast."""
+
+
 class Expectation(NamedTuple):
-    """What a scene shows, in a few cells: behaviours x directions."""
+    """What a scene shows, in a few cells."""
 
     by_behaviour: Array
-    """p(word | behaviour), summed over the cells."""
+    """p(word | behaviour), summed over the cells: behaviours x directions x speeds."""
     now: Array
     """p(z_t | x_{1:t-1}), behaviours."""
     usually: Array
@@ -34,18 +42,23 @@ class Expectation(NamedTuple):
     """What the cells would have if motion were spread evenly over those that ever move."""
 
 
-def motion_in_words(seen: Direction, expected: Expectation) -> str:
-    """What is odd about motion in a direction, seen in a few cells."""
+def motion_in_words(move: Move, expected: Expectation) -> str:
+    """What is odd about a move that is seen in a few cells."""
+    seen, speed = move
     way, _ = WAYS[seen]
-    ever = expected.usually @ expected.by_behaviour
-    now = expected.now @ expected.by_behaviour
+    by_direction = expected.by_behaviour.sum(axis=2)
+    ever, now = expected.usually @ by_direction, expected.now @ by_direction
     if ever.sum() < HARDLY * expected.even:
         return f"{way} motion where the scene is usually still"
     usual = Direction(int(ever.argmax()))
     if usual != seen and ever[seen] < HARDLY * ever[usual]:
         return f"{way} motion where the scene moves {WAYS[usual][1]}"
-    owner = int(expected.by_behaviour[:, seen].argmax())
-    if now[seen] < HARDLY * expected.by_behaviour[owner, seen]:
+    pace = expected.usually @ expected.by_behaviour[:, seen]
+    if pace[speed] < HARDLY * pace.sum():
+        usual_pace, own = ("slow", "fast") if speed else ("fast", "slow")
+        return f"{own} {way} motion where it is usually {usual_pace}"
+    owner = int(by_direction[:, seen].argmax())
+    if now[seen] < HARDLY * by_direction[owner, seen]:
         current = int(expected.now.argmax())
         if owner != current:
             return (
@@ -79,22 +92,27 @@ def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> st
 
 def heaviest(
     words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary
-) -> tuple[NDArray[np.int64], Direction]:
-    """Cells of the group of words that weighs most, and the direction that weighs most in it."""
-    cells = np.asarray(words, dtype=np.int64) // len(Direction)
+) -> tuple[NDArray[np.int64], Move]:
+    """Cells of the group of words that weighs most, and the move that weighs most in it."""
+    cells = np.asarray(words, dtype=np.int64) // vocabulary.per_cell
     group = max(
         groups_of(cells, vocabulary.columns), key=lambda places: float(weights[places].sum())
     )
-    directions = np.asarray(words)[group] % len(Direction)
-    by_direction = np.bincount(directions, weights[group], minlength=len(Direction))
-    return np.unique(cells[group]), Direction(int(by_direction.argmax()))
+    moves = np.asarray(words)[group] % vocabulary.per_cell
+    by_move = np.bincount(moves, weights[group], minlength=vocabulary.per_cell)
+    # The way first: a thing between slow and fast is still one thing.
+    direction = int(by_move.reshape(len(Direction), -1).sum(axis=1).argmax())
+    speed = int(by_move.reshape(len(Direction), -1)[direction].argmax())
+    return np.unique(cells[group]), Move(Direction(direction), speed)
 
 
-def expectation(cells: NDArray[np.int64], mixed: Array, now: Array, usually: Array) -> Expectation:
+def expectation(
+    cells: NDArray[np.int64], mixed: Array, now: Array, usually: Array, vocabulary: Vocabulary
+) -> Expectation:
     """What is expected in the given cells; `mixed` is p(word | behaviour), words x behaviours."""
-    n_directions = len(Direction)
-    by_cell = mixed.reshape(-1, n_directions, mixed.shape[1])
-    moving = by_cell.sum(axis=1) @ usually
+    by_cell = mixed.reshape(-1, len(Direction), vocabulary.speeds, mixed.shape[1])
+    moving = by_cell.sum(axis=(1, 2)) @ usually
     # Cells that hold nearly all of the motion: the rest of the frame is sky and walls.
     n_active = int((np.cumsum(np.sort(moving)[::-1]) < 0.99).sum()) + 1
-    return Expectation(by_cell[cells].sum(axis=0).T, now, usually, len(cells) / n_active)
+    here = np.moveaxis(by_cell[cells].sum(axis=0), -1, 0)
+    return Expectation(here, now, usually, len(cells) / n_active)

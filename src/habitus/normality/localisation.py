@@ -61,7 +61,7 @@ def groups_of(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> lis
 
 def boxes_of(words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary) -> list[Box]:
     """One or a few boxes around the given words, the heaviest first."""
-    cells = np.asarray(words, dtype=np.int64) // 4
+    cells = np.asarray(words, dtype=np.int64) // vocabulary.per_cell
     groups = groups_of(cells, vocabulary.columns)
     heavy = sorted(groups, key=lambda group: -weights[group].sum())[:MOST_BOXES]
     enough = WORTH * max((weights[group].sum() for group in heavy), default=0.0)

@@ -63,9 +63,13 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
 
 
 def probable_arrows(probabilities: Array, vocabulary: Vocabulary, mass: float = MASS) -> Arrows:
-    """Arrows of the words that make up `mass` of p(word), wider the more probable they are."""
-    words = heaviest_words(probabilities, mass)
-    return arrows_of(words, probabilities[words] / probabilities[words].max(), vocabulary)
+    """Arrows of the words that make up `mass` of p(word), wider the more probable they are.
+
+    Slow and fast motion in a cell and direction is one arrow.
+    """
+    together = probabilities.reshape(-1, vocabulary.speeds).sum(axis=1)
+    words = heaviest_words(together, mass)
+    return arrows_of(words, together[words] / together[words].max(), vocabulary.paper)
 
 
 def _shape(strength: Array) -> tuple[Array, Array]:

@@ -37,13 +37,13 @@ def _flow(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
     """An arrow a word, as wide as it is frequent."""
     lay(ax, v, corpus.picture)
     fine = corpus.conditions == 0
-    counts = np.asarray(corpus.counts[fine].sum(axis=0)).reshape(-1)
+    counts = np.asarray(corpus.counts[fine].sum(axis=0)).reshape(-1, v.speeds).sum(axis=1)
     seen = np.flatnonzero(counts > 0)
     if len(seen):
         # The square root: lanes seldom used are seen beside the busy ones.
         strength = np.sqrt(counts[seen] / np.quantile(counts[seen], 0.99)).clip(0, 1)
         worth = strength > 0.08
-        draw_on_axes(ax, arrows_of(seen[worth], strength[worth], v))
+        draw_on_axes(ax, arrows_of(seen[worth], strength[worth], v.paper))
     legend(ax, loc="lower left", fontsize=8, framealpha=0.85)
 
 

@@ -12,7 +12,7 @@ from habitus.report.arrows import Picture, arrows_of, draw_on_picture
 from habitus.report.film import film, film_size
 from habitus.report.lettering import write
 from habitus.video import Reader, Source
-from habitus.words import Vocabulary
+from habitus.words import Direction, Vocabulary
 
 LETTERS = 14
 """Size of the letters, in pixels."""
@@ -29,29 +29,29 @@ def write_preview(
     with Reader(source) as reader:
         vocabulary = vocabulary_of(reader, settings)
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
-        directions: NDArray[np.int8] | None = None
+        moves: NDArray[np.int8] | None = None
         with film(path, size, reader.fps) as add:
             for n, seen in enumerate(see(reader, settings)):
-                if seen.directions is not None:
-                    directions = seen.directions
+                if seen.moves is not None:
+                    moves = seen.moves
                 picture = seen.frame.colours(*size)
-                if directions is not None:
-                    draw_words(picture, directions, vocabulary)
-                _label(picture, seen, directions)
+                if moves is not None:
+                    draw_words(picture, moves, vocabulary)
+                _label(picture, seen, moves)
                 add(picture, seen.frame.time)
                 if n % 16 == 0:
                     progress(Progress(seen.frame.time, reader.duration, n, seen.frame.time))
 
 
-def draw_words(picture: Picture, directions: NDArray[np.int8], v: Vocabulary) -> None:
+def draw_words(picture: Picture, moves: NDArray[np.int8], v: Vocabulary) -> None:
     """Draw an arrow in each cell that moved, in the colour of its direction."""
-    rows, columns = np.nonzero(directions >= 0)
-    words = v.words(rows, columns, directions[rows, columns].astype(np.int64))
+    rows, columns = np.nonzero(moves >= 0)
+    words = v.words(rows, columns, moves[rows, columns].astype(np.int64) % len(Direction))
     draw_on_picture(picture, arrows_of(words, np.full(len(words), 0.6), v), v)
 
 
-def _label(picture: Picture, seen: Seen, directions: NDArray[np.int8] | None) -> None:
-    n = 0 if directions is None else int((directions >= 0).sum())
+def _label(picture: Picture, seen: Seen, moves: NDArray[np.int8] | None) -> None:
+    n = 0 if moves is None else int((moves >= 0).sum())
     text = f"{seen.frame.time:.2f} s   document {seen.number}   {n} words"
     picture[-26:, :360] //= 3
     write(picture, text, (8, len(picture) - 24), LETTERS)

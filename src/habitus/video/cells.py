@@ -27,6 +27,8 @@ WINDOW = SIDE
 EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
 # Motion, in pixels of the analysed frame between the two frames.
 LEAST_MOTION = 0.6
+# What a fast move has beyond its direction.
+FAST_MOVE = 4
 # How far block matching looks, in pixels of the quarter resolution.
 REACH = 8
 # Variance of the noise in a pixel's gradient: flat cells are held back by it.
@@ -61,13 +63,15 @@ def cell_motion(
     watched: NDArray[np.bool_],
     side: int,
     least_motion: float,
+    fast: float = np.inf,
 ) -> tuple[NDArray[np.int8], float]:
-    """Direction of each watched cell that moved, -1 elsewhere, and the frame's mean change.
+    """Move of each watched cell, -1 where it did not move, and the frame's mean change.
 
-    `watched` is rows x columns; `side` is that of a cell at half resolution; motion under
-    `least_motion` pixels of the analysed frame is none.
+    A move is a Direction, and 4 more where it is fast. `watched` is rows x columns; `side` is that
+    of a cell at half resolution; motion under `least_motion` pixels of the analysed frame is none,
+    from `fast` pixels on it is fast.
     """
-    return moving_cells(*before, *after, watched, side, least_motion)
+    return moving_cells(*before, *after, watched, side, least_motion, fast)
 
 
 @compiled
@@ -79,6 +83,7 @@ def moving_cells(
     watched: NDArray[np.bool_],
     side: int,
     least_motion: float,
+    fast: float,
 ) -> tuple[NDArray[np.int8], float]:
     """As `cell_motion`, of plain arrays: tuples cost a kernel more than all its other arguments."""
     rows, columns = watched.shape
@@ -91,7 +96,8 @@ def moving_cells(
             fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
             and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
         )
-    return _directions(gated, slots, fits, moved), changes.sum() / (rows * columns * side * side)
+    moves = _moves(gated, slots, fits, moved, fast)
+    return moves, changes.sum() / (rows * columns * side * side)
 
 
 @compiled
@@ -314,12 +320,13 @@ def _match(b: Flat, a: Flat, width: int, height: int, y: int, x: int) -> tuple[i
 
 
 @compiled
-def _directions(
-    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: NDArray[np.bool_]
-) -> NDArray[np.int8]:
-    """Each moving cell's direction, from its own structure tensor and those of its neighbours."""
+def _moves(
+    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: NDArray[np.bool_],
+    fast: float,
+) -> NDArray[np.int8]:  # fmt: skip
+    """Each moving cell's move, from its own structure tensor and those of its neighbours."""
     rows, columns = slots.shape[0] - 2, slots.shape[1] - 2
-    directions = np.full((rows, columns), -1, dtype=np.int8)
+    moves = np.full((rows, columns), -1, dtype=np.int8)
     for k in range(len(gated)):
         if not moved[k]:
             continue
@@ -340,8 +347,11 @@ def _directions(
         dx = (yy + held) * x - xy * y
         dy = (xx + held) * y - xy * x
         # Of the paper's four: up, left, down, right; rows grow downwards.
-        if abs(dx) >= abs(dy):
-            directions[r, c] = 3 if dx > 0 else 1
-        else:
-            directions[r, c] = 2 if dy > 0 else 0
-    return directions
+        sideways, upright = 3 if dx > 0 else 1, 2 if dy > 0 else 0
+        move = sideways if abs(dx) >= abs(dy) else upright
+        # Both are the motion at half resolution times this.
+        scale = (xx + held) * (yy + held) - xy * xy
+        if 4 * (dx * dx + dy * dy) >= (fast * scale) ** 2:
+            move += FAST_MOVE
+        moves[r, c] = move
+    return moves

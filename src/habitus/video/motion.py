@@ -1,6 +1,7 @@
 """Motion between two frames, per cell of a grid, by one of two methods behind one Protocol."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -8,7 +9,14 @@ from numpy.typing import NDArray
 
 from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
-from habitus.video.cells import ABOVE_MEDIAN, LEAST_CHANGE, LEAST_MOTION, cell_changes, moving_cells
+from habitus.video.cells import (
+    ABOVE_MEDIAN,
+    FAST_MOVE,
+    LEAST_CHANGE,
+    LEAST_MOTION,
+    cell_changes,
+    moving_cells,
+)
 from habitus.video.frames import Frame, Image
 from habitus.video.pyramid import Pyramid, pyramid
 from habitus.words import Vocabulary
@@ -17,14 +25,17 @@ from habitus.words import Vocabulary
 LEAST_ALIKE = 0.5
 # Seconds between frames that LEAST_MOTION is meant for: two frames at 25 a second.
 USUAL_LAG = 0.08
+# Pixels a second of the analysed frame from which motion is fast: between walking and driving on
+# footage of this size; where exactly hardly matters, as every cell has its own habits.
+FAST = 31.0
 ROW = 4096
 
 
 class Moved(NamedTuple):
     """What moved between two frames."""
 
-    directions: NDArray[np.int8]
-    """Rows x columns of cells: a Direction, or -1 where nothing moved."""
+    moves: NDArray[np.int8]
+    """Rows x columns of cells: a Direction, 4 more where it is fast, -1 where nothing moved."""
     change: float
     """Mean absolute difference of the two frames in grey levels; exactly 0 for a frozen picture."""
 
@@ -55,14 +66,22 @@ class CellMotion:
     def between(self, before: Pyramid, after: Pyramid, seconds: float) -> Moved:
         """Motion per cell; none across a cut."""
         least = least_motion(seconds)
-        return Moved(*_moved(*before, *after, self.watched, self.side, least))
+        return Moved(*_moved(*before, *after, self.watched, self.side, least, FAST * seconds))
 
 
 class DisMotion:
-    """OpenCV's dense inverse search, mean flow of each cell, with the same gate: the reference."""
+    """OpenCV's dense inverse search, mean flow of each cell, with the same gate: the reference.
+
+    Without the gate it is the paper's plain optical flow, noise and all.
+    """
 
     def __init__(
-        self, vocabulary: Vocabulary, watched: NDArray[np.bool_], preset: str = "medium"
+        self,
+        vocabulary: Vocabulary,
+        watched: NDArray[np.bool_],
+        *,
+        preset: str = "medium",
+        gated: bool = True,
     ) -> None:
         import cv2
 
@@ -70,7 +89,7 @@ class DisMotion:
             "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
             "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
         }
-        self.vocabulary, self.watched = vocabulary, watched
+        self.vocabulary, self.watched, self.gated = vocabulary, watched, gated
         self.cv2: Any = cv2
         self.flow: Any = cv2.DISOpticalFlow.create(presets[preset])
 
@@ -91,8 +110,12 @@ class DisMotion:
             self._shrunk(before, 2), self._shrunk(after, 2), v.rows, v.columns, side
         )
         gate = max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * side * side)
-        moving = np.hypot(mean[..., 0], mean[..., 1]) >= least_motion(seconds)
-        seen = np.where(moving & (changes > gate) & self.watched, directions_of(mean), -1)
+        motion = np.hypot(mean[..., 0], mean[..., 1])
+        moving = (motion >= least_motion(seconds)) & self.watched
+        if self.gated:
+            moving &= changes > gate
+        moves = directions_of(mean) + FAST_MOVE * (motion >= FAST * seconds)
+        seen = np.where(moving, moves, -1)
         return Moved(seen.astype(np.int8), float(changes.mean() / (side * side)))
 
     def _shrunk(self, picture: Image, by: int) -> Image:
@@ -106,6 +129,7 @@ class DisMotion:
 METHODS: dict[str, Callable[[Vocabulary, NDArray[np.bool_]], Motion]] = {
     "cells": CellMotion,
     "dis": DisMotion,
+    "flow": partial(DisMotion, gated=False),
 }
 
 
@@ -164,8 +188,9 @@ def _moved(
     watched: NDArray[np.bool_],
     side: int,
     least: float,
+    fast: float,
 ) -> tuple[NDArray[np.int8], float]:
     """Both in one call: nothing across a cut, else the cells that moved."""
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
         return np.full(watched.shape, np.int8(-1)), 255.0
-    return moving_cells(half, quarter, next_half, next_quarter, watched, side, least)
+    return moving_cells(half, quarter, next_half, next_quarter, watched, side, least, fast)

@@ -1,6 +1,6 @@
-"""A visual word is a cell of the frame and one of four directions of motion."""
+"""A visual word is a cell of the frame, one of four directions of motion, and slow or fast."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
@@ -30,11 +30,13 @@ class Places(NamedTuple):
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     directions: NDArray[np.int64]
+    speeds: NDArray[np.int64]
+    """0 for slow, 1 for fast; always 0 where speeds are not told apart."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words of a grid of cells, numbered (row, column, direction) with the direction fastest.
+    """Words of a grid of cells, numbered (row, column, direction, speed), the last fastest.
 
     The grid lies on the analysed frame: the camera's frame, halved until its size is near the
     paper's. What is left over at the right and lower edge belongs to no cell.
@@ -49,6 +51,8 @@ class Vocabulary:
     width: int = 0
     """Of the camera's frame, in pixels; 0 stands for just what the cells cover."""
     height: int = 0
+    speeds: int = 1
+    """1 for the paper's words, which know no speed; 2 to tell slow from fast."""
 
     def __post_init__(self) -> None:
         """Refuse a grid without cells, or one that does not fit its frame."""
@@ -59,6 +63,8 @@ class Vocabulary:
                     f"a vocabulary needs a whole number of {name} of at least {least}, "
                     f"found {value!r}"
                 )
+        if self.speeds > 2:
+            raise InvalidInputError(f"speeds must be 1 or 2, found {self.speeds}")
         side = self.cell * self.scale
         for name, n in (("width", self.columns), ("height", self.rows)):
             if getattr(self, name) == 0:
@@ -70,7 +76,9 @@ class Vocabulary:
                 )
 
     @classmethod
-    def of_frame(cls, width: int, height: int, *, cell: int = 8, scale: int | None = None) -> Self:
+    def of_frame(
+        cls, width: int, height: int, *, cell: int = 8, scale: int | None = None, speeds: int = 1
+    ) -> Self:
         """The grid of a camera's frame; large frames are halved first."""
         if scale is None:
             scale = 1
@@ -87,33 +95,49 @@ class Vocabulary:
                 f"cell must be a multiple of 4 and at most {min(width, height) // scale} pixels "
                 f"for a frame of {width}x{height}, found {cell}"
             )
-        return cls(height // side, width // side, cell, scale, width, height)
+        return cls(height // side, width // side, cell, scale, width, height, speeds)
 
     @property
     def n_words(self) -> int:
-        """Cells times directions: 6480 at the paper's 36 x 45 cells."""
-        return self.rows * self.columns * len(Direction)
+        """Cells times directions times speeds: 6480 at the paper's 36 x 45 cells."""
+        return self.rows * self.columns * self.per_cell
+
+    @property
+    def per_cell(self) -> int:
+        """Words of a cell."""
+        return len(Direction) * self.speeds
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Rows, columns, directions and speeds: how an array of words folds up."""
+        return self.rows, self.columns, len(Direction), self.speeds
+
+    @property
+    def paper(self) -> Self:
+        """The same grid with the paper's words, which know no speed."""
+        return replace(self, speeds=1)
 
     def words(
-        self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike
+        self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike, speeds: ArrayLike = 0
     ) -> NDArray[np.int64]:
-        """Word ids of cells and directions."""
-        shape = (self.rows, self.columns, len(Direction))
-        multi_index = tuple(np.asarray(axis) for axis in (rows, columns, directions))
+        """Word ids of cells, directions and speeds."""
+        shape = self.shape
+        multi_index = tuple(
+            np.asarray(axis) for axis in np.broadcast_arrays(rows, columns, directions, speeds)
+        )
         try:
             return np.asarray(np.ravel_multi_index(multi_index, shape), dtype=np.int64)
         except ValueError as error:
             raise InvalidInputError(f"a place outside the {shape} vocabulary: {error}") from error
 
     def places(self, words: ArrayLike) -> Places:
-        """Cells and directions of word ids."""
-        shape = (self.rows, self.columns, len(Direction))
+        """Cells, directions and speeds of word ids."""
         ids = np.asarray(words, dtype=np.int64)
         if ids.size and (ids.min() < 0 or ids.max() >= self.n_words):
             raise InvalidInputError(
                 f"word ids run from 0 to {self.n_words - 1}, found {ids.min()} to {ids.max()}"
             )
-        return Places(*np.unravel_index(ids, shape))
+        return Places(*np.unravel_index(ids, self.shape))
 
     def boxes(self, words: ArrayLike) -> NDArray[np.int64]:
         """Pixels of the camera's frame that words lie in: left, top, right, bottom of each.
@@ -121,7 +145,7 @@ class Vocabulary:
         >>> Vocabulary.of_frame(1280, 720).boxes([5])
         array([[16,  0, 32, 16]])
         """
-        rows, columns, _ = self.places(words)
+        rows, columns, *_ = self.places(words)
         side = self.cell * self.scale
         corners = (columns * side, rows * side, (columns + 1) * side, (rows + 1) * side)
         return np.stack(corners, axis=-1)
