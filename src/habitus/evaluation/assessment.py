@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from habitus.errors import InvalidInputError
 from habitus.evaluation.finding import (
     RATES,
     FoundAt,
@@ -151,10 +152,19 @@ def assess(
 
 
 def assess_events(
-    events: Sequence[Placed], footage: Footage, labels: Sequence[Label]
+    events: Sequence[Placed],
+    footage: Footage,
+    labels: Sequence[Label],
+    *,
+    skip: float | None = None,
 ) -> Assessment:
-    """What events alone tell: they are alarms at one threshold, without a score a document."""
-    times, clip = footage.times, footage.clip
+    """What events alone tell: they are alarms at one threshold, without a score a document.
+
+    Neither documents nor events of the first `skip` seconds count.
+    """
+    times, clip = footage.times[footage.times >= (skip or 0.0)], footage.clip
+    _check_events(events, footage, skip)
+    events = [event for event in events if event.end > times[0]]
     counted = counting(labels, float(times[0]))
     abnormal = abnormal_documents(counted, times, clip)
     check_both(abnormal)
@@ -167,6 +177,17 @@ def assess_events(
         _calling(called, abnormal), found, [], None, None, None, None, None,
         box_hits(events, counted, clip, footage.size),
     )  # fmt: skip
+
+
+def _check_events(events: Sequence[Placed], footage: Footage, skip: float | None) -> None:
+    if skip is not None and skip >= footage.end:
+        raise InvalidInputError(f"{footage.name}: shorter than the {skip:g} s to skip")
+    late = [event.start for event in events if event.start >= footage.end]
+    if late:
+        raise InvalidInputError(
+            f"an event at {late[0]:g} s is outside {footage.name}, which ends at {footage.end:g} "
+            "s: events of another video?"
+        )
 
 
 def counting(labels: Sequence[Label], first: float) -> list[Label]:

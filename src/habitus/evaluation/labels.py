@@ -18,8 +18,8 @@ from habitus.evaluation.label_tables import read_table
 from habitus.evaluation.masks import read_masks
 
 __all__ = [
-    "Footage", "Label", "Labelling", "Sighting", "check_intervals", "check_labels", "footage_of",
-    "footage_of_video", "parse_labels", "read_labels", "seconds_of",
+    "Footage", "Label", "Labelling", "Sighting", "align", "check_intervals", "check_labels",
+    "footage_of", "footage_of_video", "parse_labels", "read_labels", "seconds_of",
 ]  # fmt: skip
 
 
@@ -39,9 +39,14 @@ def read_labels(
     Times are seconds, or minutes and hours before colons: 754.5, 12:34.5, 0:12:34.5. Labels of
     frames or clips need the `footage` that they are of. `line` chooses one of several videos.
     """
-    labels = parse_labels(path, line=line).on(footage)
-    if footage is not None:
-        check_labels(labels, float(footage.times[0]), footage.end, str(path))
+    known = parse_labels(path, line=line)
+    return known.on(None) if footage is None else align(known, footage, path)
+
+
+def align(known: Labelling, footage: Footage, path: str | os.PathLike[str]) -> list[Label]:
+    """Labels as intervals of the footage; refused where they lie outside it."""
+    labels = known.on(footage)
+    check_labels(labels, 0.0, footage.end, str(path))
     return labels
 
 
