@@ -1,5 +1,6 @@
 """Figures of an assessment as tables, for a person."""
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,12 +58,15 @@ def _table(*headings: str) -> "Table":
 
 def _documents(found: "Assessment") -> "Table":
     table = _table("documents", "value", "chance", "9 times in 10")
-    for name, e in found.documents.items():
-        table.add_row(
-            _name(name, found), f"{e.value:.3f}", f"{e.chance:.3f}", f"{e.low:.3f} to {e.high:.3f}"
-        )
-    if "precision" not in found.documents:
-        table.add_row(_name("precision", found), "-", f"{found.n_abnormal / found.n_documents:.3f}")
+    for name in NAMES:
+        e = found.documents.get(name)
+        if e is not None:
+            known = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
+            interval = f"{e.low:.3f} to {e.high:.3f}" if known else "-"
+            table.add_row(_name(name, found), f"{e.value:.3f}", f"{e.chance:.3f}", interval)
+        elif name == "precision":  # nothing was called abnormal
+            share = found.n_abnormal / found.n_documents
+            table.add_row(_name(name, found), "-", f"{share:.3f}", "-")
     return table
 
 
@@ -76,13 +80,12 @@ def _name(name: str, found: "Assessment") -> str:
 def _columns(found: "Assessment") -> "list[tuple[str, Found]]":
     """What each set of found events is called."""
     chosen = "these events" if found.threshold is None else f"at {found.threshold:.4g}"
-    return [*((f"{f.at.rate:g} an hour", f) for f in found.at_rates), (chosen, found.chosen)]
+    return [*((f"{f.at.rate:g}/h", f) for f in found.at_rates), (chosen, found.chosen)]
 
 
 def _found(found: "Assessment") -> "Table":
-    table = _table(
-        "false alarms", "events found", "share", "chance", "median delay", "false alarms"
-    )
+    allowed = "allowed" if found.at_rates else "alarms"
+    table = _table(allowed, "events found", "share", "chance", "median delay", "false alarms")
     for name, (at, chance) in _columns(found):
         delay = f"{at.delay:.1f} s" if at.found.any() else "-"
         table.add_row(

@@ -88,7 +88,10 @@ class Assessment(NamedTuple):
             "n_events": len(self.labels),
             "seconds": self.seconds,
             "threshold": self.threshold,
-            "documents": {name: e._asdict() for name, e in self.documents.items()},
+            "documents": {
+                name: {key: value if np.isfinite(value) else None for key, value in known.items()}
+                for name, known in ((n, e._asdict()) for n, e in self.documents.items())
+            },
             "events": {
                 "chosen": self._found(self.chosen),
                 "at_rates": [self._found(found) for found in self.at_rates],

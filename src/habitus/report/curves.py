@@ -14,7 +14,7 @@ from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import Assessment
 from habitus.evaluation.measures import RATES, Curve
 from habitus.files import written_whole
-from habitus.report.palette import COLOURS, EVENT, INK
+from habitus.report.palette import COLOURS, EVENT, INK, PAPER
 from habitus.words import Direction
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -39,7 +39,7 @@ def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) 
         panels.append(_localisation)
     # Identifiers that do not change from run to run: the same figures, the same picture.
     with mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(11, 9.6 if len(panels) > 2 else 5), layout="constrained")
+        figure = Figure(figsize=(11, 9.6), layout="constrained")
         axes = figure.subplots(2, 2).reshape(-1)
         for ax, panel in zip(axes, panels, strict=False):
             _dress(ax)
@@ -83,7 +83,8 @@ def _head(ax: Axes, text: str, under: str) -> None:
 
 def _interval(found: Assessment, name: str) -> str:
     value, chance, low, high = found.documents[name]
-    return f"area {value:.3f} (9 times in 10: {low:.3f} to {high:.3f}), chance {chance:.3f}"
+    interval = f" (9 times in 10: {low:.3f} to {high:.3f})" if np.isfinite(low) else ""
+    return f"area {value:.3f}{interval}, chance {chance:.3f}"
 
 
 def _chosen(ax: Axes, x: float, y: float) -> None:
@@ -96,9 +97,11 @@ def _precision_recall(ax: Axes, found: Assessment) -> None:
     curve = found.precision_recall or _nothing()
     share = found.n_abnormal / found.n_documents
     ax.axhline(share, color=CHANCE, linestyle="--", linewidth=1.4)
-    # As scikit-learn adds the area up: no line is drawn between points.
-    ax.step(curve.x, curve.y, where="pre", color=CURVE, linewidth=2)
-    ax.fill_between(curve.x, curve.y, step="post", color=CURVE, alpha=0.1, linewidth=0)
+    # As scikit-learn adds the area up: no slopes between points, and none made up at recall 0.
+    recall, precision = curve.x[::-1][1:], curve.y[::-1][1:]
+    recall, precision = np.append(0.0, recall), np.append(precision[:1], precision)
+    ax.step(recall, precision, where="pre", color=CURVE, linewidth=2)
+    ax.fill_between(recall, precision, step="pre", color=CURVE, alpha=0.1, linewidth=0)
     if "precision" in found.documents:
         _chosen(ax, found.documents["recall"].value, found.documents["precision"].value)
     ax.set(xlim=(-0.02, 1.02), xlabel="recall: abnormal documents that are found",
@@ -129,7 +132,8 @@ def _events(ax: Axes, found: Assessment) -> None:
         at = f.at
         ax.plot([at.rate], [at.share], "o", color=CURVE, markersize=5)
         ax.annotate(f"{at.found.sum()} of {len(at.found)}", (at.rate, at.share), (0, 7),
-                    textcoords="offset points", ha="center", fontsize=9, color=INK)  # fmt: skip
+                    textcoords="offset points", ha="center", fontsize=9, color=INK,
+                    bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})  # fmt: skip
     rate = found.chosen.at.rate
     _chosen(ax, min(max(rate, curve.x[0]), curve.x[-1]), found.chosen.at.share)
     ax.set(xscale="log", xlim=(0.47, 64), xlabel="false alarms an hour",
