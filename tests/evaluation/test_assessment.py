@@ -26,7 +26,7 @@ from reference.planted import BOX, STARTS, detector_of, planted
 
 
 @pytest.fixture(scope="module")
-def scene():
+def judged():
     corpus, model, labels = planted()
     detector = detector_of(model)
     before = copy(detector)
@@ -35,8 +35,8 @@ def scene():
 
 
 @pytest.fixture(scope="module")
-def found(scene):
-    _, labels, before, detection = scene
+def found(judged):
+    _, labels, before, detection = judged
     return assess(detection, labels, detector=copy(before))
 
 
@@ -44,8 +44,8 @@ def truth_of(corpus):
     return np.isin(np.arange(len(corpus)), [t for s in STARTS for t in range(s, s + 4)])
 
 
-def test_figures_of_documents_are_scikit_learns(scene, found):
-    corpus, _, _, detection = scene
+def test_figures_of_documents_are_scikit_learns(judged, found):
+    corpus, _, _, detection = judged
     truth = truth_of(corpus)
     assert (found.n_documents, found.n_abnormal) == (len(corpus), truth.sum())
     figures = found.documents
@@ -60,8 +60,8 @@ def test_figures_of_documents_are_scikit_learns(scene, found):
         assert estimate.low <= estimate.value <= estimate.high
 
 
-def test_events_of_the_chosen_threshold_are_those_that_detect_gives(scene, found):
-    _, labels, _, detection = scene
+def test_events_of_the_chosen_threshold_are_those_that_detect_gives(judged, found):
+    _, labels, _, detection = judged
     hit = [
         any(e.start < la.end + 1 and la.start - 1 < e.end for e in detection.events)
         for la in labels
@@ -77,8 +77,8 @@ def test_events_of_the_chosen_threshold_are_those_that_detect_gives(scene, found
     assert found.events.y[-1] >= shares[-1]
 
 
-def test_events_alone_tell_what_the_same_detection_tells(scene, found):
-    corpus, labels, _, detection = scene
+def test_events_alone_tell_what_the_same_detection_tells(judged, found):
+    corpus, labels, _, detection = judged
     alone = assess_events(detection.events, footage_of(corpus, "planted"), labels)
     assert alone.chosen.at.found.tolist() == found.chosen.at.found.tolist()
     assert alone.chosen.at.n_false == found.chosen.at.n_false
@@ -90,8 +90,8 @@ def test_events_alone_tell_what_the_same_detection_tells(scene, found):
     assert alone.threshold is alone.precision_recall is alone.localisation is None
 
 
-def test_everything_is_plain_json(scene, found):
-    corpus, labels, _, _ = scene
+def test_everything_is_plain_json(judged, found):
+    corpus, labels, _, _ = judged
     none = assess_events([], footage_of(corpus, "planted"), labels)
     for one in (found, none):
         values = json.loads(json.dumps(one.to_json(), allow_nan=False))
@@ -101,9 +101,9 @@ def test_everything_is_plain_json(scene, found):
     assert found.to_json()["localisation"]["n_documents"] == found.localisation.n_documents
 
 
-def test_localisation_recall_is_the_papers(scene, found):
+def test_localisation_recall_is_the_papers(judged, found):
     """Word by word: sorted by surprise, hits counted, over as many as could be."""
-    corpus, labels, before, _ = scene
+    corpus, _, before, _ = judged
     v, rows = corpus.vocabulary, []
     judgements = copy(before).judge(corpus)
     for t, (document, judgement) in enumerate(zip(bags(corpus), judgements, strict=True)):
@@ -122,8 +122,8 @@ def test_localisation_recall_is_the_papers(scene, found):
     assert where.recall[-1] == where.reach[-1] == pytest.approx(1.0)
 
 
-def test_the_chance_of_localisation_is_that_of_words_at_random(scene, found):
-    corpus, labels, _, _ = scene
+def test_the_chance_of_localisation_is_that_of_words_at_random(judged, found):
+    corpus, labels, _, _ = judged
     rng, k = np.random.default_rng(0), N_TOPS.index(5)
     drawn = []
     for _ in range(60):
@@ -147,8 +147,8 @@ def test_abnormal_words_are_those_in_the_box_while_it_is_there():
     assert len(abnormal_words(words, v, [label._replace(track=())], 6.0, 7.0)) == 0
 
 
-def test_boxes_hit_where_they_overlap(scene, found):
-    _, labels, _, detection = scene
+def test_boxes_hit_where_they_overlap(judged, found):
+    _, labels, _, detection = judged
     n_hits = n = 0
     for label in labels:
         event = next(
@@ -187,8 +187,8 @@ def test_what_was_over_before_the_first_document_does_not_count():
     assert counting(labels, 10.0) == [Label(10.0, 12, "x"), Label(50, 60)]
 
 
-def test_labels_without_place_have_no_localisation(scene):
-    corpus, labels, before, _ = scene
+def test_labels_without_place_have_no_localisation(judged):
+    corpus, labels, before, _ = judged
     bare = [label._replace(box=None) for label in labels]
     assert localise(copy(before), corpus, bare, truth_of(corpus)) is None
 
@@ -200,16 +200,16 @@ def test_labels_without_place_have_no_localisation(scene):
         ([Label(0.0, 450.0)], "every document abnormal"),
     ],
 )
-def test_labels_that_tell_nothing_are_refused(scene, labels, message):
-    corpus, _, _, detection = scene
+def test_labels_that_tell_nothing_are_refused(judged, labels, message):
+    corpus, _, _, detection = judged
     with pytest.raises(InvalidInputError, match=message):
         assess(detection, labels)
     with pytest.raises(InvalidInputError, match=message):
         assess_events(detection.events, footage_of(corpus, "planted"), labels)
 
 
-def test_events_of_other_footage_are_refused(scene):
-    corpus, labels, _, detection = scene
+def test_events_of_other_footage_are_refused(judged):
+    corpus, labels, _, detection = judged
     short = footage_of(corpus.take(np.arange(60)), "short")
     with pytest.raises(InvalidInputError, match="outside short, which ends at 60 s"):
         assess_events(detection.events, short, labels[:1])

@@ -7,7 +7,6 @@ import pytest
 from habitus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Footage, Label, footage_of, read_labels
-from habitus.scenes import Junction
 from habitus.scenes.junction.video import write_boxes
 
 FPS = 10
@@ -120,18 +119,17 @@ def test_masks_tell_when_and_where(tmp_path):
         read_labels(tmp_path, footage())
 
 
-def test_boxes_frame_by_frame_are_the_junctions_own(tmp_path):
-    scene = Junction(seed=8, seconds=60, normal_for=5, anomalies_per_hour=300)
+def test_boxes_frame_by_frame_are_the_junctions_own(tmp_path, scene):
     write_boxes(scene, tmp_path / "boxes.csv")
     labels = read_labels(tmp_path / "boxes.csv")
     truth = sorted(scene.truth(), key=lambda event: event.start)
-    assert truth
+    assert len(truth) == 3
     for label, event in zip(labels, truth, strict=True):
         assert (label.kind, label.box) == (event.kind, event.box)
         assert label.start == pytest.approx(event.start, abs=1e-3)
         assert label.end == pytest.approx(event.end, abs=2e-3)
         frame, *box = event.boxes[len(event.boxes) // 2].tolist()
-        assert label.places(frame / 25 - 0.002, frame / 25 + 0.002) == [tuple(box)]
+        assert label.places(frame / 12.5 - 0.002, frame / 12.5 + 0.002) == [tuple(box)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Label, check_labels, read_labels
 from habitus.evaluation.matching import match
-from habitus.scenes import Junction, write_labels
+from habitus.scenes import write_labels
 
 
 def written(folder, text):
@@ -29,11 +29,11 @@ def test_intervals_with_kinds_boxes_and_clock_times(tmp_path):
     assert read_labels(written(tmp_path, "end,start\n2,1\n")) == [Label(1.0, 2.0)]
 
 
-def test_the_junction_writes_what_is_read(tmp_path):
-    scene = Junction(seed=8, seconds=60, normal_for=5, anomalies_per_hour=300)
+def test_the_junction_writes_what_is_read(tmp_path, scene):
     write_labels(scene, tmp_path / "junction.csv")
     labels = read_labels(tmp_path / "junction.csv")
     truth = scene.truth()
+    assert len(truth) == 3
     assert [label.kind for label in labels] == [event.kind for event in truth]
     for label, event in zip(labels, truth, strict=True):
         assert label.start == pytest.approx(event.start, abs=1e-3)
@@ -78,7 +78,7 @@ def test_what_happens_at_once_must_differ_in_kind_or_place(tmp_path):
     head = "start,end,kind,left,top,right,bottom\n"
     allowed = "1,5,x,0,0,9,9\n2,6,x,20,20,29,29\n3,4,y,,,,\n6,9,x,20,20,29,29\n"
     assert len(read_labels(written(tmp_path, head + allowed))) == 4
-    with pytest.raises(InvalidInputError, match="x from 2.5 to 3 s overlaps"):
+    with pytest.raises(InvalidInputError, match=r"x from 2\.5 to 3 s overlaps"):
         read_labels(written(tmp_path, f"{head}{allowed}2.5,3,x,,,,\n"))
 
 
