@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
 
 from habitus.errors import InvalidInputError
 from habitus.evaluation.measures import (
@@ -53,11 +58,18 @@ def test_chance_levels_are_what_useless_scores_give():
     assert best_accuracy(useless, abnormal) == pytest.approx(1 - abnormal.mean(), abs=0.005)
 
 
-def test_curves_end_where_all_documents_are_called_abnormal():
-    scores, abnormal = drawn(3)
-    curve = precision_recall(scores, abnormal)
-    assert (curve.x[0], curve.y[0]) == (1.0, pytest.approx(abnormal.mean()))
-    assert (roc(scores, abnormal).x[-1], roc(scores, abnormal).y[-1]) == (1.0, 1.0)
+@pytest.mark.parametrize("ties", [False, True])
+def test_curves_are_scikit_learns(ties):
+    for seed in range(20):
+        scores, abnormal = drawn(seed, ties=ties)
+        precision, recall, _ = precision_recall_curve(abnormal, scores)
+        found = precision_recall(scores, abnormal)
+        assert found.x == pytest.approx(recall, rel=1e-12)
+        assert found.y == pytest.approx(precision, rel=1e-12)
+        false, true, _ = roc_curve(abnormal, scores, drop_intermediate=False)
+        found = roc(scores, abnormal)
+        assert found.x == pytest.approx(false, rel=1e-12)
+        assert found.y == pytest.approx(true, rel=1e-12)
 
 
 def test_documents_that_were_not_judged_are_the_most_normal():

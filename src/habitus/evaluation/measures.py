@@ -80,19 +80,16 @@ def best_accuracy(abnormality: Array, abnormal: Flags) -> float:
 
 
 def precision_recall(abnormality: Array, abnormal: Flags) -> Curve:
-    """The curve, recall on x."""
-    from sklearn.metrics import precision_recall_curve
-
-    precision, recall, _ = precision_recall_curve(abnormal, abnormality)
-    return Curve(recall, precision)
+    """The curve, recall on x from 1 down to 0, as `sklearn.metrics.precision_recall_curve`."""
+    true, false = _counts(abnormality, abnormal)
+    recall, precision = true / true[-1], true / (true + false)
+    return Curve(np.append(recall[::-1], 0.0), np.append(precision[::-1], 1.0))
 
 
 def roc(abnormality: Array, abnormal: Flags) -> Curve:
-    """The curve, false positive rate on x."""
-    from sklearn.metrics import roc_curve
-
-    false, true, _ = roc_curve(abnormal, abnormality)
-    return Curve(false, true)
+    """The curve, false positive rate on x, as `sklearn.metrics.roc_curve`, every point of it."""
+    true, false = _counts(abnormality, abnormal)
+    return Curve(np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1]))
 
 
 class Estimate(NamedTuple):
