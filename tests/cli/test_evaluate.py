@@ -182,6 +182,7 @@ BAD = {
         (("labels.csv", "-l", "labels.csv"), "line 1: not an event"),
         (("scene.mp4", "-l", "labels.csv"), "neither a habitus model nor a file of events"),
         (("events.jsonl", "-l", "labels.csv", "--picture", "x.png"), "no curve to draw"),
+        (("events.jsonl", "-l", "labels.csv", "--share", 0.1), "a threshold of their own"),
         (("events.jsonl", "-l", "none.csv"), "no document abnormal"),
     ],
 )

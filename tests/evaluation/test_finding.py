@@ -63,14 +63,31 @@ def test_delays_run_from_the_start_of_the_event_to_the_end_of_the_document():
     normality = np.zeros(40)
     normality[[12, 13, 30, 33]] = -1.0
     scored = Scored(normality, np.ones(40, dtype=bool), np.arange(40.0), 1.0)
-    truth = [Label(10.5, 14.0), Label(20, 22), Label(14.2, 15.0), Label(31.9, 32.1)]
+    truth = [Label(10.5, 14.0), Label(14.2, 15.0), Label(28.0, 29.5), Label(20, 22)]
     found = found_at(scored, truth, -0.5)
-    assert found.found.tolist() == [True, False, True, True]
-    # The third is announced before it starts, the last lies within an alarm that goes on.
-    assert found.delays.tolist()[:1] + found.delays.tolist()[2:] == [2.5, 0.0, 0.0]
-    assert np.isnan(found.delays[1])
-    assert (found.delay, found.share, found.n_false) == (0.0, 0.75, 0)
+    assert found.found.tolist() == [True, True, True, False]
+    # The second is announced before it starts, the third just after it ended.
+    assert found.delays[:3].tolist() == [2.5, 0.0, 3.0]
+    assert np.isnan(found.delays[3])
+    assert (found.delay, found.share, found.n_false) == (2.5, 0.75, 0)
     assert np.isnan(found_at(scored, truth, -np.inf).delay)
+
+
+def test_nobody_waits_for_an_event_within_an_alarm_that_goes_on():
+    scored = Scored(np.array([-1.0, 0, 0, -1.0]), np.ones(4, dtype=bool), np.arange(4) * 2.0, 2.0)
+    found = found_at(scored, [Label(3.5, 4.0)], -0.5)
+    assert (found.found.tolist(), found.delays.tolist()) == ([True], [0.0])
+
+
+def test_false_alarms_that_grow_into_true_ones_stay_false():
+    normality = np.zeros(60)
+    normality[16], normality[13], normality[40] = -5.0, -4.0, -3.0
+    scored = Scored(normality, np.ones(60, dtype=bool), np.arange(60.0), 1.0)
+    truth = [Label(10.0, 12.5), Label(40.0, 41.0)]
+    counts = [found_at(scored, truth, level).n_false for level in (-4.5, -3.5, -2.5)]
+    assert counts == [1, 0, 0]
+    strict, loose = events_found(scored, truth, (1.0, 60.0))
+    assert (strict.found.sum(), loose.found.sum()) == (0, 2)
 
 
 def test_one_alarm_over_everything_finds_nothing_for_free():

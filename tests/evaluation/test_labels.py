@@ -80,6 +80,8 @@ def test_what_happens_at_once_must_differ_in_kind_or_place(tmp_path):
     assert len(read_labels(written(tmp_path, head + allowed))) == 4
     with pytest.raises(InvalidInputError, match=r"x from 2\.5 to 3 s overlaps"):
         read_labels(written(tmp_path, f"{head}{allowed}2.5,3,x,,,,\n"))
+    with pytest.raises(InvalidInputError, match="x from 8 to 10 s overlaps"):
+        read_labels(written(tmp_path, f"{head}{allowed}8,10,x,20,20,29,29\n"))
 
 
 def test_missing_and_binary_files(tmp_path):

@@ -77,7 +77,7 @@ def evaluate(
     How well documents are ranked, what the chosen threshold gives, how many events are found and
     how late at 1, 2, 6 and 30 false alarms an hour, and whether the place is right. Example:
     habitus evaluate junction.model later.mp4 --labels later.csv --picture curves.png
-    """  # fmt: skip
+    """
     from habitus.evaluation.labels import parse_labels
     from habitus.files import kind_of
 
@@ -91,7 +91,8 @@ def evaluate(
     known = parse_labels(labels, line=label_line)
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
     if kind_of(judge) is None and judge.is_file():
-        found = _of_events(judge, video, known, labels, clip=clip, skip=skip, picture=picture)
+        _check_alone(judge, picture, threshold, share, alerts_per_day)
+        found = _of_events(judge, video, known, labels, clip=clip, skip=skip)
     else:
         detector = load_detector(
             judge, measure=measure.value, approximation=approximation.value, n_samples=samples,
@@ -139,7 +140,6 @@ def _of_events(
     *,
     clip: float,
     skip: float | None,
-    picture: Path | None,
 ) -> "Assessment":
     from habitus.documents import Corpus
     from habitus.evaluation.assessment import assess_events
@@ -147,11 +147,6 @@ def _of_events(
     from habitus.events.files import read_events
     from habitus.files import kind_of
 
-    if picture is not None:
-        raise InvalidInputError(
-            f"{file}: events have no score for each document, so there is no curve to draw: give "
-            "the model"
-        )
     events = read_events(file)
     if not video.is_live and kind_of(video.address) == "corpus":
         footage = footage_of(Corpus.load(video.address), video.name)
@@ -162,3 +157,17 @@ def _of_events(
         "note: events alone: no score for each document, so no areas and no curves", err=True
     )
     return assess_events(events, footage, truth, skip=skip)
+
+
+def _check_alone(file: Path, picture: Path | None, *thresholds: float | None) -> None:
+    """Refuse what events alone cannot give."""
+    if picture is not None:
+        raise InvalidInputError(
+            f"{file}: events have no score for each document, so there is no curve to draw: give "
+            "the model"
+        )
+    if any(threshold is not None for threshold in thresholds):
+        raise InvalidInputError(
+            f"{file}: these events were found at a threshold of their own: to try another, give "
+            "the model"
+        )
