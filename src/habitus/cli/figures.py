@@ -124,12 +124,18 @@ def _places(found: "Assessment") -> list[str]:
 
 
 def _notes(found: "Assessment") -> list[str]:
+    from habitus.evaluation.measures import HOUR
+    from habitus.events.wording import clock
+
     lines = []
     if "area" in found.documents:
         lines = [
             "(1) as scikit-learn's average_precision_score; chance: the share of abnormal ones",
             "(2) over all thresholds; chance: calling every document the commoner of the two",
         ]
+    blind = [f"{f.at.rate:g}/h" for f in found.at_rates if f.at.rate * found.seconds < HOUR]
+    if blind:
+        lines.append(f"{clock(found.seconds)} is short: {', '.join(blind)} allow no false alarm")
     return [
         *lines,
         "9 times in 10: blocks of 30 documents drawn anew; chance of events: the same alarms, "

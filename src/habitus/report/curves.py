@@ -152,9 +152,9 @@ def _localisation(ax: Axes, found: Assessment) -> None:
     n = np.array(where.n_tops)
     ax.plot(n, where.chance, color=CHANCE, linestyle="--", linewidth=1.4)
     ax.plot(n, where.recall, color=CURVE, linewidth=2, marker="o", markersize=4,
-            label="those that are found")  # fmt: skip
+            label="recall: found, of those that could be")  # fmt: skip
     ax.plot(n, where.reach, color=COLOURS[Direction.LEFT], linewidth=2,
-            label="abnormal words that so many could hold")  # fmt: skip
+            label="reach: that N_top words can hold")  # fmt: skip
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc="best")
     ax.set(xscale="log", xlabel="N_top: least likely words of an abnormal document",
            ylabel="share of abnormal words")  # fmt: skip
