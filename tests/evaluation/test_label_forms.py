@@ -72,6 +72,8 @@ def test_numpy_files(tmp_path):
     np.save(tmp_path / "gt.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(InvalidInputError, match="not a NumPy file of numbers"):
         read_labels(tmp_path / "gt.npy", footage())
+    with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
+        read_labels(tmp_path / "absent.npy", footage())
     np.save(tmp_path / "gt.npy", np.arange(200))
     with pytest.raises(InvalidInputError, match="expected one 0 or 1 a frame"):
         read_labels(tmp_path / "gt.npy", footage())
@@ -84,6 +86,17 @@ def test_one_of_several_videos_is_chosen(tmp_path):
     assert len(read_labels(path, footage(), line=2)) == 2
     with pytest.raises(InvalidInputError, match="line 3 of 2 does not exist"):
         read_labels(path, footage(), line=3)
+
+
+def test_a_line_is_chosen_only_where_a_line_is_a_video(tmp_path):
+    text = "60:152\n50:70, 90:200\n"
+    assert len(read_labels(written(tmp_path / "ranges.txt", text), footage(), line=2)) == 2
+    np.save(tmp_path / "gt.npy", np.zeros(200))
+    (tmp_path / "masks").mkdir()
+    written(tmp_path / "table.csv", "start,end\n1,2\n")
+    for name in ("gt.npy", "masks", "table.csv"):
+        with pytest.raises(InvalidInputError, match="leave out --label-line"):
+            read_labels(tmp_path / name, footage(), line=1)
 
 
 def test_a_row_a_clip(tmp_path):

@@ -54,6 +54,8 @@ def read_numpy(file: Path) -> FrameFlags:
     """Flags of a `.npy` file of one dimension."""
     try:
         values = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
     except (ValueError, EOFError) as error:
         raise InvalidInputError(f"{file}: not a NumPy file of numbers: {error}") from error
     if not isinstance(values, np.ndarray) or not _are_flags(values := np.squeeze(values)):
@@ -73,6 +75,10 @@ def read_list(file: Path, text: str, line: int | None) -> FrameFlags | FrameRang
     values = re.split(r"[\s,;]+", " ".join(lines).strip())
     if set(values) <= {"0", "1"}:
         return FrameFlags(str(file), np.array([value == "1" for value in values], dtype=np.bool_))
+    # A range needs both its ends: 10,20 may well be seconds.
+    others = [value for value in values if re.fullmatch(r"\d+[:-]\d+", value) is None]
+    if others:
+        raise _foreign(file, next((value for value in others if value not in "01"), others[0]))
     return FrameRanges(str(file), _checked(file, values))
 
 
@@ -110,13 +116,17 @@ def _checked(file: Path, values: list[str]) -> list[Range]:
 def _range(file: Path, text: str) -> Range:
     match = re.fullmatch(r"(\d+)(?:[:-](\d+))?", text)
     if match is None:
-        raise InvalidInputError(
-            f"{file}: expected 0 or 1 for each frame, or ranges of frames such as 60:152, found "
-            f"{text[:40]!r}"
-        )
+        raise _foreign(file, text)
     first, last = int(match[1]), int(match[2] or match[1])
     if not 1 <= first <= last:
         raise InvalidInputError(
             f"{file}: frames count from 1 and a range must not end before it starts, found {text}"
         )
     return first, last
+
+
+def _foreign(file: Path, value: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{file}: expected 0 or 1 for each frame, or ranges of frames such as 60:152, found "
+        f"{value[:40]!r}; a table needs a first line with its columns, such as start,end"
+    )

@@ -53,17 +53,20 @@ def align(known: Labelling, footage: Footage, path: str | os.PathLike[str]) -> l
 def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> Labelling:
     """Read labels, and refuse what is none, before the footage is known."""
     file = Path(path)
+    if not file.is_dir() and file.suffix.lower() != ".npy":
+        text = _text(file)
+        if "gt_frame" in text:
+            return read_matlab(file, text, line)
+        if text.lstrip()[:1].isdigit():
+            return read_list(file, text, line)
+    if line is not None:
+        raise InvalidInputError(
+            f"{file}: only lists of frames label a video a line, so there is no line {line} to "
+            "choose: leave out --label-line"
+        )
     if file.is_dir():
         return read_masks(file)
-    if file.suffix.lower() == ".npy":
-        if not file.is_file():
-            raise InvalidInputError(f"{file}: cannot be read: no such file")
-        return read_numpy(file)
-    text = _text(file)
-    if "gt_frame" in text:
-        return read_matlab(file, text, line)
-    opening = text.lstrip()[:1]
-    return read_list(file, text, line) if opening.isdigit() else read_table(file, text)
+    return read_numpy(file) if file.suffix.lower() == ".npy" else read_table(file, text)
 
 
 def _text(file: Path) -> str:
