@@ -138,6 +138,6 @@ def _notes(found: "Assessment") -> list[str]:
         lines.append(f"{clock(found.seconds)} is short: {', '.join(blind)} allow no false alarm")
     return [
         *lines,
-        "9 times in 10: blocks of up to 30 documents drawn anew; chance of events: the same alarms, "
-        "shifted in time",
+        "9 times in 10: blocks of up to 30 documents drawn anew; chance of events: the same "
+        "alarms, shifted in time",
     ]
