@@ -1,11 +1,13 @@
 """Labels: read, checked, and refused in one line."""
 
+import re
+
 import pytest
 
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Label, check_labels, read_labels
 from habitus.evaluation.matching import match
-from habitus.scenes import Junction, write_labels
+from habitus.scenes import write_labels
 
 
 def written(folder, text):
@@ -27,11 +29,11 @@ def test_intervals_with_kinds_boxes_and_clock_times(tmp_path):
     assert read_labels(written(tmp_path, "end,start\n2,1\n")) == [Label(1.0, 2.0)]
 
 
-def test_the_junction_writes_what_is_read(tmp_path):
-    scene = Junction(seed=8, seconds=60, normal_for=5, anomalies_per_hour=300)
+def test_the_junction_writes_what_is_read(tmp_path, scene):
     write_labels(scene, tmp_path / "junction.csv")
     labels = read_labels(tmp_path / "junction.csv")
     truth = scene.truth()
+    assert len(truth) == 3
     assert [label.kind for label in labels] == [event.kind for event in truth]
     for label, event in zip(labels, truth, strict=True):
         assert label.start == pytest.approx(event.start, abs=1e-3)
@@ -41,20 +43,47 @@ def test_the_junction_writes_what_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "found none"),
-        ("begin,end\n1,2\n", "found begin, end"),
-        ("start,end,colour\n1,2,red\n", "found start, end, colour"),
-        ("start,end\n2,1\n", "line 2: a label must end after it starts"),
+        ("", "found the columns none"),
+        ("begin,end\n1,2\n", "found the columns begin, end; expected start,end"),
+        ("start,end,colour\n1,2,red\n", "found the columns start, end, colour"),
+        ("start,end,end\n1,2,3\n", "found the columns start, end, end"),
+        ("start,end\n2,1\n", "line 2: a label must end after it starts, found 2 to 1"),
         ("start,end\n1,2\n-3,1\n", "line 3: a label must end after it starts"),
-        ("start,end\n1,two\n", "line 2: not numbers"),
-        ("start,end\n1\n", "line 2: not numbers"),
+        ("start,end\n1,two\n", "line 2: end is no number"),
+        ("start,end\n1,2:75\n", "line 2: end is no number: '2:75' is no time such as"),
+        ("start,end\n1\n", "line 2: expected 2 values"),
+        ("start,end\n1,2,3\n", "line 2: expected 2 values"),
         ("start,end\n1,inf\n", "must end after it starts"),
+        ("start,end\n1,5\n4,6\n", "a label from 4 to 6 s overlaps the one from 1 to 5 s"),
+        ("start,end,kind\n1,5,x\n0,9,y\n1,5,x\n", "x from 1 to 5 s overlaps the one from 1"),
+        ("start,end,left,top,right,bottom\n1,2,5,5,,9\n", "a box needs left, top, right and"),
+        ("start,end,left,top,right,bottom\n1,2,5,5,4,9\n", "found 5,5,4,9"),
+        ("clip,abnormal\n0,yes\n", "line 2: abnormal must be 0 or 1, found 'yes'"),
+        ("frame,abnormal\n0,1\n2,0\n", "frames must be numbered from 0 or 1 on"),
+        ("0\n1\n2\n", "such as 60:152, found '2'"),
+        ("10,20\n30,40\n", "a table needs a first line with its columns, such as start,end"),
+        ("0:5\n", "frames count from 1 and a range must not end before it starts, found 0:5"),
+        ("5:9 8:12\n", "frames 8:12 overlap others that end at 9"),
+        ("12:8\n", "must not end before it starts, found 12:8"),
+        ("1,x,0\n", "expected 0 or 1 for each frame, or ranges of frames such as 60:152"),
+        ("a.gt_frame = [1:5];\na.gt_frame = [2:6];\n", "labels of 2 videos: tell which"),
+        ("a.gt_frame = [1:z];\n", "such as 60:152, found '1:z'"),
     ],
 )
 def test_what_is_no_label_is_said_in_one_line(tmp_path, text, message):
-    with pytest.raises(InvalidInputError, match=message) as raised:
+    with pytest.raises(InvalidInputError, match=re.escape(message)) as raised:
         read_labels(written(tmp_path, text))
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_what_happens_at_once_must_differ_in_kind_or_place(tmp_path):
+    head = "start,end,kind,left,top,right,bottom\n"
+    allowed = "1,5,x,0,0,9,9\n2,6,x,20,20,29,29\n3,4,y,,,,\n6,9,x,20,20,29,29\n"
+    assert len(read_labels(written(tmp_path, head + allowed))) == 4
+    with pytest.raises(InvalidInputError, match=r"x from 2\.5 to 3 s overlaps"):
+        read_labels(written(tmp_path, f"{head}{allowed}2.5,3,x,,,,\n"))
+    with pytest.raises(InvalidInputError, match="x from 8 to 10 s overlaps"):
+        read_labels(written(tmp_path, f"{head}{allowed}8,10,x,20,20,29,29\n"))
 
 
 def test_missing_and_binary_files(tmp_path):

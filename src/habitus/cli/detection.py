@@ -8,6 +8,7 @@ from habitus.cli.inputs import read_documents
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from habitus.documents import Corpus
     from habitus.events import Detection
     from habitus.model import MarkovClusteringTopicModel
     from habitus.normality import Detector
@@ -31,7 +32,12 @@ def run_detection(
     share: float | None = None,
 ) -> "Detection":
     """Judge a video or a corpus file."""
-    from habitus.events import detect
+    corpus = documents_of(detector, source, jobs=jobs)
+    return judge_documents(detector, corpus, source, skip=skip, share=share)
+
+
+def documents_of(detector: "Detector", source: "Source", *, jobs: int = -1) -> "Corpus":
+    """All documents of a video or a corpus file, as the detector's model knows them."""
     from habitus.files import kind_of
     from habitus.pipeline import check_geometry, settings_of
 
@@ -41,12 +47,26 @@ def run_detection(
         if not source.is_live:
             check_geometry(detector.model, source)
     corpus, _ = read_documents([source], settings, None, jobs=jobs)
-    if skip is not None and len(corpus):
+    if not len(corpus):
+        raise InvalidInputError(f"{source.name}: no document in it")
+    return corpus
+
+
+def judge_documents(
+    detector: "Detector",
+    corpus: "Corpus",
+    source: "Source",
+    *,
+    skip: float | None = None,
+    share: float | None = None,
+) -> "Detection":
+    """Judge documents, those of the first `skip` seconds left out."""
+    from habitus.events import detect
+
+    if skip is not None:
         corpus = corpus.take((corpus.times >= skip).nonzero()[0])
         if not len(corpus):
             raise InvalidInputError(f"{source.name}: shorter than the {skip:g} s to skip")
-    if not len(corpus):
-        raise InvalidInputError(f"{source.name}: no document in it")
     return detect(detector, corpus, source=source.name, share=share)
 
 

@@ -7,6 +7,7 @@ import typer
 from habitus import __version__
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
+from habitus.cli.evaluate import evaluate
 from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.report import report
@@ -32,6 +33,7 @@ app.command()(detect)
 app.command()(watch)
 app.command()(show)
 app.command()(report)
+app.command()(evaluate)
 
 
 def _version(wanted: bool) -> None:

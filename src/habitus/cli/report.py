@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 from habitus.cli import options
-from habitus.cli.detection import annotate_video, load_detector, run_detection
+from habitus.cli.detection import (
+    annotate_video,
+    documents_of,
+    judge_documents,
+    load_detector,
+)
 from habitus.cli.inputs import check_duration, check_output, sources_of
 
 
@@ -28,7 +33,7 @@ def report(
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(help="What is known to have happened, as CSV (start,end,kind): shown too."),
+        typer.Option(help="What is known to have happened, as for evaluate: shown too."),
     ] = None,
     alerts_per_day: options.AlertsPerDay = None,
     share: options.Share = None,
@@ -47,26 +52,26 @@ def report(
     One file that needs nothing else. Example:
     habitus report later.mp4 --model junction.model -o report.html --annotate annotated.mp4
     """
-    from habitus.evaluation.labels import check_labels, read_labels
+    from habitus.evaluation.labels import align, footage_of, parse_labels
     from habitus.report.page import write_report
 
     check_output(output, annotate)
-    known = read_labels(labels) if labels is not None else []
+    known = parse_labels(labels) if labels is not None else None
     check_duration("skip", skip)
     detector = load_detector(
         model, measure=measure.value, approximation=approximation.value, n_samples=samples,
         threshold=threshold, share=share, alerts_per_day=alerts_per_day, seed=seed,
     )  # fmt: skip
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
-    detection = run_detection(detector, video, jobs=jobs, skip=skip, share=share)
-    times = detection.corpus.times
-    check_labels(known, 0.0, float(times[-1]) + detection.corpus.clip, str(labels))
+    corpus = documents_of(detector, video, jobs=jobs)
+    truth = align(known, footage_of(corpus, video.name), str(labels)) if known else []
+    detection = judge_documents(detector, corpus, video, skip=skip, share=share)
     if annotate is not None:
         annotate_video(annotate, video, detection, detector.model)
     write_report(
         output, detection, detector.model, source=video, video=annotate,
         commands=[shlex.join(["habitus", *sys.argv[1:]])],
         settings={"measure": measure.value, "approximation": approximation.value},
-        truth=[(label.start, label.end, label.kind) for label in known] or None,
+        truth=[(label.start, label.end, label.kind) for label in truth] or None,
     )  # fmt: skip
     typer.echo(f"{len(detection.events)} event(s); wrote {output}")

@@ -1,88 +1,78 @@
-"""Labels: what is known to have happened, as a table of intervals."""
+"""Labels in any of the forms they come in, as intervals of a video."""
 
-import csv
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Protocol
 
 from habitus.errors import InvalidInputError
-from habitus.normality.localisation import Box
+from habitus.evaluation.footage import Footage, footage_of, footage_of_video
+from habitus.evaluation.frame_lists import read_list, read_matlab, read_numpy
+from habitus.evaluation.label import (
+    Label,
+    Sighting,
+    check_intervals,
+    check_labels,
+    seconds_of,
+)
+from habitus.evaluation.label_tables import read_table
+from habitus.evaluation.masks import read_masks
 
-COLUMNS = ("start", "end", "kind", "left", "top", "right", "bottom")
+__all__ = [
+    "Footage", "Label", "Labelling", "Sighting", "align", "check_intervals", "check_labels",
+    "footage_of", "footage_of_video", "parse_labels", "read_labels", "seconds_of",
+]  # fmt: skip
 
 
-class Label(NamedTuple):
-    """Something abnormal, as a person or the scene's own truth has it."""
+class Labelling(Protocol):
+    """What a file of labels says; some of them only of footage that is known."""
 
-    start: float
-    """In seconds of video."""
-    end: float
-    kind: str = ""
-    box: Box | None = None
-    """Where, in pixels of the camera's frame."""
+    def on(self, footage: Footage | None) -> list[Label]:
+        """The labels as intervals; those of frames and clips need the footage they are of."""
+        ...
 
 
-def read_labels(path: str | os.PathLike[str]) -> list[Label]:
-    """Labels of a CSV file with columns start, end and, if known, kind, left, top, right, bottom.
+def read_labels(
+    path: str | os.PathLike[str], footage: Footage | None = None, *, line: int | None = None
+) -> list[Label]:
+    """Labels of a file or folder in any form that docs/evaluation.md tells of.
 
-    Times are seconds, or minutes and hours before colons: 754.5, 12:34.5, 0:12:34.5.
+    Times are seconds, or minutes and hours before colons: 754.5, 12:34.5, 0:12:34.5. Labels of
+    frames or clips need the `footage` that they are of. `line` chooses one of several videos.
     """
+    known = parse_labels(path, line=line)
+    return known.on(None) if footage is None else align(known, footage, path)
+
+
+def align(known: Labelling, footage: Footage, path: str | os.PathLike[str]) -> list[Label]:
+    """Labels as intervals of the footage; refused where they lie outside it."""
+    labels = known.on(footage)
+    check_labels(labels, 0.0, footage.end, str(path))
+    return labels
+
+
+def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> Labelling:
+    """Read labels, and refuse what is none, before the footage is known."""
     file = Path(path)
+    if not file.is_dir() and file.suffix.lower() != ".npy":
+        text = _text(file)
+        if "gt_frame" in text:
+            return read_matlab(file, text, line)
+        if text.lstrip()[:1].isdigit():
+            return read_list(file, text, line)
+    if line is not None:
+        raise InvalidInputError(
+            f"{file}: only lists of frames label a video a line, so there is no line {line} to "
+            "choose: leave out --label-line"
+        )
+    if file.is_dir():
+        return read_masks(file)
+    return read_numpy(file) if file.suffix.lower() == ".npy" else read_table(file, text)
+
+
+def _text(file: Path) -> str:
     try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines)
-            _check_columns(file, reader.fieldnames)
-            return [_label(file, number, row) for number, row in enumerate(reader, start=2)]
+        return file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise InvalidInputError(f"{file}: not a CSV file of labels: {error}") from error
-
-
-def check_labels(labels: list[Label], first: float, last: float, what: str = "labels") -> None:
-    """Refuse labels that lie outside the video that they should be of."""
-    for label in labels:
-        if label.end <= first or label.start >= last:
-            raise InvalidInputError(
-                f"{what}: {label.kind or 'a label'} from {label.start:g} to {label.end:g} s is "
-                f"outside the video, which runs from {first:g} to {last:g} s: another video, or "
-                "other units?"
-            )
-
-
-def seconds_of(text: str) -> float:
-    """Seconds, or a time with colons.
-
-    >>> seconds_of("754.5"), seconds_of("12:34.5"), seconds_of("1:00:00")
-    (754.5, 754.5, 3600.0)
-    """
-    seconds = 0.0
-    for part in text.strip().split(":"):
-        seconds = 60 * seconds + float(part)
-    return seconds
-
-
-def _check_columns(file: Path, found: Sequence[str] | None) -> None:
-    names = list(found or [])
-    unknown = [name for name in names if name not in COLUMNS]
-    if "start" not in names or "end" not in names or unknown:
-        raise InvalidInputError(
-            f"{file}: labels need the columns start and end, and may have "
-            f"{', '.join(COLUMNS[2:])}; found {', '.join(map(str, names)) or 'none'}"
-        )
-
-
-def _label(file: Path, number: int, row: dict[str, str]) -> Label:
-    try:
-        start, end = seconds_of(row["start"]), seconds_of(row["end"])
-        sides = [row.get(side) for side in COLUMNS[3:]]
-        box = Box(*(int(float(side or "")) for side in sides)) if all(sides) else None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidInputError(f"{file}, line {number}: not numbers: {error}") from error
-    if not 0 <= start < end < float("inf"):
-        raise InvalidInputError(
-            f"{file}, line {number}: a label must end after it starts, found {row['start']} to "
-            f"{row['end']}"
-        )
-    return Label(start, end, row.get("kind") or "", box)

@@ -4,40 +4,20 @@ Scores are normalities: the lower, the more abnormal. Documents that were not ju
 normal, so they come last.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.matching import SLACK, Stretch, match
+from habitus.evaluation.finding import HOUR, RATES, FoundAt, events_found, found_at
+from habitus.evaluation.scored import Flags, Scored
 from habitus.model.parameters import Array
-from habitus.normality.threshold import runs
 
-HOUR = 3600.0
-RATES = (1.0, 2.0, 6.0, 30.0)
-"""False alarms an hour that an operator may put up with."""
-
-Flags = NDArray[np.bool_]
-
-
-class Scored(NamedTuple):
-    """Documents of one video in time order, judged."""
-
-    normality: Array
-    judged: Flags
-    times: Array
-    """Start of each, in seconds."""
-    clip: float
-    """Seconds to a document."""
-
-    @property
-    def abnormality(self) -> Array:
-        """The higher the more abnormal; documents that were not judged lie below all others."""
-        if not self.judged.any():
-            return np.zeros(len(self.normality))
-        return -np.where(self.judged, self.normality, self.normality[self.judged].max())
+__all__ = [
+    "HOUR", "RATES", "Curve", "Estimate", "Flags", "FoundAt", "Scored", "area", "best_accuracy",
+    "bootstrap", "check_both", "events_found", "found_at", "precision_recall", "roc", "roc_area",
+]  # fmt: skip
 
 
 class Curve(NamedTuple):
@@ -45,25 +25,6 @@ class Curve(NamedTuple):
 
     x: Array
     y: Array
-
-
-class FoundAt(NamedTuple):
-    """True events found when false alarms may be this frequent."""
-
-    rate: float
-    """False alarms an hour that were allowed."""
-    threshold: float
-    """Documents of lower normality are abnormal."""
-    found: NDArray[np.bool_]
-    """Whether each true event was found."""
-    delays: Array
-    """Seconds from the start of each event that was found to the alarm; NaN for the others."""
-    n_false: int
-
-    @property
-    def share(self) -> float:
-        """Of all events."""
-        return float(self.found.mean()) if len(self.found) else float("nan")
 
 
 def check_both(abnormal: Flags) -> None:
@@ -78,92 +39,57 @@ def check_both(abnormal: Flags) -> None:
         )
 
 
-def area(abnormality: Array, abnormal: Flags) -> float:
-    """Area under the precision-recall curve, by `sklearn.metrics.average_precision_score`."""
-    from sklearn.metrics import average_precision_score
+class _Counts(NamedTuple):
+    """Abnormal and normal documents at or above each score, the highest first; ties together."""
 
-    return float(average_precision_score(abnormal, abnormality))
+    true: Array
+    false: Array
+
+
+def _counts(abnormality: Array, abnormal: Flags) -> _Counts:
+    check_both(abnormal)
+    order = np.argsort(-abnormality, kind="stable")
+    last = np.append(np.diff(abnormality[order]) != 0, True)
+    true = np.cumsum(abnormal[order], dtype=np.float64)[last]
+    return _Counts(true, np.flatnonzero(last) + 1 - true)
+
+
+def area(abnormality: Array, abnormal: Flags) -> float:
+    """Area under the precision-recall curve, as `sklearn.metrics.average_precision_score` has it.
+
+    Precision at each score, weighted by the recall that it adds: no line is drawn between points.
+    """
+    true, false = _counts(abnormality, abnormal)
+    return float((np.diff(true, prepend=0.0) * true / (true + false)).sum() / true[-1])
 
 
 def roc_area(abnormality: Array, abnormal: Flags) -> float:
-    """Area under the ROC curve: how often an abnormal document scores worse than a normal one."""
-    from sklearn.metrics import roc_auc_score
+    """Area under the ROC curve: how often an abnormal document scores worse than a normal one.
 
-    return float(roc_auc_score(abnormal, abnormality))
+    Ties count half, as in `sklearn.metrics.roc_auc_score`.
+    """
+    true, false = _counts(abnormality, abnormal)
+    gained = np.diff(false, prepend=0.0)
+    return float((gained * (true - np.diff(true, prepend=0.0) / 2)).sum() / (true[-1] * false[-1]))
 
 
 def best_accuracy(abnormality: Array, abnormal: Flags) -> float:
     """Share of documents classified rightly, at the best of all thresholds."""
-    order = np.argsort(-abnormality, kind="stable")
-    gained = np.cumsum(np.where(abnormal[order], 1, -1))
-    whole = np.append(np.diff(abnormality[order]) != 0, True)  # ties are called alike
-    return float(((~abnormal).sum() + max(gained[whole].max(initial=0), 0)) / len(abnormal))
+    true, false = _counts(abnormality, abnormal)
+    return float((false[-1] + max((true - false).max(), 0.0)) / len(abnormal))
 
 
 def precision_recall(abnormality: Array, abnormal: Flags) -> Curve:
-    """The curve, recall on x."""
-    from sklearn.metrics import precision_recall_curve
-
-    precision, recall, _ = precision_recall_curve(abnormal, abnormality)
-    return Curve(recall, precision)
+    """The curve, recall on x from 1 down to 0, as `sklearn.metrics.precision_recall_curve`."""
+    true, false = _counts(abnormality, abnormal)
+    recall, precision = true / true[-1], true / (true + false)
+    return Curve(np.append(recall[::-1], 0.0), np.append(precision[::-1], 1.0))
 
 
 def roc(abnormality: Array, abnormal: Flags) -> Curve:
-    """The curve, false positive rate on x."""
-    from sklearn.metrics import roc_curve
-
-    false, true, _ = roc_curve(abnormal, abnormality)
-    return Curve(false, true)
-
-
-class _Alarm(NamedTuple):
-    start: float
-    end: float
-
-
-def events_found(
-    scored: Scored, truth: Sequence[Stretch], rates: Sequence[float] = RATES
-) -> list[FoundAt]:
-    """For each rate, the threshold that finds most events without more false alarms than that.
-
-    Alarms are as `habitus detect` joins them, and match a true event as in `matching`. False
-    alarms are counted per hour of the footage.
-    """
-    hours = len(scored.times) * scored.clip / HOUR
-    allowed = [int(rate * hours + 1e-9) for rate in rates]
-    best: list[FoundAt | None] = [None] * len(rates)
-    levels = np.unique(scored.normality[scored.judged])
-    for level in [float("-inf"), *np.nextafter(levels, np.inf)]:
-        alarms = _alarms(scored, level)
-        matched = match(alarms, truth)
-        n_false = len(matched.false_alarms)
-        for i, (rate, limit) in enumerate(zip(rates, allowed, strict=True)):
-            known = best[i]
-            if n_false <= limit and (known is None or matched.n_found > known.found.sum()):
-                found = np.array([by is not None for by in matched.found_by], dtype=np.bool_)
-                delays = _delays(scored, level, truth)
-                best[i] = FoundAt(rate, level, found, delays, n_false)
-        if n_false > 2 * max(allowed) + 2:  # joining may lower it again, but not by half
-            break
-    return [found for found in best if found is not None]
-
-
-def _alarms(scored: Scored, level: float) -> list[_Alarm]:
-    times = scored.times
-    stretches = runs(scored.judged & (scored.normality < level))
-    return [_Alarm(times[a], times[b] + scored.clip) for a, b in stretches]
-
-
-def _delays(scored: Scored, level: float, truth: Sequence[Stretch]) -> Array:
-    """From each event's start to the end of the first abnormal document that overlaps it."""
-    below = scored.judged & (scored.normality < level)
-    ends = scored.times[below] + scored.clip
-    delays = np.full(len(truth), np.nan)
-    for i, event in enumerate(truth):
-        here = ends[(ends > event.start - SLACK) & (ends - scored.clip < event.end + SLACK)]
-        if len(here):
-            delays[i] = max(here[0] - event.start, 0.0)
-    return delays
+    """The curve, false positive rate on x, as `sklearn.metrics.roc_curve`, every point of it."""
+    true, false = _counts(abnormality, abnormal)
+    return Curve(np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1]))
 
 
 class Estimate(NamedTuple):
@@ -184,7 +110,10 @@ def bootstrap(
     n_draws: int = 500,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Interval of a figure: documents drawn anew in blocks, as neighbours are alike; 5 to 95 %."""
+    """Interval of a figure: documents drawn anew in blocks, as neighbours are alike; 5 to 95 %.
+
+    Draws without both kinds of documents, or of which the figure is NaN, are left out.
+    """
     rng = np.random.default_rng(seed)
     n = len(abnormal)
     block = max(1, min(block, n // 4))
@@ -194,5 +123,6 @@ def bootstrap(
         drawn = ((starts[:, None] + steps) % n).reshape(-1)[:n]
         if 0 < abnormal[drawn].sum() < n:
             values.append(figure(abnormality[drawn], abnormal[drawn]))
-    low, high = np.quantile(values, [0.05, 0.95]) if values else (np.nan, np.nan)
+    known = np.array(values)[np.isfinite(values)]
+    low, high = np.quantile(known, [0.05, 0.95]) if len(known) else (np.nan, np.nan)
     return float(low), float(high)

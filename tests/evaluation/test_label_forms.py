@@ -1,0 +1,192 @@
+"""Labels a frame, a clip or as masks: set to time, and refused where they do not fit."""
+
+import cv2
+import numpy as np
+import pytest
+
+from habitus import Corpus
+from habitus.errors import InvalidInputError
+from habitus.evaluation.labels import Footage, Label, footage_of, read_labels
+from habitus.scenes.junction.video import write_boxes
+
+FPS = 10
+
+
+def footage(seconds=20, *, tail=0, clip=1.0):
+    """So many seconds at ten frames a second; `tail` frames of a last document."""
+    n_frames = np.array([round(FPS * clip)] * round(seconds / clip) + [tail] * (tail > 0))
+    return Footage("a video", np.arange(len(n_frames)) * clip, clip, n_frames, (40, 30))
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def flags_of(labels, n):
+    """Whether the middle of each frame is in a label."""
+    middles = (np.arange(n) + 0.5) / FPS
+    return np.array([any(la.start <= m < la.end for la in labels) for m in middles])
+
+
+FORMS = {
+    "column.csv": lambda flags: "abnormal\n" + "".join(f"{int(f)}\n" for f in flags),
+    "numbered.csv": lambda flags: (
+        "frame,abnormal\n" + "".join(f"{k},{int(f)}\n" for k, f in enumerate(flags, start=1))
+    ),
+    "lines.txt": lambda flags: "".join(f"{int(f)}\n" for f in flags),
+    "row.txt": lambda flags: ",".join(str(int(f)) for f in flags),
+    "ranges.txt": lambda flags: "\n".join(f"{a}:{b}" for a, b in ranges_of(flags)),
+    "ucsd.m": lambda flags: (
+        "TestVideoFile = {};\nTestVideoFile{end+1}.gt_frame = ["
+        + ", ".join(f"{a}:{b}" for a, b in ranges_of(flags))
+        + "];\n"
+    ),
+}
+
+
+def ranges_of(flags):
+    """First and last of each stretch, from 1 on, by going through all."""
+    found = []
+    for k, flag in enumerate(flags, start=1):
+        if flag and found and found[-1][1] == k - 1:
+            found[-1][1] = k
+        elif flag:
+            found.append([k, k])
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tail", [0, 6])
+def test_every_list_of_frames_gives_back_its_frames(tmp_path, form, tail):
+    flags = np.random.default_rng(0).random(200 + tail) < 0.3
+    labels = read_labels(written(tmp_path / form, FORMS[form](flags)), footage(tail=tail))
+    assert np.array_equal(flags_of(labels, len(flags)), flags)
+
+
+def test_numpy_files(tmp_path):
+    flags = np.random.default_rng(1).random(200) < 0.3
+    for values in (flags, flags.astype(np.uint8), flags[None].astype(float)):
+        np.save(tmp_path / "gt.npy", values)
+        assert np.array_equal(flags_of(read_labels(tmp_path / "gt.npy", footage()), 200), flags)
+    np.save(tmp_path / "gt.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(InvalidInputError, match="not a NumPy file of numbers"):
+        read_labels(tmp_path / "gt.npy", footage())
+    with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
+        read_labels(tmp_path / "absent.npy", footage())
+    np.save(tmp_path / "gt.npy", np.arange(200))
+    with pytest.raises(InvalidInputError, match="expected one 0 or 1 a frame"):
+        read_labels(tmp_path / "gt.npy", footage())
+
+
+def test_one_of_several_videos_is_chosen(tmp_path):
+    text = "x{end+1}.gt_frame = [60:152];\nx{end+1}.gt_frame = [50:70, 90:200];\n"
+    path = written(tmp_path / "ped1.m", text)
+    assert read_labels(path, footage(), line=1) == [Label(pytest.approx(5.9), pytest.approx(15.2))]
+    assert len(read_labels(path, footage(), line=2)) == 2
+    with pytest.raises(InvalidInputError, match="line 3 of 2 does not exist"):
+        read_labels(path, footage(), line=3)
+
+
+def test_a_line_is_chosen_only_where_a_line_is_a_video(tmp_path):
+    text = "60:152\n50:70, 90:200\n"
+    assert len(read_labels(written(tmp_path / "ranges.txt", text), footage(), line=2)) == 2
+    np.save(tmp_path / "gt.npy", np.zeros(200))
+    (tmp_path / "masks").mkdir()
+    written(tmp_path / "table.csv", "start,end\n1,2\n")
+    for name in ("gt.npy", "masks", "table.csv"):
+        with pytest.raises(InvalidInputError, match="leave out --label-line"):
+            read_labels(tmp_path / name, footage(), line=1)
+
+
+def test_a_row_a_clip(tmp_path):
+    flags = np.array([0, 1, 1, 0, 1])
+    given = footage(10, clip=2.0)
+    expected = [Label(2.0, 6.0), Label(8.0, 10.0)]
+    rows = "".join(f"{k},{f}\n" for k, f in enumerate(flags))
+    assert read_labels(written(tmp_path / "c.csv", f"clip,abnormal\n{rows}"), given) == expected
+    rows = "".join(f"{f},{2 * k}\n" for k, f in enumerate(flags))
+    assert read_labels(written(tmp_path / "c.csv", f"abnormal,start\n{rows}"), given) == expected
+
+
+def test_masks_tell_when_and_where(tmp_path):
+    for k in range(200):
+        mask = np.zeros((30, 40), np.uint8)
+        if 42 <= k < 61:
+            mask[3:9, k - 40 : k - 30] = 255
+        if k == 50:
+            mask[20:30, 0:5] = 1
+        cv2.imwrite(str(tmp_path / f"{k + 1}.bmp"), mask)  # 2 comes before 10
+    (label,) = read_labels(tmp_path, footage())
+    assert (label.start, label.end) == (pytest.approx(4.2), pytest.approx(6.1))
+    assert label.box == (0, 3, 30, 30)
+    assert label.places(4.2, 4.25) == [(2, 3, 12, 9)]
+    assert sorted(label.places(4.99, 5.01)) == [(0, 20, 5, 30), (10, 3, 20, 9)]
+    assert label.places(9.0, 9.5) == []
+    with pytest.raises(InvalidInputError, match="masks of 40x30 pixels, but a video has 360x288"):
+        read_labels(tmp_path, footage()._replace(size=(360, 288)))
+    with pytest.raises(InvalidInputError, match="labels of 200 frames, but a video has 500"):
+        read_labels(tmp_path, footage(50))
+    (tmp_path / "201.bmp").write_text("no image")
+    with pytest.raises(InvalidInputError, match=r"201\.bmp: not an image"):
+        read_labels(tmp_path, footage())
+
+
+def test_boxes_frame_by_frame_are_the_junctions_own(tmp_path, scene):
+    write_boxes(scene, tmp_path / "boxes.csv")
+    labels = read_labels(tmp_path / "boxes.csv")
+    truth = sorted(scene.truth(), key=lambda event: event.start)
+    assert len(truth) == 3
+    for label, event in zip(labels, truth, strict=True):
+        assert (label.kind, label.box) == (event.kind, event.box)
+        assert label.start == pytest.approx(event.start, abs=1e-3)
+        assert label.end == pytest.approx(event.end, abs=2e-3)
+        frame, *box = event.boxes[len(event.boxes) // 2].tolist()
+        assert label.places(frame / 12.5 - 0.002, frame / 12.5 + 0.002) == [tuple(box)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("f.txt", "0\n" * 250, "labels of 250 frames, but a video has 200 in 20 s (12.5 labels a "
+         "second, 10 frames): another video, or a different frame rate?"),
+        ("f.txt", "0\n" * 199, "a different frame rate?"),
+        ("f.txt", "300:310", "labels of 310 frames, but a video has 200"),
+        ("c.csv", "clip,abnormal\n" + "".join(f"{k},0\n" for k in range(10)),
+         "10 clips, but a video has 20 documents of 1 s"),
+        ("c.csv", "clip,abnormal\n" + "".join(f"{k + 1},0\n" for k in range(20)),
+         "clip 1 where document 0 is, which should be 0"),
+        ("i.csv", "start,end,kind\n30,40,u-turn\n",
+         "u-turn from 30 to 40 s is outside the video, which runs from 0 to 20 s"),
+    ],
+)  # fmt: skip
+def test_labels_of_other_footage_are_refused_in_one_line(tmp_path, name, text, message):
+    with pytest.raises(InvalidInputError) as raised:
+        read_labels(written(tmp_path / name, text), footage())
+    assert message in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_labels_of_frames_and_clips_need_footage(tmp_path):
+    for text in ("0 1 1", "5:9", "clip,abnormal\n0,1\n"):
+        with pytest.raises(InvalidInputError, match="need the video that they are of"):
+            read_labels(written(tmp_path / "x", text))
+    bare = footage_of(Corpus(np.ones((3, 4))), "bare")
+    with pytest.raises(InvalidInputError, match="nobody knows how many frames"):
+        read_labels(written(tmp_path / "x", "0 1 1"), bare)
+
+
+def test_uneven_frame_rates_keep_frames_in_their_documents():
+    uneven = footage()._replace(n_frames=np.array([10] * 9 + [5, 0, 20] + [10] * 8))
+    frames = uneven.frames()
+    assert len(frames) == 195
+    assert frames[90].tolist() == [9.0, 9.2]
+    assert frames[95].tolist() == [11.0, 11.05]
+    documents = np.searchsorted(uneven.times, frames[:, 0], side="right") - 1
+    assert np.array_equal(np.bincount(documents, minlength=20), uneven.n_frames)
+
+
+def test_several_videos_at_once_are_refused():
+    corpus = Corpus.joined([Corpus(np.ones((3, 4))), Corpus(np.ones((3, 4)))])
+    with pytest.raises(InvalidInputError, match="evaluate one video at a time"):
+        footage_of(corpus, "two")

@@ -1,0 +1,56 @@
+"""The picture of the curves: whole, the same each time, and drawn from the figures."""
+
+from copy import copy
+
+import cv2
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from habitus.errors import InvalidInputError
+from habitus.evaluation.assessment import assess
+from habitus.events import detect
+from habitus.report.curves import _precision_recall, draw_curves
+from reference.planted import detector_of, planted
+
+
+@pytest.fixture(scope="module")
+def found():
+    corpus, model, labels = planted()
+    detector = detector_of(model)
+    before = copy(detector)
+    detection = detect(detector, corpus, source="planted", share=0.05)
+    return assess(detection, labels, detector=before)
+
+
+def test_a_picture_with_and_without_places(tmp_path, found):
+    draw_curves(tmp_path / "all.png", found, title="planted")
+    draw_curves(tmp_path / "less.png", found._replace(localisation=None), title="planted")
+    whole, less = (cv2.imread(str(tmp_path / f"{name}.png")) for name in ("all", "less"))
+    assert whole.shape == less.shape
+    assert min(whole.shape[:2]) > 1000
+    corner = np.s_[whole.shape[0] * 6 // 10 :, whole.shape[1] * 6 // 10 :]
+    assert (whole[corner] < 128).any()
+    assert (less[corner] == 255).all()
+
+
+def test_the_same_figures_give_the_same_svg(tmp_path, found):
+    for name in ("a.svg", "b.svg"):
+        draw_curves(tmp_path / name, found, title="planted")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_the_area_under_the_drawn_line_is_the_area_told(found):
+    ax = Figure().subplots()
+    _precision_recall(ax, found)
+    line = max(ax.get_lines(), key=lambda line: len(line.get_xdata()))
+    assert line.get_drawstyle() == "steps-pre"
+    recall, precision = line.get_xdata(), line.get_ydata()
+    area = (np.diff(recall) * precision[1:]).sum()
+    assert area == pytest.approx(found.documents["area"].value, rel=1e-9)
+
+
+def test_other_kinds_of_picture_are_refused(tmp_path, found):
+    with pytest.raises(InvalidInputError, match=r"ends in \.png, \.svg, \.pdf, found \.gif"):
+        draw_curves(tmp_path / "curves.gif", found, title="planted")
+    assert not list(tmp_path.iterdir())
