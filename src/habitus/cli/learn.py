@@ -53,7 +53,13 @@ def learn(
             "words."
         ),
     ] = Learning.EM,
-    prior: Annotated[str, typer.Option(help="The paper's prior: 1, H or H+1.")] = "H+1",
+    prior: Annotated[
+        str,
+        typer.Option(
+            help="The paper's prior: 1, H or H+1; or values of your own, as `habitus tune` finds "
+            "them: alpha=8,beta=0.05,gamma=1,eta=1."
+        ),
+    ] = "H+1",
     restarts: Annotated[
         int, typer.Option(help="Independent runs; the one with the best objective is kept.")
     ] = 20,
