@@ -133,7 +133,7 @@ def test_priors_in_words_are_read_and_written():
     assert prior == Prior(alpha=8, beta=0.05)
     assert Prior.of(str(prior)) == prior
     for words in ("alpha", "alpha=x", "delta=1", "alpha=-1", ""):
-        with pytest.raises(InvalidInputError, match="prior must be|alpha must be"):
+        with pytest.raises(InvalidInputError, match=r"prior must be|alpha must be"):
             Prior.of(words)
 
 
