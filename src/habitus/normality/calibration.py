@@ -130,6 +130,24 @@ def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Cal
     return Calibration(scale, novelty, kept, judged)
 
 
+def calibrated_folds(
+    model: MarkovClusteringTopicModel,
+    corpus: Corpus,
+    *,
+    n_folds: int = N_FOLDS,
+    callback: Callback | None = None,
+) -> list[Fold]:
+    """Stretches of the footage, each with a model that has not learnt from it.
+
+    Each is calibrated as the model of everything is, only that its novelty is told from the other
+    stretches: what a detector with that model says of the stretch is what it says of new footage.
+    """
+    folds = list(_folds(model, corpus, n_folds, callback))
+    for fold, novelty in zip(folds, _novelties(folds).each, strict=True):
+        fold.model.calibration_ = model.calibration_ | {"plug-in.novelty": novelty.probability}
+    return folds
+
+
 def _folds(
     model: MarkovClusteringTopicModel, corpus: Corpus, n_folds: int, callback: Callback | None
 ) -> Iterator[Fold]:
@@ -168,24 +186,40 @@ def _records(fold: Fold, sets: list[Parameters], novelty: Novelty | None = None)
     return records
 
 
-def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
-    """Scores by every measure: the paper's by the bare model, the others with novelty."""
+class Novelties(NamedTuple):
+    """Novelty as it is known of held-out footage."""
+
+    bare: list[Record]
+    """All documents as models saw them that know of none."""
+    whole: Novelty
+    each: list[Novelty]
+    """For each stretch: its own new words are not known beforehand."""
+
+
+def _novelties(folds: list[Fold], sets: list[list[Parameters]] | None = None) -> Novelties:
+    sets = sets or [[fold.model.parameters_] for fold in folds]
     bare = [_records(fold, own) for fold, own in zip(folds, sets, strict=True)]
     all_bare = list(chain.from_iterable(bare))
     known = _level(all_bare, KNOWN)
     new = [_new_words(records, known, folds[0]) for records in bare]
     vocabulary, everything = folds[0].held_out.vocabulary, np.sum(new, axis=0)
+    each = [novelty_of(everything - its, vocabulary) for its in new]
+    return Novelties(all_bare, novelty_of(everything, vocabulary), each)
+
+
+def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
+    """Scores by every measure: the paper's by the bare model, the others with novelty."""
+    all_bare, novelty, each = _novelties(folds, sets)
     records = []
-    for fold, own, its in zip(folds, sets, new, strict=True):
-        # A stretch's own new words are not known beforehand.
-        records += _records(fold, own, novelty_of(everything - its, vocabulary))
+    for fold, own, its in zip(folds, sets, each, strict=True):
+        records += _records(fold, own, its)
     judged = np.array([len(record.counts) > 0 for record in records])
     scale = _scale(records, judged)
     return {
         "mean": _scores("mean", all_bare, scale),
         **{name: _scores(name, records, scale) for name in MEASURES if name != "mean"},
         "judged": judged.astype(np.uint8),
-        "novelty": novelty_of(everything, vocabulary).probability,
+        "novelty": novelty.probability,
         "scale": np.array([scale.level, scale.typical, *scale.tail, *scale.upheaval]),
     }
 
