@@ -42,7 +42,10 @@ def corpus_of(seed: int, folder: Path) -> Corpus:
     """Documents of a scene, made once."""
     made = folder / f"{seed}.corpus"
     if not made.exists():
-        scene, video = Junction(seed=seed, seconds=SECONDS, normal_for=NORMAL), folder / f"{seed}.mp4"
+        scene, video = (
+            Junction(seed=seed, seconds=SECONDS, normal_for=NORMAL),
+            folder / f"{seed}.mp4",
+        )
         render(scene, video)
         write_labels(scene, folder / f"{seed}.csv")
         extract([Source(str(video))]).corpus.save(made)
@@ -99,8 +102,8 @@ def table(budget: float, truth: Counts, estimate: dict, n_false: int) -> None:
         shares = [ratio(estimate[made, budget, strength]) for strength in STRENGTHS]
         row = " ".join(f"{share:5.2f}" for share in shares)
         low, high = jeffreys(n_found, n)
-        print(f"  {kind:10} {n_found:3} of {n:2} {ratio([n_found, n]):6.2f} {low:.2f} to {high:.2f}   "
-              f"{row}  {made}")  # fmt: skip
+        truly = f"{n_found:3} of {n:2} {ratio([n_found, n]):6.2f} {low:.2f} to {high:.2f}"
+        print(f"  {kind:10} {truly}   {row}  {made}")
         expected += n * np.nan_to_num(shares)
         weights, found = weights + n, found + n_found
     row = " ".join(f"{share:5.2f}" for share in expected / weights)

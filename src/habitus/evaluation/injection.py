@@ -23,26 +23,32 @@ def moved(thing: Array, rows: int, columns: int) -> Array:
     """The same thing so many cells down and to the right; what leaves the frame is lost."""
     out = np.zeros_like(thing)
     (to_rows, from_rows), (to_columns, from_columns) = (
-        (slice(max(by, 0), n + min(by, 0)), slice(max(-by, 0), n - max(by, 0)))
+        (slice(max(by, 0), max(n + min(by, 0), 0)), slice(max(-by, 0), max(n - max(by, 0), 0)))
         for by, n in zip((rows, columns), thing.shape[1:3], strict=True)
     )
     out[:, to_rows, to_columns] = thing[:, from_rows, from_columns]
     return out
 
 
-def weighed(thing: Array, n_words: float, rng: np.random.Generator) -> Array:
-    """The same thing with so many words a document in the mean, rounded by chance."""
-    mean = thing.sum() / len(thing)
-    return np.asarray(np.floor(thing * (n_words / mean) + rng.random(thing.shape)))
+def weighed(thing: Array, strength: float, rng: np.random.Generator) -> Array:
+    """The same thing with so many times its words, rounded to whole ones by chance."""
+    return np.asarray(np.floor(thing * strength + rng.random(thing.shape)))
 
 
 def straight_path(
-    start: Array, end: Array, *, speed: float, width: float, shape: tuple[int, int]
+    start: Array,
+    end: Array,
+    *,
+    speed: float,
+    width: float,
+    n_words: float,
+    shape: tuple[int, int],
 ) -> Array:
-    """A thing that goes straight from one place to another: one word a cell that it sweeps.
+    """A thing that goes straight from one place to another.
 
-    Places are rows and columns; `speed` is cells a document, `width` cells across, `shape` rows
-    and columns of the frame. It takes as many whole documents as the way needs.
+    Places are rows and columns; `speed` is cells a document, `width` cells across, `n_words` those
+    of a document, spread evenly over the cells swept; `shape` is rows and columns of the frame. It
+    takes as many whole documents as the way needs.
     """
     way = np.asarray(end, dtype=np.float64) - start
     length = float(np.hypot(*way))
@@ -52,7 +58,7 @@ def straight_path(
     thing = np.zeros((n, *shape, len(Direction)))
     for k in range(n):
         swept = _distance(cells, marks[k], marks[k + 1]) <= max(width, 1.0) / 2
-        thing[k, :, :, heading(way)] = swept
+        thing[k, :, :, heading(way)] = n_words * swept / max(swept.sum(), 1)
     return thing
 
 

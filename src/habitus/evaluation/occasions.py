@@ -139,8 +139,9 @@ def foreign_path(
             if not 2.5 <= n < 12:
                 continue
             path = straight_path(
-                start, end, speed=track.speed, width=track.width, shape=scene.near.shape
-            )
+                start, end, speed=track.speed, width=track.width, n_words=track.n_words,
+                shape=(scene.vocabulary.rows, scene.vocabulary.columns),
+            )  # fmt: skip
             if usualness(path, scene.usual) <= limit:
                 return _placed(path, stretches, rng)
     return None
@@ -172,9 +173,9 @@ def out_of_order(
         path = stretch.model.predict(other.counts.reshape(len(other.counts), -1))
         for z in range(len(stretch.model.parameters_.pi)):
             here = _starts(stretch.path == z, ORDER + 1) + 1  # one of its own goes before
-            there = _starts(path != z, ORDER)
-            there = [t for t in there if _turn(stretch.model, z, int(path[t])) <= SELDOM]
-            if len(here) and len(there):
+            turns = stretch.model.parameters_.xi[path, z]
+            there = [t for t in _starts(path != z, ORDER) if turns[t] <= SELDOM]
+            if len(here) and there:
                 begin = int(rng.choice(there))
                 words = other.counts[begin : begin + ORDER]
                 return Injection(which, int(rng.choice(here)), words, replaces=True)
@@ -188,6 +189,8 @@ KINDS: dict[str, Maker] = {
     "out of turn": out_of_turn,
     "out of order": out_of_order,
 }
+WHOLE = "out of order"
+"""The kind that is of the whole scene: it has no strength."""
 
 
 def injected(stretch: Stretch, injection: Injection, words: Array) -> Array:
@@ -196,10 +199,6 @@ def injected(stretch: Stretch, injection: Injection, words: Array) -> Array:
     here = slice(injection.start, injection.start + len(words))
     counts[here] = words if injection.replaces else counts[here] + words
     return counts
-
-
-def _turn(model: MarkovClusteringTopicModel, before: int, after: int) -> float:
-    return float(model.parameters_.xi[after, before])
 
 
 def _placed(thing: Array, stretches: list[Stretch], rng: np.random.Generator) -> Injection:

@@ -17,6 +17,7 @@ from habitus.evaluation.matching import match
 from habitus.evaluation.measures import Scored
 from habitus.evaluation.occasions import (
     KINDS,
+    WHOLE,
     Injection,
     Scene,
     Stretch,
@@ -31,7 +32,7 @@ from habitus.normality.detector import Bag, Detector
 from habitus.normality.threshold import DAY, budget_threshold, runs, tail_of
 
 STRENGTHS = (0.5, 1.0, 2.0)
-"""Words of a made thing, relative to a typical thing of the footage."""
+"""Words of a made thing, relative to the thing of the footage that it is made from."""
 BUDGETS = (5.0, 24.0, 480.0)
 """Alerts a day: the default; one an hour; twenty an hour."""
 N_TRIALS = 60
@@ -81,8 +82,8 @@ class Event(NamedTuple):
 def jeffreys(n_found: int, n_trials: int, coverage: float = 0.9) -> tuple[float, float]:
     """Interval of a share: quantiles of Beta(found + 1/2, missed + 1/2); 0 and 1 at the ends."""
     tails = ((1 - coverage) / 2, (1 + coverage) / 2)
-    low, high = beta.ppf(tails, n_found + 0.5, n_trials - n_found + 0.5)
-    return (0.0 if n_found == 0 else float(low), 1.0 if n_found == n_trials else float(high))
+    low, high = (float(beta.ppf(q, n_found + 0.5, n_trials - n_found + 0.5)) for q in tails)
+    return (0.0 if n_found == 0 else low, 1.0 if n_found == n_trials else high)
 
 
 def estimate_recall(
@@ -109,12 +110,12 @@ def estimate_recall(
     for number, kind in enumerate(KINDS):
         rng = np.random.default_rng([seed, number])
         trials = _trials(kind, scene, [judge.stretch for judge in judges], n_trials, rng)
-        for strength in [None] if any(t.replaces for t in trials) else strengths:
+        for strength in [None] if kind == WHOLE else strengths:
             found, chance = np.zeros((2, len(thresholds)), dtype=np.int64)
             for trial in trials:
                 words = trial.words
                 if strength is not None:
-                    words = weighed(words, strength * scene.typical, rng)
+                    words = weighed(words, strength, rng)
                 found += judges[trial.stretch].found(trial, words)
                 chance += judges[trial.stretch].by_chance(trial)
             shares += [
