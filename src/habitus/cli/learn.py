@@ -103,7 +103,7 @@ def learn(
     check_duration("duration", duration)
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     corpus, _ = read_documents(
-        found, _settings(found, clip, cell, motion, mask, region), output,
+        found, settings_for(found, clip, cell, motion, mask, region), output,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
     model, notes = learn_with_progress(
@@ -129,7 +129,7 @@ def learn(
     typer.echo(f"wrote {output}; look at it with: habitus show {output}")
 
 
-def _settings(
+def settings_for(
     sources: "list[Source]",
     clip: float,
     cell: int,
@@ -137,6 +137,7 @@ def _settings(
     mask: str | None,
     region: str | None,
 ) -> "Settings | None":
+    """How documents are made of video; None where all sources are corpora."""
     from habitus.files import kind_of
 
     if all(not source.is_live and kind_of(source.address) == "corpus" for source in sources):
