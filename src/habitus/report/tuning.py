@@ -7,13 +7,15 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from habitus.evaluation.recall import Recall
 from habitus.evaluation.selection import Choice
 from habitus.evaluation.tuning import Tuning
 from habitus.files import written_whole
 from habitus.model.hyperparameters import Fit
-from habitus.report.palette import EVENT, INK, behaviour_colour
+from habitus.report.palette import EVENT, INK, PAPER, behaviour_colour
 
 MARKERS = "osD^vPX*"
 
@@ -49,7 +51,7 @@ def draw_sizes(ax: Axes, choice: Choice) -> None:
     for k, z in enumerate(numbers):
         which = [i for i, c in enumerate(choice.candidates) if c.n_behaviours == z]
         # Side by side, so that error bars can be told apart.
-        x = np.array([choice.candidates[i].n_topics for i in which]) + 0.12 * (
+        x = np.array([choice.candidates[i].n_topics for i in which]) + 0.25 * (
             k - (len(numbers) - 1) / 2
         )
         found = [choice.predictions[i] for i in which]
@@ -67,7 +69,9 @@ def draw_sizes(ax: Axes, choice: Choice) -> None:
     ax.set(xlabel="topics", ylabel="ln p of held-out footage, nats a word")
     ax.set_title("size: the ringed one is the simplest above the dotted line,\none standard error "
                  "under the best", fontsize=11)  # fmt: skip
-    ax.legend(title="behaviours", frameon=False, ncols=2, fontsize=9)
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[::-1], labels[::-1], title="behaviours", frameon=False, fontsize=9,
+              loc="center left", bbox_to_anchor=(1.0, 0.5))  # fmt: skip
 
 
 def draw_bound(ax: Axes, fit: Fit) -> None:
@@ -75,6 +79,7 @@ def draw_bound(ax: Axes, fit: Fit) -> None:
     bounds = fit.objective.reshape(-1)
     ax.plot(np.arange(len(bounds)) / 2 + 0.5, bounds, color=behaviour_colour(3), lw=2)
     ax.set(xlabel="iteration", ylabel="evidence lower bound, nats")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.ticklabel_format(axis="y", useOffset=False, style="plain")
     ax.set_title("vb: the bound while hyperparameters are fitted", fontsize=11)
 
@@ -84,11 +89,13 @@ def draw_hyperparameters(ax: Axes, fit: Fit) -> None:
     for k, name in enumerate(("alpha", "beta", "gamma", "eta")):
         series = fit.course[name]
         x, colour = np.arange(1, len(series) + 1), behaviour_colour((1, 3, 5, 7)[k])
-        ax.plot(x, series, color=colour, lw=2, ls=("-", "--", "-.", ":")[k],
-                label=f"{name} {series[-1]:.3g}")  # fmt: skip
+        ax.plot(x, series, color=colour, lw=2, ls=("-", "--", "-.", ":")[k])
+        ax.annotate(f"{name} {series[-1]:.3g}", (x[-1], series[-1]), va="bottom", ha="right",
+                    color=colour, fontsize=10)  # fmt: skip
     ax.set(xlabel="iteration", ylabel="value", yscale="log")
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title("vb: hyperparameters by type-II maximum likelihood", fontsize=11)
-    ax.legend(frameon=False, fontsize=9)
 
 
 def draw_recall(ax: Axes, recall: Recall, alerts_per_day: float) -> None:
@@ -102,7 +109,8 @@ def draw_recall(ax: Axes, recall: Recall, alerts_per_day: float) -> None:
         low, high = share.interval
         colour = EVENT if share.strength is None else behaviour_colour((6, 0, 3)[place % 3])
         ax.barh(y, share.share, height=0.24, edgecolor=INK, lw=0.6, color=colour)
-        ax.plot([low, high], [y, y], color=INK, lw=1)
+        ax.plot([low, high], [y, y], color=INK, lw=1.2,
+                path_effects=[withStroke(linewidth=3, foreground=PAPER)])  # fmt: skip
         size = "" if share.strength is None else f"x {share.strength:g}"
         ax.annotate(size, (high + 0.015, y), va="center", fontsize=8)
     ax.set_yticks(range(len(kinds)), kinds)
