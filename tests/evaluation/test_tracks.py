@@ -61,7 +61,7 @@ def test_a_gap_of_three_cells_or_another_size_is_another_thing():
 def test_patches_touch_by_corners_and_are_not_too_small():
     counts = np.zeros((6, 6))
     counts[[0, 1, 2], [0, 1, 2]] = 1, 2, 3
-    counts[5, [0, 1]] = 9
+    counts[5, 0] = 9
     (patch,) = patches_of(counts)
     assert patch.cells.tolist() == [[0, 0], [1, 1], [2, 2]]
     assert patch.counts.tolist() == [1, 2, 3]

@@ -196,8 +196,8 @@ def _prior_told(found: "Hyperparameters") -> str:
         else "no better than em by more than one error: leave it"
     )
     return (
-        f"prior    {found.fit.prior} for vb, where its bound is highest ({bound[-1, -1]:.6g}, "
-        f"{bound[-1, -1] - bound[0, 0]:.4g} nats up)\n"
+        f"prior    {found.fit.prior} for vb, where its bound is highest ({bound[-1, -1]:,.0f}, "
+        f"{bound[-1, -1] - bound[0, 0]:,.0f} nats up)\n"
         f"         held-out footage {found.gain:+.3f} a word against em, error {found.error:.3f}: "
         f"{verdict}"
     )

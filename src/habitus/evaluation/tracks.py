@@ -17,8 +17,8 @@ from habitus.words import Direction, Vocabulary
 
 AHEAD = np.array([(-1, 0), (0, -1), (1, 0), (0, 1)])
 """Rows and columns that a step in each direction goes."""
-SMALLEST = 3
-"""Cells of a patch; smaller ones are mostly noise."""
+SMALLEST = 2
+"""Cells of a patch: a person far away has no more, a single one is mostly noise."""
 SHORTEST = 3
 """Documents of a track."""
 LEAST_STEP, GAP, LIKENESS = 0.5, 2, 3.0

@@ -90,8 +90,8 @@ def draw_hyperparameters(ax: Axes, fit: Fit) -> None:
         series = fit.course[name]
         x, colour = np.arange(1, len(series) + 1), behaviour_colour((1, 3, 5, 7)[k])
         ax.plot(x, series, color=colour, lw=2, ls=("-", "--", "-.", ":")[k])
-        ax.annotate(f"{name} {series[-1]:.3g}", (x[-1], series[-1]), va="bottom", ha="right",
-                    color=colour, fontsize=10)  # fmt: skip
+        ax.annotate(f"{name} {series[-1]:.3g}", (x[-1], series[-1]), (0, 4), color=colour,
+                    textcoords="offset points", ha="right", fontsize=10)  # fmt: skip
     ax.set(xlabel="iteration", ylabel="value", yscale="log")
     ax.margins(y=0.12)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
