@@ -142,6 +142,10 @@ def test_too_little_footage_and_sizes_that_are_none():
     short = Corpus(np.full((59, 4), 10))
     with pytest.raises(InvalidInputError, match=r"at least 60 documents of 20 words.* found 59"):
         folds_of(short)
+    counts = np.ones((1000, 4))
+    counts[:100] = 10
+    with pytest.raises(InvalidInputError, match=r"found them in 2 of 20 stretches"):
+        folds_of(Corpus(counts))
     with pytest.raises(InvalidInputError, match=r"topics to try .* found \[0, 4\]"):
         grid([0, 4], [2])
     with pytest.raises(InvalidInputError, match="behaviours to try"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from habitus.documents import Corpus
-    from habitus.evaluation.recall import Recall
+    from habitus.evaluation.recall import Recall, Share
     from habitus.evaluation.selection import Choice
     from habitus.evaluation.tuning import Hyperparameters, Tuning
 
@@ -240,7 +240,7 @@ def _recall_table(recall: "Recall", budget: float) -> "Table":
     return table
 
 
-def _found(share: Any) -> str:
+def _found(share: "Share") -> str:
     if not share.n_trials:
         return "no occasion"
     low, high = share.interval

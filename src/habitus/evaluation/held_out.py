@@ -110,12 +110,18 @@ def _fold(corpus: Corpus, stretches: list[NDArray[np.int64]], min_words: float) 
 
 
 def check_enough(corpus: Corpus, min_words: float) -> None:
-    """Refuse footage that is too short to hold any of it out."""
-    long = int(((corpus.n_tokens >= min_words) & (corpus.conditions == 0)).sum())
-    if long < FEWEST:
+    """Refuse footage that is too short, or too empty, to hold any of it out."""
+    long = (corpus.n_tokens >= min_words) & (corpus.conditions == 0)
+    if long.sum() < FEWEST:
         raise InvalidInputError(
             f"tuning needs at least {FEWEST} documents of {min_words:g} words or more, found "
-            f"{long} of {len(corpus)}: give more footage"
+            f"{long.sum()} of {len(corpus)}: give more footage"
+        )
+    filled = sum(bool(part.any()) for part in np.array_split(long, N_STRETCHES))
+    if filled < N_STRETCHES // 2:
+        raise InvalidInputError(
+            f"tuning needs documents of {min_words:g} words or more all along the footage, found "
+            f"them in {filled} of {N_STRETCHES} stretches: give footage in which something moves"
         )
 
 
