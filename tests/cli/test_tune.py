@@ -75,10 +75,12 @@ def test_what_would_be_found_comes_with_its_interval(told):
 
 def test_in_words_and_as_a_picture(folder):
     options = (*FEW, "--no-hyperparameters", "--alerts-per-day", 48, "--picture", "evidence.svg")
+    options += ("--duration", 170.5, "--continue", "--seed", 3)
     run = habitus("tune", "lanes.corpus", *options, cwd=folder)
     assert run.returncode == 0, run.stderr
     assert "the simplest within one standard error" in run.stdout
     assert "learn    habitus learn lanes.corpus --behaviours 2 --topics" in run.stdout
+    assert "--duration 170.5 --continue --seed 3 -o scene.model" in run.stdout
     assert "at 48 alerts a day this camera would catch" in run.stdout
     assert "of 10 wrong-way drivers" in run.stdout
     assert "nan" not in run.stdout

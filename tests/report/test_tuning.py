@@ -112,6 +112,11 @@ def test_the_recommendation_in_words_and_as_a_command():
     )
 
 
+def test_footage_without_any_occasion_is_told_of():
+    none = Recall([Share("out of turn", 1.0, 5.0, 0, 0, 0)], 99, 80.0)
+    assert in_words(none, 5.0) == "no anomaly could be made from this footage"
+
+
 def test_an_edge_is_told_of():
     found = choice()
     assert found.candidates[found.best].n_behaviours == 4

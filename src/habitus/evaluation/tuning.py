@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from habitus.documents import Corpus
-from habitus.errors import InvalidInputError
 from habitus.evaluation.held_out import (
     FITTED,
     ITERATIONS,
@@ -93,8 +92,8 @@ def edge_note(choice: Choice) -> str | None:
     )
 
 
-def command(tuning: Tuning, sources: Sequence[str]) -> str:
-    """The command line that learns what is recommended."""
+def command(tuning: Tuning, sources: Sequence[str], further: Sequence[str] = ()) -> str:
+    """The command line that learns what is recommended; `further` options follow as they are."""
     import shlex
 
     found = tuning.recommended
@@ -102,7 +101,7 @@ def command(tuning: Tuning, sources: Sequence[str]) -> str:
     parts = ["habitus", "learn", *map(shlex.quote, sources), size]
     if (found.learning, found.prior) != ("em", "H+1"):
         parts += ["--learning", found.learning, "--prior", shlex.quote(str(found.prior))]
-    return " ".join([*parts, "-o", "scene.model"])
+    return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])
 
 
 OF_TEN = {
@@ -124,19 +123,19 @@ def in_words(recall: Recall, alerts_per_day: float) -> str:
         and share.n_trials
     ]
     if not told:
-        raise InvalidInputError("nothing was made that could be found: ask for strength 1")
+        return "no anomaly could be made from this footage"
     listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     return f"at {alerts_per_day:g} alerts a day this camera would catch {listed}"
 
 
-def to_json(tuning: Tuning, sources: Sequence[str]) -> dict[str, Any]:
+def to_json(tuning: Tuning, sources: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
     """Everything as plain values."""
     found, best = tuning.recommended, tuning.choice.candidates[tuning.choice.best]
     return {
         "recommended": {
             "behaviours": found.n_behaviours, "topics": found.n_topics,
             "learning": found.learning, "prior": str(found.prior),
-            "command": command(tuning, sources),
+            "command": command(tuning, sources, further),
         },
         "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
         "sizes": _sizes(tuning.choice),
