@@ -53,7 +53,13 @@ def learn(
             "words."
         ),
     ] = Learning.EM,
-    prior: Annotated[str, typer.Option(help="The paper's prior: 1, H or H+1.")] = "H+1",
+    prior: Annotated[
+        str,
+        typer.Option(
+            help="The paper's prior: 1, H or H+1; or values of your own, as `habitus tune` finds "
+            "them: alpha=8,beta=0.05,gamma=1,eta=1."
+        ),
+    ] = "H+1",
     restarts: Annotated[
         int, typer.Option(help="Independent runs; the one with the best objective is kept.")
     ] = 20,
@@ -98,7 +104,7 @@ def learn(
     check_duration("duration", duration)
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     corpus, _ = read_documents(
-        found, _settings(found, clip, cell, motion, speeds, mask, region), output,
+        found, settings_for(found, clip, cell, motion, speeds, mask, region), output,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
     model, notes = learn_with_progress(
@@ -124,7 +130,7 @@ def learn(
     typer.echo(f"wrote {output}; look at it with: habitus show {output}")
 
 
-def _settings(
+def settings_for(
     sources: "list[Source]",
     clip: float,
     cell: int,
@@ -133,6 +139,7 @@ def _settings(
     mask: str | None,
     region: str | None,
 ) -> "Settings | None":
+    """How documents are made of video; None where all sources are corpora."""
     from habitus.files import kind_of
 
     if all(not source.is_live and kind_of(source.address) == "corpus" for source in sources):

@@ -12,6 +12,7 @@ from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.report import report
 from habitus.cli.show import show
+from habitus.cli.tune import tune
 from habitus.cli.watch import watch
 from habitus.errors import HabitusError
 
@@ -34,6 +35,7 @@ app.command()(watch)
 app.command()(show)
 app.command()(report)
 app.command()(evaluate)
+app.command()(tune)
 
 
 def _version(wanted: bool) -> None:

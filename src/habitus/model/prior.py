@@ -52,14 +52,25 @@ class Prior:
 
     @classmethod
     def of(cls, prior: "str | Prior") -> Self | "Prior":
-        """Give one of the paper's types by name, or an own prior as it is."""
+        """Give one of the paper's types by name, one in words, or an own prior as it is.
+
+        >>> Prior.of("alpha=8,beta=0.05")
+        Prior(alpha=8.0, beta=0.05, gamma=1.0, eta=1.0)
+        """
         if isinstance(prior, Prior):
             return prior
         if prior in PAPER:
             return PAPER[prior]
-        raise InvalidInputError(
-            f"prior must be {', '.join(map(repr, PAPER))} or a habitus.Prior, found {prior!r}"
-        )
+        try:
+            pairs = (part.split("=") for part in prior.split(","))
+            return cls(**{name.strip(): float(value) for name, value in pairs})
+        except (TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(
+                f"prior must be {', '.join(map(repr, PAPER))} or values such as "
+                f"'alpha=8,beta=0.05' (gamma and eta, if not given, are 1), found {prior!r}"
+            ) from error
 
     def concentrations(self, sizes: Sizes) -> Concentrations:
         """The prior as columns that broadcast against the blocks of a model of these sizes."""
@@ -73,6 +84,11 @@ class Prior:
                 )
             columns[block] = value.reshape(-1, *[1] * (len(shapes[block]) - 1))
         return Concentrations(**columns)
+
+    def __str__(self) -> str:
+        """In words that `of` understands, where symmetric."""
+        values = self.to_json().items()
+        return ",".join(f"{n}={v:.4g}" if isinstance(v, float) else f"{n}={v}" for n, v in values)
 
     def to_json(self) -> dict[str, float | list[float]]:
         """Give the hyperparameters as plain values, for a file's header."""

@@ -1,0 +1,126 @@
+"""Recall as it is estimated without labels, beside the true one, on the built-in junction.
+
+A model is learnt from the first minutes of each scene; the estimate comes from those minutes alone.
+Then the rest of the scene, which has labelled anomalies, is judged, and the kinds that correspond
+are set beside each other. Breakdowns are left out: what stands still makes no words.
+
+    python benchmarks/recall_estimate.py --folder /tmp/scenes 300 301 302 303
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from habitus import Detector
+from habitus.documents import Corpus
+from habitus.documents.extraction import extract
+from habitus.evaluation.labels import read_labels
+from habitus.evaluation.matching import match
+from habitus.evaluation.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
+from habitus.events.detection import detect
+from habitus.pipeline import learn
+from habitus.scenes import Junction, render, write_labels
+from habitus.video import Source
+
+CORRESPONDS = {
+    "wrong-way": "wrong way",
+    "red-light": "out of turn",
+    "jaywalker": "out of place",
+    "pavement": "out of place",
+    "u-turn": "foreign path",
+}
+NORMAL, SECONDS = 600, 1800
+
+Counts = dict[tuple[str, float], list[int]]
+"""Found and tried, by kind and budget (and strength, for the estimate)."""
+
+
+def corpus_of(seed: int, folder: Path) -> Corpus:
+    """Documents of a scene, made once."""
+    made = folder / f"{seed}.corpus"
+    if not made.exists():
+        scene, video = (
+            Junction(seed=seed, seconds=SECONDS, normal_for=NORMAL),
+            folder / f"{seed}.mp4",
+        )
+        render(scene, video)
+        write_labels(scene, folder / f"{seed}.csv")
+        extract([Source(str(video))]).corpus.save(made)
+    return Corpus.load(made)
+
+
+def main() -> None:
+    """Print a table, and a line of JSON with all counts."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--folder", type=Path, required=True, help="keeps scenes and corpora")
+    options.add_argument("--train", type=int, default=NORMAL, help="seconds to learn from")
+    options.add_argument("--budgets", type=float, nargs="+", default=list(BUDGETS))
+    options.add_argument("seeds", type=int, nargs="+")
+    given = options.parse_args()
+    truth: dict[tuple[str, float], list[int]] = defaultdict(lambda: [0, 0])
+    estimate: dict[tuple[str, float, float | None], list[int]] = defaultdict(lambda: [0, 0])
+    false = dict.fromkeys(given.budgets, 0)
+    for seed in given.seeds:
+        corpus = corpus_of(seed, given.folder)
+        known = corpus.take(np.flatnonzero(corpus.times < given.train))
+        later = corpus.take(np.flatnonzero(corpus.times >= NORMAL))
+        model, notes = learn(known, n_restarts=20, n_jobs=2, random_state=0)
+        print(f"seed {seed}: learnt from {len(known)} documents {notes or ''}", flush=True)
+        recall = estimate_recall(model, known, alerts_per_day=given.budgets)
+        print(f"  {recall.n_tracks} tracks, {recall.typical:.0f} words a document", flush=True)
+        for s in recall.shares:
+            add(estimate[s.kind, s.alerts_per_day, s.strength], s.n_found, s.n_trials)
+        labels = [a for a in read_labels(given.folder / f"{seed}.csv") if a.kind in CORRESPONDS]
+        every = read_labels(given.folder / f"{seed}.csv")
+        for budget in given.budgets:
+            events = detect(Detector(model, alerts_per_day=budget), later).events
+            false[budget] += len(match(events, every).false_alarms)
+            for label, by in zip(labels, match(events, labels).found_by, strict=True):
+                add(truth[label.kind, budget], by is not None, 1)
+    for budget in given.budgets:
+        table(budget, truth, estimate, false[budget])
+    print(json.dumps({"truth": listed(truth), "estimate": listed(estimate)}))
+
+
+def add(pair: list[int], found: int, tried: int) -> None:
+    """Count on."""
+    pair[0] += found
+    pair[1] += tried
+
+
+def table(budget: float, truth: Counts, estimate: dict, n_false: int) -> None:
+    """Estimate beside truth, kind by kind, and over all true anomalies."""
+    print(f"\nat {budget:g} alerts a day ({n_false} false alarms in the footage judged)")
+    heads = " ".join(f"x{strength:g}".rjust(5) for strength in STRENGTHS)
+    print(f"  {'true kind':10} {'found':>8} {'share':>6} {'interval':>11}   {heads}  made kind")
+    expected, weights, found = np.zeros(len(STRENGTHS)), 0, 0
+    for kind, made in CORRESPONDS.items():
+        n_found, n = truth[kind, budget]
+        shares = [ratio(estimate[made, budget, strength]) for strength in STRENGTHS]
+        row = " ".join(f"{share:5.2f}" for share in shares)
+        low, high = jeffreys(n_found, n)
+        truly = f"{n_found:3} of {n:2} {ratio([n_found, n]):6.2f} {low:.2f} to {high:.2f}"
+        print(f"  {kind:10} {truly}   {row}  {made}")
+        expected += n * np.nan_to_num(shares)
+        weights, found = weights + n, found + n_found
+    row = " ".join(f"{share:5.2f}" for share in expected / weights)
+    error = " ".join(f"{share:+5.2f}" for share in expected / weights - found / weights)
+    print(f"  {'all':10} {found:3} of {weights:2} {found / weights:6.2f} {'':12}   {row}")
+    print(f"  {'error':39}   {error}")
+
+
+def ratio(pair: list[int]) -> float:
+    """Share found; not a number if none was tried."""
+    return pair[0] / pair[1] if pair[1] else float("nan")
+
+
+def listed(counts: dict) -> list[list]:
+    """For JSON."""
+    return [[*key, *pair] for key, pair in counts.items()]
+
+
+if __name__ == "__main__":
+    main()

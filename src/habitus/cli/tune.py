@@ -1,0 +1,197 @@
+"""habitus tune: choosing a model without labels, and what it would find."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from habitus.cli import options
+from habitus.cli.inputs import check_duration, check_output, read_documents, sources_of
+from habitus.cli.learn import settings_for
+from habitus.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from habitus.documents import Corpus
+    from habitus.evaluation.tuning import Tuning
+
+
+def tune(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Normal footage: videos, as for extract; or corpus files that extract made.",
+            metavar="VIDEO|CORPUS...",
+        ),
+    ],
+    topics: Annotated[str, typer.Option(help="Numbers of topics to try.")] = "4,8,12,20",
+    behaviours: Annotated[str, typer.Option(help="Numbers of behaviours to try.")] = "2,3,4,5,6,8",
+    prior: Annotated[str, typer.Option(help="em's prior while sizes are compared.")] = "H+1",
+    restarts: Annotated[int, typer.Option(help="Runs of each size on each part.")] = 3,
+    min_words: Annotated[
+        float, typer.Option(help="Documents with fewer words carry no evidence.")
+    ] = 20,
+    alerts_per_day: Annotated[
+        float, typer.Option(help="The budget at which made anomalies are to be found.")
+    ] = 5.0,
+    measure: options.MeasureBy = options.Measure.EITHER,
+    trials: Annotated[int, typer.Option(help="Made anomalies of each kind and strength.")] = 60,
+    no_hyperparameters: Annotated[
+        bool, typer.Option("--no-hyperparameters", help="Leave out vb's hyperparameters.")
+    ] = False,
+    no_recall: Annotated[
+        bool, typer.Option("--no-recall", help="Leave out what would be found.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Also draw the evidence, as .png or .svg.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(help="Use the first so many seconds only.")
+    ] = None,
+    continued: options.Continued = False,
+    clip: options.Clip = 1.0,
+    cell: options.Cell = 8,
+    motion: options.MotionBy = options.Motion.CELLS,
+    speeds: options.Speeds = 2,
+    mask: options.Mask = None,
+    region: options.Region = None,
+    fps: options.Fps = None,
+    fast: options.Fast = False,
+    timeout: options.Timeout = 10.0,
+    jobs: options.Jobs = -1,
+    seed: Annotated[int, typer.Option(help="Same seed, same advice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Choose a model without labels, and learn beforehand what it would find.
+
+    Numbers of behaviours and topics by how well held-out stretches of the footage are predicted;
+    vb's hyperparameters by type-II maximum likelihood; and the share of anomalies, made from
+    the footage's own things, that would be found at your budget of alerts.
+    Example: habitus tune junction.mp4 --picture evidence.png
+    """
+    check_output(picture)
+    _check_suffix(picture)
+    check_duration("duration", duration)
+    _check_positive(alerts_per_day, trials, restarts)
+    sizes = _numbers("topics", topics), _numbers("behaviours", behaviours)
+    found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
+    corpus, _ = read_documents(
+        found, settings_for(found, clip, cell, motion, speeds, mask, region), None,
+        continued=continued, jobs=jobs, duration=duration,
+    )  # fmt: skip
+    common = {"n_restarts": restarts, "min_words": min_words, "jobs": jobs, "seed": seed}
+    tuning = _tuned(corpus, sizes, prior, common, not no_hyperparameters)
+    if not no_recall:
+        tuning = _with_recall(tuning, corpus, alerts_per_day, measure.value, trials, common)
+    if picture is not None:
+        from habitus.report.tuning import draw_tuning
+
+        draw_tuning(picture, tuning, alerts_per_day)
+    for note in tuning.notes:
+        typer.echo(f"note: {note}", err=True)
+    further = _differing(
+        duration=(duration, None), continue_=(continued, False), clip=(clip, 1.0), cell=(cell, 8),
+        motion=(motion.value, "cells"), speeds=(speeds, 2), mask=(mask, None),
+        region=(region, None), fps=(fps, None), fast=(fast, False), min_words=(min_words, 20), seed=(seed, 0),
+    )  # fmt: skip
+    from habitus.cli.advice import tell
+    from habitus.evaluation.tuning import command, to_json
+
+    if as_json:
+        typer.echo(json.dumps(to_json(tuning, sources, further), allow_nan=False))
+        return
+    tell(tuning, command(tuning, sources, further), alerts_per_day, len(corpus))
+    if picture is not None:
+        typer.echo(f"wrote {picture}")
+
+
+def _tuned(
+    corpus: "Corpus",
+    sizes: tuple[list[int], list[int]],
+    prior: str,
+    common: dict[str, Any],
+    hyperparameters: bool,
+) -> "Tuning":
+    """Sizes, and hyperparameters if they are wanted."""
+    from habitus.cli.progress import progress_bar
+    from habitus.evaluation.held_out import N_FOLDS
+    from habitus.evaluation.selection import grid, select_size
+    from habitus.evaluation.tuning import Tuning, edge_note, tune_hyperparameters
+
+    candidates = grid(*sizes, prior=prior)
+    with progress_bar(
+        "sizes", len(candidates) * N_FOLDS, show=lambda mean: f"{mean:.3f} a word"
+    ) as callback:
+        choice = select_size(corpus, candidates, callback=callback, **common)
+    found = None
+    if hyperparameters:
+        with progress_bar("hyperparameters", N_FOLDS) as callback:
+            found = tune_hyperparameters(corpus, choice, callback=callback, **common)
+    note = edge_note(choice)
+    return Tuning(choice, found, None, [note] if note else [])
+
+
+def _with_recall(
+    tuning: "Tuning",
+    corpus: "Corpus",
+    alerts_per_day: float,
+    measure: str,
+    n_trials: int,
+    common: dict[str, Any],
+) -> "Tuning":
+    """The same with what the recommended model would find; a note if that cannot be told."""
+    from habitus.cli.learn import learn_with_progress
+    from habitus.cli.progress import progress_bar
+    from habitus.evaluation.recall import BUDGETS, estimate_recall
+    from habitus.normality.calibration import n_steps
+
+    take = tuning.recommended
+    model, notes = learn_with_progress(
+        corpus, n_topics=take.n_topics, n_behaviours=take.n_behaviours, learning=take.learning,
+        prior=take.prior, n_restarts=20, n_jobs=common["jobs"], min_words=common["min_words"],
+        random_state=common["seed"],
+    )  # fmt: skip
+    budgets = sorted({alerts_per_day, *BUDGETS[1:]})
+    try:
+        with progress_bar("made anomalies", n_steps(model)) as callback:
+            recall = estimate_recall(
+                model, corpus, alerts_per_day=budgets, n_trials=n_trials, measure=measure,
+                seed=common["seed"], callback=callback,
+            )  # fmt: skip
+    except InvalidInputError as error:
+        return tuning._replace(notes=[*tuning.notes, *notes, f"no recall: {error}"])
+    return tuning._replace(recall=recall, notes=[*tuning.notes, *notes])
+
+
+def _differing(**options: tuple[Any, Any]) -> list[str]:
+    """Options, each with its value and its default, as they would be given where they differ."""
+    words: list[str] = []
+    for name, (value, default) in options.items():
+        if value != default:
+            words.append("--" + name.rstrip("_").replace("_", "-"))
+            words += (
+                [] if value is True else [f"{value:g}" if isinstance(value, float) else str(value)]
+            )
+    return words
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{name} must be whole numbers with commas between, such as 4,8,12; found {text!r}"
+        ) from error
+
+
+def _check_positive(alerts_per_day: float, trials: int, restarts: int) -> None:
+    if not alerts_per_day > 0:
+        raise InvalidInputError(f"a budget must be above 0 alerts a day, found {alerts_per_day:g}")
+    for name, value in (("trials", trials), ("restarts", restarts)):
+        if value < 1:
+            raise InvalidInputError(f"{name} must be at least 1, found {value}")
+
+
+def _check_suffix(picture: Path | None) -> None:
+    if picture is not None and picture.suffix.lower() not in (".png", ".svg"):
+        raise InvalidInputError(f"a picture is written as .png or .svg, found {picture.name}")
