@@ -5,6 +5,7 @@ import sys
 import typer
 
 from habitus import __version__
+from habitus.cli.compare import compare
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
 from habitus.cli.extract import extract
@@ -32,6 +33,7 @@ app.command()(detect)
 app.command()(watch)
 app.command()(show)
 app.command()(report)
+app.command()(compare)
 
 
 def _version(wanted: bool) -> None:

@@ -120,7 +120,7 @@ def neighbours(footage: Footage, protocol: Protocol, seed: np.random.SeedSequenc
 def amount(footage: Footage, protocol: Protocol, seed: np.random.SeedSequence) -> Judged:
     """The more words, the more abnormal."""
     parts, now = _Parts(footage, protocol), process_time()
-    return parts.judgement(-parts.test.sum(axis=1), now, now)
+    return parts.judgement(-parts.test.sum(axis=1).astype(np.float64), now, now)
 
 
 def odd_amount(footage: Footage, protocol: Protocol, seed: np.random.SeedSequence) -> Judged:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.evaluation.comparison.footage import Footage
+from habitus.documents import Corpus
+from habitus.evaluation.comparison.footage import Footage, Place
 from habitus.evaluation.comparison.protocol import Protocol
 from habitus.evaluation.truth import abnormal_documents
 from habitus.model.parameters import Array
@@ -44,16 +45,20 @@ def truths_of(footage: Footage, protocol: Protocol) -> list[Truth]:
     middle_x, middle_y = boxes[:, ::2].mean(axis=1), boxes[:, 1::2].mean(axis=1)
     for place in footage.places:
         left, top, right, bottom = place.box
-        for t in np.flatnonzero(abnormal_documents([place], corpus.times, corpus.clip)):
+        for t in np.flatnonzero(_during(place, corpus)):
             here = slice(corpus.counts.indptr[t], corpus.counts.indptr[t + 1])
             x, y = middle_x[here], middle_y[here]
             inside[here] |= (left <= x) & (x < right) & (top <= y) & (y < bottom)
     found = []
-    for t in range(footage.n_train, len(corpus)):
-        abnormal = inside[corpus.counts.indptr[t] : corpus.counts.indptr[t + 1]]
-        if enough[t] and abnormal.any():
-            found.append(Truth(t, abnormal))
+    for document in range(footage.n_train, len(corpus)):
+        abnormal = inside[corpus.counts.indptr[document] : corpus.counts.indptr[document + 1]]
+        if enough[document] and abnormal.any():
+            found.append(Truth(document, abnormal))
     return found
+
+
+def _during(place: Place, corpus: Corpus) -> NDArray[np.bool_]:
+    return abnormal_documents([place], corpus.times, corpus.clip)
 
 
 def recall_of(truths: list[Truth], surprises: dict[int, Array], footage: Footage) -> Recall:
@@ -70,12 +75,14 @@ def recall_of(truths: list[Truth], surprises: dict[int, Array], footage: Footage
 
 def looked_at(n_abnormal: int) -> NDArray[np.int64]:
     """Words to look at so that SHARES of the abnormal ones could be found."""
-    return np.maximum(np.rint(np.array(SHARES) * n_abnormal), 1).astype(np.int64)
+    found: NDArray[np.int64] = np.maximum(np.rint(np.array(SHARES) * n_abnormal), 1).astype(int)
+    return found
 
 
 def chance_of(truths: list[Truth]) -> Recall:
     """What words in any order would give, in expectation."""
-    by_number, by_share = [], []
+    by_number: list[Array] = []
+    by_share: list[Array] = []
     for _, abnormal in truths:
         for n_top, found in ((np.array(N_TOP), by_number),
                              (looked_at(abnormal.sum()), by_share)):  # fmt: skip

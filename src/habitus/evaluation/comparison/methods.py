@@ -5,6 +5,7 @@ plug-in score (its first sample), Monte Carlo with the first five, and with all.
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 from habitus.errors import InvalidInputError
@@ -112,3 +113,18 @@ def chosen(names: Sequence[str]) -> list[Chain]:
             )
     wanted = set(names or GROUPS)
     return [chain for chain in CHAINS.values() if wanted & {chain.group, chain.name}]
+
+
+class Available(NamedTuple):
+    """Chains that can be run here, and what there is to say about the others."""
+
+    chains: list[Chain]
+    notes: list[str]
+
+
+def available(chains: Sequence[Chain]) -> Available:
+    """Leave out what needs a library that is not installed."""
+    if find_spec("hmmlearn") or all(chain.name != "hmm" for chain in chains):
+        return Available(list(chains), [])
+    note = 'the HMM is left out: it needs hmmlearn (pip install "habitus[compare]")'
+    return Available([chain for chain in chains if chain.name != "hmm"], [note])

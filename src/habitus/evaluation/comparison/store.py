@@ -94,7 +94,8 @@ class Store:
                     if f"{name}.by_number" in tensors:
                         recall = Recall(tensors[f"{name}.by_number"], tensors[f"{name}.by_share"])
                     normality = tensors[f"{name}.normality"].astype(np.float64)
-                    judged[name] = Judged(normality, *header["times"][name], recall)
+                    learning, deciding = header["times"][name]
+                    judged[name] = Judged(normality, learning, deciding, recall)
             return Finished(judged, list(header["notes"]))
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"{path}: not results this habitus understands: {error}") from error
