@@ -28,7 +28,7 @@ COLOURS = {
     "baselines": "#8A8A85",
 }
 DASHES = {"em": "-", "vb": "--", "gibbs": "-.", "ours": ":"}
-STYLE = {
+STYLE: Any = {
     "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
     "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.spines.top": False,
     "axes.spines.right": False, "figure.facecolor": "none", "axes.facecolor": "none",
@@ -69,7 +69,7 @@ def _areas(summary: Summary) -> Picture:
         colour = COLOURS[row.group]
         axes.barh(place, row.mean, height=0.62, color=colour, alpha=0.55, linewidth=0)
         shifts = np.linspace(-0.2, 0.2, len(row.areas)) if len(row.areas) > 1 else np.zeros(1)
-        axes.plot(row.areas, place + shifts, ".", color=colour, markersize=3.4)
+        axes.plot(row.areas, place + shifts, ".", color=INK, markersize=2.6)
     axes.axvline(summary.chance, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     axes.annotate("chance", (summary.chance, -0.9), (3, 0), textcoords="offset points",
                   va="center", fontsize=9)  # fmt: skip

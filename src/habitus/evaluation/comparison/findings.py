@@ -39,7 +39,7 @@ def best_setting(summary: Summary, group: str) -> Row | None:
 
 def _error(row: Row) -> float:
     """Standard error of the mean area over runs; unknown from one run."""
-    return (row.spread or 0.0) / np.sqrt(len(row.areas))
+    return float((row.spread or 0.0) / np.sqrt(len(row.areas)))
 
 
 def _priors(summary: Summary) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from habitus.errors import HabitusError, LearningError
 from habitus.evaluation.comparison.chains import run_chain
 from habitus.evaluation.comparison.footage import Footage
 from habitus.evaluation.comparison.localisation import truths_of
-from habitus.evaluation.comparison.methods import CHAINS, Chain
+from habitus.evaluation.comparison.methods import Chain
 from habitus.evaluation.comparison.protocol import Protocol
 from habitus.evaluation.comparison.store import Run, Store
 
@@ -132,7 +132,8 @@ class _Workers:
         self.results: Any = context.Queue()
         for run in [*runs, *[None] * n]:
             self.waiting.put(run)
-        arguments = (self.waiting, self.results, store, footage, protocol)
+        chains = list(dict.fromkeys(run.chain for run in runs))
+        arguments = (self.waiting, self.results, chains, store, footage, protocol)
         self.workers = [
             context.Process(target=_work, args=arguments, daemon=True) for _ in range(n)
         ]
@@ -189,12 +190,19 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _work(waiting: Any, results: Any, store: Store, footage: Footage, protocol: Protocol) -> None:
+def _work(
+    waiting: Any,
+    results: Any,
+    chains: list[Chain],
+    store: Store,
+    footage: Footage,
+    protocol: Protocol,
+) -> None:
     """A worker process: chains in, files out."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     truths = truths_of(footage, protocol)
-    warm_up()
+    warm_up(chains)
     while (run := waiting.get()) is not None:
         began = time.monotonic()
         try:
@@ -208,14 +216,14 @@ def _work(waiting: Any, results: Any, store: Store, footage: Footage, protocol: 
             results.put((run, 0.0, LearningError(" ".join(told.split()))))
 
 
-def warm_up() -> None:
-    """Compile every kernel, or load it: learning times are of learning alone."""
+def warm_up(chains: Sequence[Chain]) -> None:
+    """Compile the kernels of these chains, or load them: learning times are of learning alone."""
     rng = np.random.default_rng(0)
     tiny = Footage(Corpus(rng.poisson(1.0, (80, 8))), 70, [], [])
     protocol = Protocol(
         2, 2, min_words=1, n_iterations=1, burn_in=1, thinning=1, few=1, many=2, n_restarts=1
     )
-    for chain in CHAINS.values():
+    for chain in chains:
         if chain.learning:
             run_chain(chain, 0, tiny, protocol, [])
 
