@@ -36,7 +36,9 @@ def written(tmp_path_factory):
 def test_nothing_to_complain_about(written, opened, scheme):
     page, complaints = opened(written[0], color_scheme=scheme)
     assert complaints == []
-    assert page.locator("h1").inner_text() == f"{len(written[1].rows)} ways to find what is not usual"
+    assert (
+        page.locator("h1").inner_text() == f"{len(written[1].rows)} ways to find what is not usual"
+    )
     assert page.locator(".drawing svg").count() == 4
     names = page.locator(".cells tbody th[scope=row]").all_inner_texts()
     assert [row.method.name for row in written[1].rows] == names[: len(written[1].rows)]
