@@ -188,7 +188,9 @@ def _curve(abnormality: Any, summary: Summary) -> Curve:
 
 
 def _draw(axes: "Axes", curve: Curve, **how: Any) -> None:
-    axes.step(curve.x, curve.y, where="post", **how)
+    # Recall falls from 1 to 0; scikit-learn's last point, a precision of 1 at recall 0, is no
+    # document's: the step before it goes on to the edge.
+    axes.step(curve.x, np.append(curve.y[:-1], curve.y[-2]), where="post", **how)
 
 
 def _label(panels: Any) -> None:

@@ -64,7 +64,9 @@ def test_vb_is_scored_by_its_mean_and_by_samples_of_its_posterior(footage, truth
         np.testing.assert_allclose(judged[f"VB H {name}"].normality, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "short"), [("gibbs-1", "GS 1"), ("blocked-gibbs-1", "Blocked GS 1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "short"), [("gibbs-1", "GS 1"), ("blocked-gibbs-1", "Blocked GS 1")]
+)
 def test_samples_of_one_chain_serve_all_approximations(footage, truths, name, short):
     n_samples = QUICK.many if name == "gibbs-1" else QUICK.few
     model, _ = learnt(name, footage, n_samples=n_samples)
