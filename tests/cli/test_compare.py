@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from habitus import Corpus
 from habitus.cli import app
 from habitus.cli.compare import parsed_duration
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.evaluation.labels import Label
 from habitus.files import read_tensors
-from reference.labelled import labelled_corpus, labels, write_csv
+from habitus.scenes import Junction, render
+from reference.labelled import BOX, labelled_corpus, labels, write_csv
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()", "compare"]
 HOW = ("scene.corpus", "--labels", "labels.csv", "--train", "1:30", "--runs", 4, "--jobs", 1,
@@ -116,6 +119,25 @@ def test_what_is_wrong_is_told_in_one_line(folder, whole, changed, said, monkeyp
     assert isinstance(error, HabitusError)
     assert said in str(error)
     assert "\n" not in str(error)
+
+
+def test_a_video_is_read_once_and_another_is_refused(tmp_path):
+    for seed in (300, 301):
+        junction = Junction(seed=seed, seconds=8, width=160, height=128, fps=12.5)
+        render(junction, tmp_path / f"{seed}.mp4")
+    write_csv(tmp_path / "labels.csv", [Label(5.0, 7.0, "made up", BOX)])
+    how = ("--labels", "labels.csv", "--train", 4, "--methods", "amount", "-o", "out")
+    for _ in range(2):
+        run = compare("300.mp4", *how, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    kept = tmp_path / "out" / "documents.corpus"
+    before = kept.read_bytes()
+    assert len(Corpus.load(kept)) == 8
+    run = compare("301.mp4", *how, cwd=tmp_path)
+    assert (run.returncode, len(run.stderr.splitlines())) == (1, 1)
+    assert "out holds a comparison on another video than 301.mp4" in run.stderr
+    assert kept.read_bytes() == before
+    assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_lengths_of_time():

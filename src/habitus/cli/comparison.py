@@ -28,18 +28,27 @@ def compared_documents(source: "Source", folder: Path, *, jobs: int, **how: Any)
     settings = Settings(**how)
     kept, origin = folder / "documents.corpus", folder / "documents.origin"
     identity = _identity(source, settings)
-    if origin.exists() and origin.read_text(encoding="utf-8") == identity:
+    if origin.exists():
+        _check(origin, identity, source)
         try:
             return Corpus.load(kept)
         except FileError:  # damaged, or gone: read the video again
             origin.unlink()
     corpus, _ = read_documents([source], settings, kept, jobs=jobs)
-    origin.unlink(missing_ok=True)
     corpus.save(kept)
     with written_whole(origin) as temporary:
         temporary.write_text(identity, encoding="utf-8")
     forget_parts(kept)
     return corpus
+
+
+def _check(origin: Path, identity: str, source: "Source") -> None:
+    """Refuse another video before it is read."""
+    if origin.read_text(encoding="utf-8", errors="replace") != identity:
+        raise InvalidInputError(
+            f"{origin.parent} holds a comparison on another video than {source.name}, or it was "
+            "changed or read in another way since: name another --output, or delete it"
+        )
 
 
 def _identity(source: "Source", settings: "Settings") -> str:
