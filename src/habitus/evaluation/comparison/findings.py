@@ -42,6 +42,13 @@ def _error(row: Row) -> float:
     return float((row.spread or 0.0) / np.sqrt(len(row.areas)))
 
 
+def _noise(a: Row, b: Row) -> str:
+    """How far apart two means may be by chance; nothing where runs do not tell."""
+    if a.spread is None or b.spread is None:
+        return ""
+    return f"; two standard errors are {_number(2 * float(np.hypot(_error(a), _error(b))))}"
+
+
 def _priors(summary: Summary) -> Iterator[Finding]:
     """Hyperparameter sensitivity: how far priors move the mean area of plug-in scores."""
     moved, told = {}, []
@@ -51,11 +58,9 @@ def _priors(summary: Summary) -> Iterator[Finding]:
             continue
         low, high = (pick(rows, key=lambda row: row.mean) for pick in (min, max))
         moved[group] = high.mean - low.mean
-        error = np.hypot(_error(low), _error(high))
         told.append(
             f"{SHORT[group]}'s by {_number(moved[group])} ({low.method.name} "
-            f"{_number(low.mean)}, {high.method.name} {_number(high.mean)}; two standard errors "
-            f"are {_number(2 * error)})"
+            f"{_number(low.mean)}, {high.method.name} {_number(high.mean)}{_noise(low, high)})"
         )
     if "em" not in moved or len(moved) < 2:
         return
