@@ -5,6 +5,7 @@ import sys
 import typer
 
 from habitus import __version__
+from habitus.cli.compare import compare
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
 from habitus.cli.evaluate import evaluate
@@ -36,6 +37,7 @@ app.command()(show)
 app.command()(report)
 app.command()(evaluate)
 app.command()(tune)
+app.command()(compare)
 
 
 def _version(wanted: bool) -> None:

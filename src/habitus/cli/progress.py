@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,9 @@ from rich.progress import (
 )
 
 from habitus.documents.extraction import Progress as VideoProgress
+
+if TYPE_CHECKING:
+    from habitus.evaluation.comparison.runner import Progress as ChainProgress
 
 
 @contextmanager
@@ -71,6 +75,30 @@ def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
                 f"{progress.done:.0f} s of video, {progress.n_frames / passed:.0f} frames/s, "
                 f"{progress.seen / passed:.0f}x real time"
             )
+            bar.update(task, total=progress.total, completed=progress.done, note=note)
+
+        yield show
+
+
+@contextmanager
+def chain_progress_bar(what: str) -> "Iterator[Callable[[ChainProgress], None]]":
+    """A bar over the chains of a comparison; long ones run first, so it knows the time left."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=(console := Console(stderr=True)),
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(what, total=None, note="")
+
+        def show(progress: "ChainProgress") -> None:
+            minutes = f"{progress.left / 60:.0f} min" if progress.left >= 90 else "a minute"
+            note = f"about {minutes} left" + (f"; {progress.latest}" if progress.latest else "")
             bar.update(task, total=progress.total, completed=progress.done, note=note)
 
         yield show

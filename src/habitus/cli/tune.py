@@ -92,7 +92,8 @@ def tune(
     further = _differing(
         duration=(duration, None), continue_=(continued, False), clip=(clip, 1.0), cell=(cell, 8),
         motion=(motion.value, "cells"), speeds=(speeds, 2), mask=(mask, None),
-        region=(region, None), fps=(fps, None), fast=(fast, False), min_words=(min_words, 20), seed=(seed, 0),
+        region=(region, None), fps=(fps, None), fast=(fast, False),
+        min_words=(min_words, 20), seed=(seed, 0),
     )  # fmt: skip
     from habitus.cli.advice import tell
     from habitus.evaluation.tuning import command, to_json
