@@ -7,6 +7,7 @@ nothing is left of words that only the stretch had.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
@@ -139,12 +140,15 @@ def calibrated_folds(
     folds = list(_folds(model, corpus, n_folds, callback))
     known = _known_words(model, folds)
     new = _novel_words(folds, [[fold.model.parameters_] for fold in folds]).new
+    found = []
     for fold, own, its in zip(folds, known, new, strict=True):
-        fold.model.calibration_ = model.calibration_ | {
-            "plug-in.known": np.sum(known, axis=0) - own,
-            "plug-in.new": np.sum(new, axis=0) - its,
+        judge = copy(_alike(model, fold))
+        judge.calibration_ = model.calibration_ | {
+            "plug-in.known": np.maximum(np.sum(known, axis=0) - own, 0),
+            "plug-in.new": np.maximum(np.sum(new, axis=0) - its, 0),
         }
-    return folds
+        found.append(Fold(judge, fold.held_out))
+    return found
 
 
 def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
@@ -228,6 +232,11 @@ def _known_words(model: MarkovClusteringTopicModel, folds: list[Fold]) -> list[A
     return known
 
 
+def _alike(model: MarkovClusteringTopicModel, fold: Fold) -> MarkovClusteringTopicModel:
+    """The fold's model, if its behaviours are those of the model of all; a sampler's are not."""
+    return model if model.samples_ else fold.model
+
+
 def _habitual_records(
     model: MarkovClusteringTopicModel, folds: list[Fold], known: list[Array], new: list[Array]
 ) -> list[Record]:
@@ -235,12 +244,13 @@ def _habitual_records(
 
     A stretch's own words are not known beforehand, nor which of them are new.
     """
-    tables, records = tables_of([model.parameters_]), []
+    records = []
     all_known, all_new = np.sum(known, axis=0), np.sum(new, axis=0)
     for fold, own, its in zip(folds, known, new, strict=True):
         counts = Counts(np.maximum(all_known - own, 0), np.maximum(all_new - its, 0))
         habits = Habits(counts, fold.held_out.vocabulary)
         evidence = gather(fold.held_out, min_words=model.min_words)
+        tables = tables_of([_alike(model, fold).parameters_])
         log_predicted = tables.log_pi
         for t in range(evidence.n_documents):
             if evidence.first[t]:

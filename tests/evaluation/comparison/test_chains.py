@@ -89,7 +89,7 @@ def test_ours_is_what_the_detector_says(footage, truths):
     judged = run("ours", footage, truths)
     assert list(judged) == [method.name for method in CHAINS["ours"].methods]
     for measure in ("either", "tail", "upheaval", "mean"):
-        detector = Detector(model, measure=measure, threshold=-1.0, start="continued")
+        detector = Detector(model, measure=measure, start="continued")
         expected = [judgement.normality for judgement in detector.judge(test)]
         found = judged[f"habitus {measure}"].normality
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
