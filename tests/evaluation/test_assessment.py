@@ -1,7 +1,7 @@
 """All figures at once, each against a second way to get it."""
 
 import json
-from copy import deepcopy
+from copy import copy
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ from reference.planted import BOX, STARTS, detector_of, planted
 def judged():
     corpus, model, labels = planted()
     detector = detector_of(model)
-    before = deepcopy(detector)
+    before = copy(detector)
     detection = detect(detector, corpus, source="planted", share=0.05)
     return corpus, labels, before, detection
 
@@ -37,7 +37,7 @@ def judged():
 @pytest.fixture(scope="module")
 def found(judged):
     _, labels, before, detection = judged
-    return assess(detection, labels, detector=deepcopy(before))
+    return assess(detection, labels, detector=copy(before))
 
 
 def truth_of(corpus):
@@ -105,7 +105,7 @@ def test_localisation_recall_is_the_papers(judged, found):
     """Word by word: sorted by surprise, hits counted, over as many as could be."""
     corpus, _, before, _ = judged
     v, rows = corpus.vocabulary, []
-    judgements = deepcopy(before).judge(corpus)
+    judgements = copy(before).judge(corpus)
     for t, (document, judgement) in enumerate(zip(bags(corpus), judgements, strict=True)):
         if not truth_of(corpus)[t]:
             continue
@@ -190,7 +190,7 @@ def test_what_was_over_before_the_first_document_does_not_count():
 def test_labels_without_place_have_no_localisation(judged):
     corpus, labels, before, _ = judged
     bare = [label._replace(box=None) for label in labels]
-    assert localise(deepcopy(before), corpus, bare, truth_of(corpus)) is None
+    assert localise(copy(before), corpus, bare, truth_of(corpus)) is None
 
 
 @pytest.mark.parametrize(

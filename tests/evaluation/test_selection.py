@@ -63,7 +63,7 @@ def test_every_document_is_held_out_once_in_stretches_of_neighbours():
         assert out.isdisjoint(fold.rest.times)
         assert len(out) + len(fold.rest) == len(corpus)
         assert all((np.diff(part.times) == 1).all() for part in fold.stretches)
-        assert (fold.novelty > 0).all()
+        assert (fold.novelty.probability > 0).all()
 
 
 def test_the_error_of_stretches_alike_in_length_is_that_of_a_mean():

@@ -5,7 +5,7 @@ import pytest
 
 from habitus.normality import MEASURES, advance, tables_of
 from habitus.normality.measures import Scale
-from habitus.normality.novelty import ANYWHERE, novelty_of
+from habitus.normality.novelty import ANYWHERE, KNOWN, novelty_of
 from habitus.words import Vocabulary
 from reference.corpora import PAPER_SIZES, random_parameters
 
@@ -35,10 +35,13 @@ def test_novelty_is_a_distribution_around_the_words_that_were_new():
     grid = Vocabulary(20, 30)
     counts = np.zeros(grid.n_words)
     counts[grid.words([5], [7], [2])] = 4
-    probability = novelty_of(counts, grid)
+    share, probability = novelty_of(counts, grid)
+    assert share == pytest.approx(1 - KNOWN)
     assert probability.sum() == pytest.approx(1, rel=1e-12)
     cells = probability.reshape(20, 30, 4)
     assert np.unravel_index(cells.sum(axis=2).argmax(), (20, 30)) == (5, 7)
     assert np.ptp(cells, axis=2).max() == 0  # any direction
     assert cells[19, 29, 0] == pytest.approx(ANYWHERE / grid.n_words, rel=1e-6)
-    assert np.ptp(novelty_of(counts, None)) == 0
+    mixed = novelty_of(counts, grid).mixed(np.full((grid.n_words, 3), 1 / grid.n_words))
+    np.testing.assert_allclose(mixed.sum(axis=0), 1, rtol=1e-12)
+    assert np.ptp(novelty_of(counts, None).probability) == 0

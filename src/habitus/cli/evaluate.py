@@ -1,7 +1,7 @@
 """habitus evaluate: how good a detector is, against labels."""
 
 import json
-from copy import deepcopy
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,7 +126,7 @@ def _of_model(
 
     corpus = documents_of(detector, video, jobs=jobs)
     truth = align(known, footage_of(corpus, video.name), labels)
-    before = deepcopy(detector)  # it goes on learning
+    before = copy(detector)
     return assess(
         judge_documents(detector, corpus, video, skip=skip, share=share), truth, detector=before
     )

@@ -30,7 +30,7 @@ from habitus.model.expected_counts import log_likelihoods
 from habitus.model.hyperparameters import fit_hyperparameters
 from habitus.model.messages import filter_forward
 from habitus.model.parameters import Array
-from habitus.normality.novelty import KNOWN, novelty_of
+from habitus.normality.novelty import Novelty, novelty_of
 
 N_FOLDS = 4
 N_STRETCHES = 20
@@ -89,8 +89,7 @@ class Fold(NamedTuple):
 
     rest: Corpus
     stretches: list[Corpus]
-    novelty: Array
-    """p(word | new)."""
+    novelty: Novelty
 
 
 def folds_of(corpus: Corpus, min_words: float = 20) -> list[Fold]:
@@ -127,14 +126,14 @@ def check_enough(corpus: Corpus, min_words: float) -> None:
 
 
 def log_predictions(
-    parameters: Parameters, novelty: Array, corpus: Corpus, min_words: float = 20
+    parameters: Parameters, novelty: Novelty, corpus: Corpus, min_words: float = 20
 ) -> Array:
     """ln p(x_t | x_{1:t-1}) of each document; 0 for those too short to judge."""
     evidence = gather(corpus, min_words=min_words)
-    share = np.full((1, len(parameters.pi)), 1 - KNOWN)
+    share = np.full((1, len(parameters.pi)), novelty.share)
     # Novelty is one more topic, of the same share in every behaviour.
-    phi = np.column_stack([parameters.phi, novelty])
-    theta = np.vstack([KNOWN * parameters.theta, share])
+    phi = np.column_stack([parameters.phi, novelty.probability])
+    theta = np.vstack([(1 - novelty.share) * parameters.theta, share])
     log_like = log_likelihoods(evidence, phi, theta)
     found = filter_forward(log_like, evidence.first, parameters.pi, parameters.xi).log_evidence
     return np.where(np.diff(evidence.indptr) > 0, found, 0.0)

@@ -7,7 +7,6 @@ nothing is left of words that only the stretch had.
 """
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
@@ -19,18 +18,18 @@ from habitus.errors import InvalidInputError
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.evidence import gather
 from habitus.model.parameters import Array
-from habitus.normality.filter import Seen, advance, advance_by, tables_of
-from habitus.normality.habits import Counts, Habits
+from habitus.normality.filter import Seen, advance, tables_of
 from habitus.normality.measures import MEASURES, Scale
-from habitus.normality.novelty import KNOWN, novelty_of
+from habitus.normality.novelty import KNOWN, Novelty, novelty_of
 from habitus.normality.threshold import tail_of
 
 # Stretches that are left out in turn: each model has nearly all of the footage.
 N_FOLDS = 20
 # Iterations in which a model forgets a stretch.
 ITERATIONS = 30
-# Share of the words of normal footage that surprise less than the level of `tail`.
-QUANTILE = 0.98
+# Share of the words of normal footage that surprise less than the level of `tail`: words that five
+# minutes of training do not show at all, a few in a hundred, must be above it.
+QUANTILE = 0.95
 # Units of a measure that hardly varies in normal footage.
 LEAST_UNIT = 1e-9
 # Posterior samples that Monte Carlo scores are calibrated with.
@@ -58,8 +57,7 @@ class Calibration(NamedTuple):
     """Scores of held-out documents in time order."""
 
     scale: Scale
-    counts: Counts
-    """Words of all the footage, by behaviour of the model at hand, and while they were new."""
+    novelty: Novelty
     scores: dict[str, Array]
     """Of each measure, by its name."""
     judged: NDArray[np.bool_]
@@ -108,21 +106,29 @@ def calibrate(
     """
     kinds = ["plug-in"] + (["monte-carlo"] if model.posterior_ or model.samples_ else [])
     folds = list(_folds(model, corpus, n_folds, callback))
-    known = _known_words(model, folds)
     kept = {}
     for kind in kinds:
         n_samples = min(N_SAMPLES, len(model.samples_) or N_SAMPLES)
         sets = [parameter_sets(fold.model, kind, n_samples, seed) for fold in folds]
-        found = _novel_words(folds, sets)
-        if kind == "plug-in":
-            records = _habitual_records(model, folds, known, found.new)
-        else:
-            records = _novel_records(folds, sets, found.new)
-        for name, values in _scored(found.bare, records).items():
+        for name, values in _scored(folds, sets).items():
             kept[f"{kind}.{name}"] = values
-        kept[f"{kind}.new"] = np.sum(found.new, axis=0)
-        kept[f"{kind}.known"] = np.sum(known, axis=0)
     model.calibration_ = kept
+
+
+def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
+    """What `calibrate` kept, or None."""
+    kept = {
+        name.removeprefix(f"{approximation}."): values
+        for name, values in model.calibration_.items()
+        if name.startswith(f"{approximation}.")
+    }
+    if not kept:
+        return None
+    level, typical, *units = kept.pop("scale").tolist()
+    judged = kept.pop("judged").astype(np.bool_)
+    scale = Scale(level, typical, (units[0], units[1]), (units[2], units[3]))
+    novelty = Novelty(1 - KNOWN, kept.pop("novelty"))
+    return Calibration(scale, novelty, kept, judged)
 
 
 def calibrated_folds(
@@ -134,37 +140,13 @@ def calibrated_folds(
 ) -> list[Fold]:
     """Stretches of the footage, each with a model that has not learnt from it.
 
-    Each is calibrated as the model of everything is, only that its words are told from the other
+    Each is calibrated as the model of everything is, only that its novelty is told from the other
     stretches: what a detector with that model says of the stretch is what it says of new footage.
     """
     folds = list(_folds(model, corpus, n_folds, callback))
-    known = _known_words(model, folds)
-    new = _novel_words(folds, [[fold.model.parameters_] for fold in folds]).new
-    found = []
-    for fold, own, its in zip(folds, known, new, strict=True):
-        judge = copy(_alike(model, fold))
-        judge.calibration_ = model.calibration_ | {
-            "plug-in.known": np.maximum(np.sum(known, axis=0) - own, 0),
-            "plug-in.new": np.maximum(np.sum(new, axis=0) - its, 0),
-        }
-        found.append(Fold(judge, fold.held_out))
-    return found
-
-
-def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
-    """What `calibrate` kept, or None."""
-    kept = {
-        name.removeprefix(f"{approximation}."): values
-        for name, values in model.calibration_.items()
-        if name.startswith(f"{approximation}.")
-    }
-    if "known" not in kept:
-        return None
-    level, typical, *units = kept.pop("scale").tolist()
-    judged = kept.pop("judged").astype(np.bool_)
-    scale = Scale(level, typical, (units[0], units[1]), (units[2], units[3]))
-    counts = Counts(kept.pop("known"), kept.pop("new"))
-    return Calibration(scale, counts, kept, judged)
+    for fold, novelty in zip(folds, _novelties(folds).each, strict=True):
+        fold.model.calibration_ = model.calibration_ | {"plug-in.novelty": novelty.probability}
+    return folds
 
 
 def _folds(
@@ -189,7 +171,7 @@ def n_steps(model: MarkovClusteringTopicModel, n_folds: int = N_FOLDS) -> int:
     return n_folds * min(ITERATIONS, model.n_iterations)
 
 
-def _records(fold: Fold, sets: list[Parameters], novelty: Array | None = None) -> list[Record]:
+def _records(fold: Fold, sets: list[Parameters], novelty: Novelty | None = None) -> list[Record]:
     """The documents of a stretch as a model saw them that had not learnt from them."""
     evidence = gather(fold.held_out, min_words=fold.model.min_words)
     tables, records = tables_of(sets, novelty), []
@@ -205,86 +187,40 @@ def _records(fold: Fold, sets: list[Parameters], novelty: Array | None = None) -
     return records
 
 
-class _Novel(NamedTuple):
-    """Held-out footage, and what in it was new."""
+class Novelties(NamedTuple):
+    """Novelty as it is known of held-out footage."""
 
     bare: list[Record]
-    """All documents as models saw them that expect nothing new."""
-    new: list[Array]
-    """Of each stretch, how often each word was seen while it was as good as new."""
+    """All documents as models saw them that know of none."""
+    whole: Novelty
+    each: list[Novelty]
+    """For each stretch: its own new words are not known beforehand."""
 
 
-def _novel_words(folds: list[Fold], sets: list[list[Parameters]]) -> _Novel:
+def _novelties(folds: list[Fold], sets: list[list[Parameters]] | None = None) -> Novelties:
+    sets = sets or [[fold.model.parameters_] for fold in folds]
     bare = [_records(fold, own) for fold, own in zip(folds, sets, strict=True)]
-    everything = list(chain.from_iterable(bare))
-    level = _level(everything, KNOWN)
-    return _Novel(everything, [_new_words(records, level, folds[0]) for records in bare])
+    all_bare = list(chain.from_iterable(bare))
+    known = _level(all_bare, KNOWN)
+    new = [_new_words(records, known, folds[0]) for records in bare]
+    vocabulary, everything = folds[0].held_out.vocabulary, np.sum(new, axis=0)
+    each = [novelty_of(everything - its, vocabulary) for its in new]
+    return Novelties(all_bare, novelty_of(everything, vocabulary), each)
 
 
-def _known_words(model: MarkovClusteringTopicModel, folds: list[Fold]) -> list[Array]:
-    """Of each stretch, how often each word was seen in each of the model's behaviours."""
-    known = []
-    for fold in folds:
-        counts = np.zeros((fold.held_out.n_words, len(model.parameters_.pi)))
-        for seen, words, n in _records(Fold(model, fold.held_out), [model.parameters_]):
-            counts[words] += n[:, None] * seen.posterior[0]
-        known.append(counts)
-    return known
-
-
-def _alike(model: MarkovClusteringTopicModel, fold: Fold) -> MarkovClusteringTopicModel:
-    """The fold's model, if its behaviours are those of the model of all; a sampler's are not."""
-    return model if model.samples_ else fold.model
-
-
-def _habitual_records(
-    model: MarkovClusteringTopicModel, folds: list[Fold], known: list[Array], new: list[Array]
-) -> list[Record]:
-    """Held-out documents as a detector sees them that knows all the others, and goes on learning.
-
-    A stretch's own words are not known beforehand, nor which of them are new.
-    """
-    records = []
-    all_known, all_new = np.sum(known, axis=0), np.sum(new, axis=0)
-    for fold, own, its in zip(folds, known, new, strict=True):
-        counts = Counts(np.maximum(all_known - own, 0), np.maximum(all_new - its, 0))
-        habits = Habits(counts, fold.held_out.vocabulary)
-        evidence = gather(fold.held_out, min_words=model.min_words)
-        tables = tables_of([_alike(model, fold).parameters_])
-        log_predicted = tables.log_pi
-        for t in range(evidence.n_documents):
-            if evidence.first[t]:
-                log_predicted = tables.log_pi
-            here = slice(evidence.indptr[t], evidence.indptr[t + 1])
-            words, n = evidence.words[here], evidence.counts[here]
-            rows = habits.rows(words)
-            seen = advance_by(log_predicted, n, rows, tables)
-            if len(words):
-                habits.learn(words, n, rows, seen)
-            records.append(Record(seen, words, n))
-            log_predicted = seen.log_next
-    return records
-
-
-def _novel_records(
-    folds: list[Fold], sets: list[list[Parameters]], new: list[Array]
-) -> list[Record]:
-    """Held-out documents as Monte Carlo sees them, which expects new words but learns none."""
-    records, everything = [], np.sum(new, axis=0)
-    for fold, own, its in zip(folds, sets, new, strict=True):
-        novelty = novelty_of(np.maximum(everything - its, 0), fold.held_out.vocabulary)
-        records += _records(fold, own, novelty)
-    return records
-
-
-def _scored(bare: list[Record], records: list[Record]) -> dict[str, Array]:
+def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
     """Scores by every measure: the paper's by the bare model, the others with novelty."""
+    all_bare, novelty, each = _novelties(folds, sets)
+    records = []
+    for fold, own, its in zip(folds, sets, each, strict=True):
+        records += _records(fold, own, its)
     judged = np.array([len(record.counts) > 0 for record in records])
     scale = _scale(records, judged)
     return {
-        "mean": _scores("mean", bare, scale),
+        "mean": _scores("mean", all_bare, scale),
         **{name: _scores(name, records, scale) for name in MEASURES if name != "mean"},
         "judged": judged.astype(np.uint8),
+        "novelty": novelty.probability,
         "scale": np.array([scale.level, scale.typical, *scale.tail, *scale.upheaval]),
     }
 

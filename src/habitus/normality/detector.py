@@ -14,17 +14,8 @@ from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import calibration_of, parameter_sets
-from habitus.normality.filter import (
-    LEAST_PROBABILITY,
-    Seen,
-    advance,
-    advance_by,
-    examine,
-    tables_of,
-)
-from habitus.normality.habits import Habits
+from habitus.normality.filter import LEAST_PROBABILITY, Seen, advance, examine, tables_of
 from habitus.normality.measures import MEASURES, Scale
-from habitus.normality.novelty import novelty_of
 from habitus.normality.threshold import (
     DAY,
     Interval,
@@ -34,7 +25,7 @@ from habitus.normality.threshold import (
     tail_of,
 )
 
-VERSION = 2
+VERSION = 1
 ALERTS_PER_DAY = 5.0
 # Scores that a measure can give at all.
 POSSIBLE = {"mean": (np.log(LEAST_PROBABILITY), 0.0), "tail": (-np.inf, 0.0)}
@@ -123,9 +114,6 @@ class Detector:
     start
         A first sequence starts from pi ("new"), goes on from the last training document
         ("continued") or starts "uniform"; further ones start from pi.
-    adapt
-        Go on learning: what was judged normal is known from then on. Not for "mean", nor for
-        "monte-carlo".
     seed
         Of the samples drawn from VB's posterior.
 
@@ -152,7 +140,6 @@ class Detector:
         share: float | None = None,
         alerts_per_day: float | None = None,
         start: Start = "new",
-        adapt: bool = True,
         seed: int = 0,
     ) -> None:
         if measure not in MEASURES:
@@ -162,16 +149,10 @@ class Detector:
         self.model, self.measure, self.approximation = model, measure, approximation
         self.calibration = calibration_of(model, approximation)
         sets = parameter_sets(model, approximation, n_samples, seed)
+        novelty = self.calibration.novelty if self.calibration and measure != "mean" else None
+        self.tables = tables_of(sets, novelty)
         if self.calibration is None and measure != "mean":
             raise InvalidInputError(f"the measure {measure} {UNCALIBRATED}")
-        self.habits: Habits | None = None
-        novelty, self.adapt = None, adapt
-        if self.calibration is not None and measure != "mean":
-            if approximation == "plug-in":
-                self.habits = Habits(self.calibration.counts, model.vocabulary_)
-            else:
-                novelty = novelty_of(self.calibration.counts.new, model.vocabulary_)
-        self.tables = tables_of(sets, novelty)
         self.scale = self.calibration.scale if self.calibration else Scale()
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
@@ -197,17 +178,10 @@ class Detector:
             seen = advance(expected, words[:0], counts[:0], self.tables)
             self.log_predicted = seen.log_next
             return Judgement(0.0, False, False, seen, expected)
-        rows = None if self.habits is None else self.habits.rows(words)
-        if rows is None:
-            seen = advance(expected, words, counts, self.tables)
-        else:
-            seen = advance_by(expected, counts, rows, self.tables)
+        seen = advance(expected, words, counts, self.tables)
         normality = MEASURES[self.measure](seen, counts, self.scale)
-        abnormal = normality < self.threshold
-        if self.habits is not None and rows is not None and self.adapt and not abnormal:
-            self.habits.learn(words, counts, rows, seen)
         self.log_predicted = seen.log_next
-        return Judgement(normality, abnormal, True, seen, expected)
+        return Judgement(normality, normality < self.threshold, True, seen, expected)
 
     def new_sequence(self) -> None:
         """What comes next does not follow what came before."""
@@ -237,10 +211,7 @@ class Detector:
         """Write what the detector knows of the sequence so far, whole or not at all."""
         write_tensors(
             path, kind="detector", version=VERSION, header={"tables": self._identity()},
-            tensors={
-                "log_predicted": self.log_predicted,
-                **(self.habits.state() if self.habits else {}),
-            },
+            tensors={"log_predicted": self.log_predicted},
         )  # fmt: skip
 
     def restore_state(self, path: str | os.PathLike[str]) -> None:
@@ -250,11 +221,6 @@ class Detector:
         if header.get("tables") != self._identity() or state is None:
             raise FileError(f"{path}: the state of a detector with another model or approximation")
         self.log_predicted = state
-        if self.habits is not None:
-            try:
-                self.habits.restore(tensors)
-            except KeyError as error:
-                raise FileError(f"{path}: the state of a detector by another measure") from error
 
     def _identity(self) -> str:
         return hashlib.blake2b(self.tables.probability.data, digest_size=16).hexdigest()

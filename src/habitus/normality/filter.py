@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from habitus.compiled import compiled
 from habitus.model.messages import log_predict
 from habitus.model.parameters import Array, Parameters
-from habitus.normality.novelty import KNOWN
+from habitus.normality.novelty import Novelty
 
 # Words that a model calls impossible (bare equations, smoothing 0) are only this improbable here,
 # so that every score is finite.
@@ -54,14 +54,11 @@ class Seen(NamedTuple):
     """Its number of words, repeats counted."""
 
 
-def tables_of(sets: Sequence[Parameters], novelty: Array | None = None) -> Tables:
-    """Tables of one or more sets of parameters of the same sizes.
-
-    With `novelty`, p(word | new), every behaviour has a share of 1 - KNOWN of it.
-    """
+def tables_of(sets: Sequence[Parameters], novelty: Novelty | None = None) -> Tables:
+    """Tables of one or more sets of parameters of the same sizes, with their share of novelty."""
     mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
     if novelty is not None:
-        mixed = KNOWN * mixed + (1 - KNOWN) * novelty[:, None]
+        mixed = novelty.mixed(mixed)
     probability = np.ascontiguousarray(np.maximum(mixed, LEAST_PROBABILITY))
     xi = np.stack([each.xi for each in sets])
     with np.errstate(divide="ignore"):
@@ -75,17 +72,6 @@ def advance(log_predicted: Array, words: NDArray[np.int32], counts: Array, table
     `log_predicted` is ln p(z_t | x_{1:t-1}), sets x behaviours.
     """
     return Seen(*_advance(log_predicted, words, counts, *tables[:4]))
-
-
-def advance_by(log_predicted: Array, counts: Array, rows: Array, tables: Tables) -> Seen:
-    """The same where p(word | behaviour) of each of the document's words is given, words x lanes.
-
-    Of `tables`, only the transitions are used.
-    """
-    words = np.arange(len(rows), dtype=np.int32)
-    return Seen(
-        *_advance(log_predicted, words, counts, rows, np.log(rows), tables.xi, tables.log_xi)
-    )
 
 
 @compiled
