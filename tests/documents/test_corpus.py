@@ -98,3 +98,17 @@ def test_taken_documents_break_the_sequence_where_some_are_left_out():
 def test_seconds_to_a_document_come_from_the_times_where_nothing_else_tells():
     assert Corpus(np.ones((3, 2)), times=[0.0, 0.5, 1.0]).clip == 0.5
     assert Corpus(np.ones((1, 2))).clip == 1.0
+
+
+def test_the_papers_words_of_a_corpus_add_up_slow_and_fast():
+    grid = Vocabulary(2, 3, speeds=2)
+    counts = np.random.default_rng(0).poisson(1.0, (5, grid.n_words))
+    corpus = Corpus(counts, vocabulary=grid, settings={"clip": 2.0, "speeds": 2}, lengths=[2, 3])
+    paper = corpus.paper
+    expected = counts.reshape(5, -1, 2).sum(axis=2)
+    np.testing.assert_array_equal(paper.counts.toarray(), expected)
+    assert paper.vocabulary == Vocabulary(2, 3)
+    assert paper.settings == {"clip": 2.0, "speeds": 1}
+    assert paper.lengths.tolist() == [2, 3]
+    assert paper.paper is paper
+    assert corpus.settings == {"clip": 2.0, "speeds": 2}

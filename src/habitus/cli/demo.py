@@ -29,7 +29,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for what it makes.")
     ] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Same seed, same demo.")] = 0,
+    seed: Annotated[int, typer.Option(help="Same seed, same demo.")] = 200,
     as_json: Annotated[bool, typer.Option("--json", help="Print what it found as JSON.")] = False,
 ) -> None:
     """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
