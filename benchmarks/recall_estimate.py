@@ -19,7 +19,7 @@ from habitus.documents import Corpus
 from habitus.documents.extraction import extract
 from habitus.evaluation.labels import read_labels
 from habitus.evaluation.matching import match
-from habitus.evaluation.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
+from habitus.evaluation.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
 from habitus.events.detection import detect
 from habitus.pipeline import learn
 from habitus.scenes import Junction, render, write_labels

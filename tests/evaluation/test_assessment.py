@@ -9,8 +9,8 @@ from sklearn.metrics import precision_score, recall_score
 
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, assess_events, counting
-from habitus.evaluation.label import Label, Sighting
 from habitus.evaluation.labels import footage_of
+from habitus.evaluation.labels.label import Label, Sighting
 from habitus.evaluation.places import (
     N_TOPS,
     abnormal_words,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus.evaluation.finding import alarms_of, chance_of_events, events_found, found_at
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.label import Label
 from habitus.evaluation.matching import match
 from habitus.evaluation.scored import Scored
 

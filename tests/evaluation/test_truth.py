@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.label import Label
 from habitus.evaluation.truth import abnormal_documents
 
 MS = 1000

@@ -3,7 +3,7 @@
 import numpy as np
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.label import Label
 from habitus.normality import calibrate
 from habitus.normality.localisation import Box
 from habitus.scenes import crossing, crossing_vocabulary

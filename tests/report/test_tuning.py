@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from habitus.evaluation.held_out import Candidate, Prediction
-from habitus.evaluation.recall import Recall, Share
-from habitus.evaluation.selection import choose, grid
-from habitus.evaluation.tuning import Hyperparameters, Tuning, command, edge_note, in_words
+from habitus.evaluation.tuning.held_out import Candidate, Prediction
+from habitus.evaluation.tuning.recall import Recall, Share
+from habitus.evaluation.tuning.selection import choose, grid
+from habitus.evaluation.tuning.tune import Hyperparameters, Tuning, command, edge_note, in_words
 from habitus.model import MarkovClusteringTopicModel, Prior
 from habitus.model.hyperparameters import Fit
 from habitus.report.tuning import (

@@ -13,7 +13,7 @@ from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.documents import Corpus
-    from habitus.evaluation.tuning import Tuning
+    from habitus.evaluation.tuning.tune import Tuning
 
 
 def tune(
@@ -96,7 +96,7 @@ def tune(
         min_words=(min_words, 20), seed=(seed, 0),
     )  # fmt: skip
     from habitus.cli.advice import tell
-    from habitus.evaluation.tuning import command, to_json
+    from habitus.evaluation.tuning.tune import command, to_json
 
     if as_json:
         typer.echo(json.dumps(to_json(tuning, sources, further), allow_nan=False))
@@ -115,9 +115,9 @@ def _tuned(
 ) -> "Tuning":
     """Sizes, and hyperparameters if they are wanted."""
     from habitus.cli.progress import progress_bar
-    from habitus.evaluation.held_out import N_FOLDS
-    from habitus.evaluation.selection import grid, select_size
-    from habitus.evaluation.tuning import Tuning, edge_note, tune_hyperparameters
+    from habitus.evaluation.tuning.held_out import N_FOLDS
+    from habitus.evaluation.tuning.selection import grid, select_size
+    from habitus.evaluation.tuning.tune import Tuning, edge_note, tune_hyperparameters
 
     candidates = grid(*sizes, prior=prior)
     with progress_bar(
@@ -143,7 +143,7 @@ def _with_recall(
     """The same with what the recommended model would find; a note if that cannot be told."""
     from habitus.cli.learn import learn_with_progress
     from habitus.cli.progress import progress_bar
-    from habitus.evaluation.recall import BUDGETS, estimate_recall
+    from habitus.evaluation.tuning.recall import BUDGETS, estimate_recall
     from habitus.normality.calibration import n_steps
 
     take = tuning.recommended

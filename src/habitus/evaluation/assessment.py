@@ -14,8 +14,8 @@ from habitus.evaluation.finding import (
     found_at,
     found_by,
 )
-from habitus.evaluation.footage import Footage
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.footage import Footage
+from habitus.evaluation.labels.label import Label
 from habitus.evaluation.measures import (
     Curve,
     Estimate,

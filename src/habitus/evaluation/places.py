@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.documents import Corpus
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.label import Label
 from habitus.evaluation.matching import match
 from habitus.evaluation.scored import Flags
 from habitus.model.parameters import Array

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from habitus.evaluation.recall import Recall
-from habitus.evaluation.selection import Choice
-from habitus.evaluation.tuning import Tuning
+from habitus.evaluation.tuning.recall import Recall
+from habitus.evaluation.tuning.selection import Choice
+from habitus.evaluation.tuning.tune import Tuning
 from habitus.files import written_whole
 from habitus.model.hyperparameters import Fit
 from habitus.report.palette import EVENT, INK, PAPER, behaviour_colour

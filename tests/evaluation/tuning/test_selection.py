@@ -6,7 +6,7 @@ import pytest
 from habitus import generate
 from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.held_out import (
+from habitus.evaluation.tuning.held_out import (
     FITTED,
     N_STRETCHES,
     Candidate,
@@ -15,7 +15,7 @@ from habitus.evaluation.held_out import (
     log_predictions,
     predict_held_out,
 )
-from habitus.evaluation.selection import choose, grid, select_size
+from habitus.evaluation.tuning.selection import choose, grid, select_size
 from habitus.model.evidence import gather
 from habitus.normality.filter import advance, tables_of
 from habitus.normality.novelty import novelty_of

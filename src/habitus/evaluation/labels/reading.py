@@ -5,22 +5,11 @@ from pathlib import Path
 from typing import Protocol
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.footage import Footage, footage_of, footage_of_video
-from habitus.evaluation.frame_lists import read_list, read_matlab, read_numpy
-from habitus.evaluation.label import (
-    Label,
-    Sighting,
-    check_intervals,
-    check_labels,
-    seconds_of,
-)
-from habitus.evaluation.label_tables import read_table
-from habitus.evaluation.masks import read_masks
-
-__all__ = [
-    "Footage", "Label", "Labelling", "Sighting", "align", "check_intervals", "check_labels",
-    "footage_of", "footage_of_video", "parse_labels", "read_labels", "seconds_of",
-]  # fmt: skip
+from habitus.evaluation.labels.footage import Footage
+from habitus.evaluation.labels.frame_lists import read_list, read_matlab, read_numpy
+from habitus.evaluation.labels.label import Label, check_labels
+from habitus.evaluation.labels.masks import read_masks
+from habitus.evaluation.labels.tables import read_table
 
 
 class Labelling(Protocol):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.footage import Footage
-from habitus.evaluation.frame_lists import needed
-from habitus.evaluation.label import Label, Sighting, around
+from habitus.evaluation.labels.footage import Footage
+from habitus.evaluation.labels.frame_lists import needed
+from habitus.evaluation.labels.label import Label, Sighting, around
 from habitus.normality.localisation import Box
 
 

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from habitus import Detector
 from habitus.errors import InvalidInputError
-from habitus.evaluation.occasions import (
+from habitus.evaluation.tuning.occasions import (
     KINDS,
     SELDOM,
     WHOLE,
@@ -22,7 +22,7 @@ from habitus.evaluation.occasions import (
     usualness,
     wrong_way,
 )
-from habitus.evaluation.recall import estimate_recall, jeffreys
+from habitus.evaluation.tuning.recall import estimate_recall, jeffreys
 from habitus.model import MarkovClusteringTopicModel
 from habitus.normality.calibration import calibrated_folds
 from habitus.pipeline import learn

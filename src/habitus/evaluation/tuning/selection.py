@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.held_out import Callback, Candidate, Prediction, predict_held_out
+from habitus.evaluation.tuning.held_out import Callback, Candidate, Prediction, predict_held_out
 
 TOPICS = (4, 8, 12, 20)
 BEHAVIOURS = (2, 3, 4, 5, 6, 8)

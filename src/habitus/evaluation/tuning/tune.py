@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from habitus.documents import Corpus
-from habitus.evaluation.held_out import (
+from habitus.evaluation.tuning.held_out import (
     FITTED,
     ITERATIONS,
     TOLERANCE,
@@ -14,8 +14,8 @@ from habitus.evaluation.held_out import (
     Prediction,
     predict_held_out,
 )
-from habitus.evaluation.recall import Recall, Share
-from habitus.evaluation.selection import Choice
+from habitus.evaluation.tuning.recall import Recall, Share
+from habitus.evaluation.tuning.selection import Choice
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.hyperparameters import Fit, fit_hyperparameters
 

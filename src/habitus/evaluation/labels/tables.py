@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.footage import Footage
-from habitus.evaluation.frame_lists import FrameFlags
-from habitus.evaluation.label import Label, Sighting, around, check_intervals, seconds_of
+from habitus.evaluation.labels.footage import Footage
+from habitus.evaluation.labels.frame_lists import FrameFlags
+from habitus.evaluation.labels.label import Label, Sighting, around, check_intervals, seconds_of
 from habitus.model.parameters import Array
 from habitus.normality.localisation import Box
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.documents import Corpus
-from habitus.evaluation.injection import moved, reversed_way, straight_path
-from habitus.evaluation.tracks import Track, find_tracks, geometry_of, on_the_grid
+from habitus.evaluation.tuning.injection import moved, reversed_way, straight_path
+from habitus.evaluation.tuning.tracks import Track, find_tracks, geometry_of, on_the_grid
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import Fold

@@ -5,7 +5,7 @@ import pytest
 
 from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.tracks import find_tracks, on_the_grid, patches_of
+from habitus.evaluation.tuning.tracks import find_tracks, on_the_grid, patches_of
 from habitus.words import Direction
 from reference.traffic import COLUMNS, ROWS, STEP, VOCABULARY, traffic
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.label import Label
 from habitus.model.parameters import Array
 
 if TYPE_CHECKING:

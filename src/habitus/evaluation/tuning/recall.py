@@ -12,10 +12,10 @@ from scipy.stats import beta
 
 from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.injection import weighed
 from habitus.evaluation.matching import match
 from habitus.evaluation.measures import Scored
-from habitus.evaluation.occasions import (
+from habitus.evaluation.tuning.injection import weighed
+from habitus.evaluation.tuning.occasions import (
     KINDS,
     WHOLE,
     Injection,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from habitus.evaluation.injection import heading, moved, reversed_way, straight_path, weighed
+from habitus.evaluation.tuning.injection import heading, moved, reversed_way, straight_path, weighed
 from habitus.words import Direction
 
 

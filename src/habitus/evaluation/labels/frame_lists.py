@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.footage import Footage
-from habitus.evaluation.label import Label
+from habitus.evaluation.labels.footage import Footage
+from habitus.evaluation.labels.label import Label
 
 Range = tuple[int, int]
 

@@ -1,0 +1,1 @@
+"""Choosing a model without labels, and what it would find."""
