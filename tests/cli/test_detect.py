@@ -59,7 +59,8 @@ def test_learning_from_video_is_extracting_and_learning(folder):
     assert all(
         np.array_equal(a, b) for a, b in zip(one.parameters_, other.parameters_, strict=True)
     )
-    assert one.settings_ == {"clip": 0.5, "cell": 8, "motion": "cells", "region": None}
+    expected = {"clip": 0.5, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
+    assert one.settings_ == expected
     assert {name: v.tolist() for name, v in one.calibration_.items()} == {
         name: v.tolist() for name, v in other.calibration_.items()
     }
