@@ -122,6 +122,19 @@ def test_words_tell_slow_from_fast(motion, pixels, fps, fast):
         assert n[places.speeds == fast].sum() > 0.75 * n.sum()
 
 
+def test_plain_flow_sees_what_the_gate_leaves_out():
+    """A square that hardly differs from its ground."""
+    faint = [(128 + (picture.astype(int) - 128) // 80).astype(np.uint8)
+             for picture in moving_square(50, velocity=(2, 0), start=(8, 40))]  # fmt: skip
+    words = {
+        motion: sum(
+            d.counts.sum() for d in documents(Drawn(faint, evenly(50)), Settings(motion=motion))
+        )
+        for motion in ("dis", "flow")
+    }
+    assert words["dis"] == 0 < words["flow"]
+
+
 def test_the_papers_words_are_those_without_speeds():
     drawn = Drawn(moving_square(50, velocity=(1, 0), start=(8, 40)), evenly(50))
     both, plain = documents(drawn), documents(drawn, Settings(speeds=1))

@@ -1,14 +1,17 @@
 """Whole corpora from video: in any number of processes, in one go or in several."""
 
+from threading import Event, Thread
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from habitus import Corpus
 from habitus.documents.clips import Settings
 from habitus.documents.condition import Condition
-from habitus.documents.extraction import PART, extract, stretches
+from habitus.documents.extraction import PART, _Crew, extract, stretches
 from habitus.documents.parts import Shelf
-from habitus.errors import InvalidInputError
+from habitus.errors import InvalidInputError, VideoError
 from habitus.model.evidence import gather
 from habitus.video import Source
 from habitus.words import Vocabulary
@@ -231,3 +234,14 @@ def test_stretches_cover_what_is_missing_once_and_nothing_else(jobs, missing):
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[-2 * jobs :] == [1] * 2 * jobs
         assert len(found) < 20
+
+
+def test_compiling_is_no_silence_of_the_decoder():
+    crew = object.__new__(_Crew)
+    crew.beat, crew._last_beat, crew._heard = SimpleNamespace(value=0), 0, -1e9
+    worker = Thread(target=Event().wait, daemon=True)
+    worker.start()
+    crew._check_alive([worker])  # no kernel is ready yet
+    crew._warm = True
+    with pytest.raises(VideoError, match="gave no frame for 60 s"):
+        crew._check_alive([worker])

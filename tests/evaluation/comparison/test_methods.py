@@ -9,7 +9,6 @@ from habitus.errors import InvalidInputError
 from habitus.evaluation.comparison.methods import (
     CHAINS,
     GROUPS,
-    PAPER_GROUPS,
     available,
     chosen,
 )
@@ -22,7 +21,7 @@ GS 1 p, GS 1 mc 5, GS 1 mc 100, GS H p, GS H mc 5, GS H mc 100, GS H+1 p, GS H+1
 
 
 def test_the_papers_21_methods_are_there_by_its_names():
-    names = [method.name for chain in chosen(PAPER_GROUPS) for method in chain.methods]
+    names = [method.name for chain in chosen(["em", "vb", "gibbs"]) for method in chain.methods]
     assert names == [re.sub(r"\s+", " ", name.strip()) for name in TABLE.split(",")]
 
 

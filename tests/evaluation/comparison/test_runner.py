@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from habitus import Corpus
 from habitus.errors import HabitusError
+from habitus.evaluation.comparison.chains import run_chain
 from habitus.evaluation.comparison.footage import identity_of
 from habitus.evaluation.comparison.methods import chosen
 from habitus.evaluation.comparison.runner import expected_seconds, run_all, runs_of
@@ -56,6 +58,22 @@ def test_what_is_done_is_left_alone_and_what_is_not_is_done(done, runs, footage)
     after = {run: store.path(run).stat().st_mtime_ns for run in runs}
     assert [run for run in runs if after[run] != before[run]] == [lost]
     np.testing.assert_array_equal(store.get(lost).judged["EM 1 p"].normality, whole)
+
+
+def test_the_papers_methods_get_the_papers_words_and_ours_get_speeds(tmp_path, footage, done, runs):
+    corpus = footage.corpus
+    counts = np.repeat(corpus.counts.toarray(), 2, axis=1)
+    counts[:, ::2] = np.floor(counts[:, ::2] / 3)  # a third is slow
+    counts[:, 1::2] -= counts[:, ::2]
+    both = Corpus(counts, times=corpus.times, vocabulary=replace(corpus.vocabulary, speeds=2))
+    split = footage._replace(corpus=both)
+    store, wanted = Store(tmp_path, identity_of(split, QUICK)), runs_of(chosen(["em-1", "ours"]), 1)
+    run_all(store, split, QUICK, wanted, jobs=1)
+    em, ours = (store.get(run).judged for run in wanted)
+    expected = done[0].get(runs[0]).judged["EM 1 p"].normality
+    np.testing.assert_array_equal(em["EM 1 p"].normality, expected)
+    plain = run_chain(wanted[1].chain, 0, footage, QUICK, []).judged["habitus mean"].normality
+    assert not np.array_equal(ours["habitus mean"].normality, plain)
 
 
 def test_more_runs_leave_the_first_ones_as_they_are(done, footage, runs):

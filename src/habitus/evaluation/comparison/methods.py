@@ -105,7 +105,6 @@ CHAINS: dict[str, Chain] = {
     )
 }  # fmt: skip
 GROUPS = tuple(dict.fromkeys(chain.group for chain in CHAINS.values()))
-PAPER_GROUPS = ("em", "vb", "gibbs")
 
 
 def chosen(names: Sequence[str]) -> list[Chain]:
