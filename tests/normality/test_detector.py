@@ -52,7 +52,7 @@ def same(one, other):
 
 
 @ways
-@pytest.mark.parametrize("measure", ["mean", "tail", "upheaval", "either"])
+@pytest.mark.parametrize("measure", ["mean", "tail"])
 def test_one_at_a_time_equals_all_at_once_bit_for_bit(
     models, learning, approximation, n_samples, measure
 ):
@@ -102,7 +102,7 @@ def test_short_documents_and_a_camera_out_of_order_move_the_chain_and_nothing_el
     documents = list(bags(sampled(30, 4)))
     short = Bag(np.array([5], dtype=np.int32), np.array([19.0]))
     empty = Bag(np.empty(0, dtype=np.int32), np.empty(0))
-    detectors = [detector_of(models, "em", threshold=10.0) for _ in range(3)]
+    detectors = [detector_of(models, "em", threshold=0.0) for _ in range(3)]
     first = [detector.step(documents[0]) for detector in detectors]
     before = detectors[0].log_predicted
     skipped = [

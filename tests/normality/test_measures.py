@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from habitus.normality import MEASURES, advance, tables_of
-from habitus.normality.measures import Scale
-from habitus.normality.novelty import ANYWHERE, KNOWN, novelty_of
+from habitus.normality.novelty import ANYWHERE, KNOWN, anywhere_of, novelty_of
 from habitus.words import Vocabulary
 from reference.corpora import PAPER_SIZES, random_parameters
-
-SCALE = Scale(level=8.5, typical=-8.0, tail=(-1.0, 0.5), upheaval=(-20.0, 4.0))
 
 
 def test_measures_are_their_formulas():
@@ -18,17 +15,13 @@ def test_measures_are_their_formulas():
     words = np.sort(rng.choice(6480, 200, replace=False)).astype(np.int32)
     counts = rng.integers(1, 9, 200).astype(float)
     seen, n = advance(tables.log_pi, words, counts, tables), counts.sum()
-    tail = -(counts * np.maximum(seen.surprises - 8.5, 0)).sum() / np.sqrt(n)
-    upheaval = (seen.log_evidence / n + 8.0) * np.sqrt(n)
     expected = {
         "mean": seen.log_evidence / n,
-        "tail": tail,
-        "upheaval": upheaval,
-        "either": min((tail + 1) / 0.5, (upheaval + 20) / 4 + np.log(10)),
+        "tail": -(counts * np.maximum(seen.surprises - 8.5, 0)).sum() / np.sqrt(n),
     }
     assert expected.keys() == MEASURES.keys()
     for name, value in expected.items():
-        assert MEASURES[name](seen, counts, SCALE) == pytest.approx(value, rel=1e-12)
+        assert MEASURES[name](seen, counts, 8.5) == pytest.approx(value, rel=1e-12)
 
 
 def test_novelty_is_a_distribution_around_the_words_that_were_new():
@@ -45,3 +38,34 @@ def test_novelty_is_a_distribution_around_the_words_that_were_new():
     mixed = novelty_of(counts, grid).mixed(np.full((grid.n_words, 3), 1 / grid.n_words))
     np.testing.assert_allclose(mixed.sum(axis=0), 1, rtol=1e-12)
     assert np.ptp(novelty_of(counts, None).probability) == 0
+
+
+def stretches_of_new_words(grid, middles):
+    """In each stretch 40 new words, within two cells of its middle."""
+    rng = np.random.default_rng(0)
+    for row, column in middles:
+        counts = np.zeros(grid.n_words)
+        rows, columns = row + rng.integers(-2, 3, 40), column + rng.integers(-2, 3, 40)
+        np.add.at(counts, grid.words(rows, columns, rng.integers(0, 4, 40)), 1)
+        yield counts
+
+
+def test_places_of_new_words_are_trusted_as_far_as_they_tell_of_others():
+    grid = Vocabulary(40, 40)
+    alike = list(stretches_of_new_words(grid, [(10, 10)] * 6))
+    assert anywhere_of(alike, grid) == ANYWHERE
+    apart = list(stretches_of_new_words(grid, [(5, 5), (5, 34), (34, 5), (34, 34), (20, 20)]))
+    assert anywhere_of(apart, grid) > 0.99
+    mixed = alike[:3] + apart[1:4]
+    share = anywhere_of(mixed, grid)
+    assert 0.3 < share < 0.7
+
+    def log_likelihood(anywhere):
+        total = np.sum(mixed, axis=0)
+        return sum(
+            own @ np.log(novelty_of(total - own, grid, anywhere).probability) for own in mixed
+        )
+
+    assert log_likelihood(share) >= max(map(log_likelihood, np.linspace(0.05, 0.95, 91)))
+    assert anywhere_of([np.zeros(grid.n_words)] * 3, grid) >= ANYWHERE
+    assert anywhere_of(alike, None) >= ANYWHERE

@@ -23,7 +23,7 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
     write_report(
         folder / "lanes.html", lanes.detection, lanes.model, source=lanes.source,
         video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
-        settings={"measure": "either"}, truth=[(*WRONG, "wrong <way>")],
+        settings={"measure": "tail"}, truth=[(*WRONG, "wrong <way>")],
     )  # fmt: skip
     write_report(folder / "quiet.html", quiet, lanes.model, source=lanes.source)
     write_report(folder / "many.html", documents.detection, documents.model)
@@ -181,7 +181,7 @@ def test_it_tells_how_it_was_made(pages, opened):
     page, _ = opened(pages["lanes"])
     assert page.locator("pre").inner_text().strip() == "habitus report lanes.mp4"
     text = page.locator("#made").inner_text()
-    for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\teither", "seed\t0"):
+    for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\ttail", "seed\t0"):
         assert fact in text
 
 

@@ -17,9 +17,7 @@ class Motion(StrEnum):
 class Measure(StrEnum):
     """How the normality of a document is measured."""
 
-    EITHER = "either"
     TAIL = "tail"
-    UPHEAVAL = "upheaval"
     MEAN = "mean"
 
 
@@ -87,8 +85,8 @@ Threshold = Annotated[
 MeasureBy = Annotated[
     Measure,
     typer.Option(
-        help="tail: single words that surprise, for small things in busy scenes. upheaval: all "
-        "words together. either: whichever is worse. mean: the paper's."
+        help="tail: single words that surprise, for small things in busy scenes. mean: the "
+        "paper's, all words together."
     ),
 ]
 ApproximateBy = Annotated[

@@ -38,7 +38,7 @@ def report(
     alerts_per_day: options.AlertsPerDay = None,
     share: options.Share = None,
     threshold: options.Threshold = None,
-    measure: options.MeasureBy = options.Measure.EITHER,
+    measure: options.MeasureBy = options.Measure.TAIL,
     approximation: options.ApproximateBy = options.Approximation.PLUG_IN,
     samples: options.Samples = None,
     seed: Annotated[int, typer.Option(help="Of vb's posterior samples.")] = 0,

@@ -34,7 +34,7 @@ def tune(
     alerts_per_day: Annotated[
         float, typer.Option(help="The budget at which made anomalies are to be found.")
     ] = 5.0,
-    measure: options.MeasureBy = options.Measure.EITHER,
+    measure: options.MeasureBy = options.Measure.TAIL,
     trials: Annotated[int, typer.Option(help="Made anomalies of each kind and strength.")] = 60,
     no_hyperparameters: Annotated[
         bool, typer.Option("--no-hyperparameters", help="Leave out vb's hyperparameters.")

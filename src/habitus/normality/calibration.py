@@ -19,8 +19,8 @@ from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.evidence import gather
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen, advance, tables_of
-from habitus.normality.measures import MEASURES, Scale
-from habitus.normality.novelty import KNOWN, Novelty, novelty_of
+from habitus.normality.measures import MEASURES
+from habitus.normality.novelty import KNOWN, Novelty, anywhere_of, novelty_of
 from habitus.normality.threshold import tail_of
 
 # Stretches that are left out in turn: each model has nearly all of the footage.
@@ -30,8 +30,6 @@ ITERATIONS = 30
 # Share of the words of normal footage that surprise less than the level of `tail`: words that five
 # minutes of training do not show at all, a few in a hundred, must be above it.
 QUANTILE = 0.95
-# Units of a measure that hardly varies in normal footage.
-LEAST_UNIT = 1e-9
 # Posterior samples that Monte Carlo scores are calibrated with.
 N_SAMPLES = 20
 
@@ -56,7 +54,8 @@ class Fold(NamedTuple):
 class Calibration(NamedTuple):
     """Scores of held-out documents in time order."""
 
-    scale: Scale
+    level: float
+    """Surprise of a word, in nats, that few words of normal footage exceed."""
     novelty: Novelty
     scores: dict[str, Array]
     """Of each measure, by its name."""
@@ -116,19 +115,17 @@ def calibrate(
 
 
 def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
-    """What `calibrate` kept, or None."""
+    """What `calibrate` kept; None if nothing, or not what is needed today."""
     kept = {
         name.removeprefix(f"{approximation}."): values
         for name, values in model.calibration_.items()
         if name.startswith(f"{approximation}.")
     }
-    if not kept:
+    if "level" not in kept:
         return None
-    level, typical, *units = kept.pop("scale").tolist()
-    judged = kept.pop("judged").astype(np.bool_)
-    scale = Scale(level, typical, (units[0], units[1]), (units[2], units[3]))
+    level, judged = float(kept.pop("level")[0]), kept.pop("judged").astype(np.bool_)
     novelty = Novelty(1 - KNOWN, kept.pop("novelty"))
-    return Calibration(scale, novelty, kept, judged)
+    return Calibration(level, novelty, kept, judged)
 
 
 def calibrated_folds(
@@ -204,8 +201,9 @@ def _novelties(folds: list[Fold], sets: list[list[Parameters]] | None = None) ->
     known = _level(all_bare, KNOWN)
     new = [_new_words(records, known, folds[0]) for records in bare]
     vocabulary, everything = folds[0].held_out.vocabulary, np.sum(new, axis=0)
-    each = [novelty_of(everything - its, vocabulary) for its in new]
-    return Novelties(all_bare, novelty_of(everything, vocabulary), each)
+    anywhere = anywhere_of(new, vocabulary)
+    each = [novelty_of(everything - its, vocabulary, anywhere) for its in new]
+    return Novelties(all_bare, novelty_of(everything, vocabulary, anywhere), each)
 
 
 def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
@@ -214,27 +212,21 @@ def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]
     records = []
     for fold, own, its in zip(folds, sets, each, strict=True):
         records += _records(fold, own, its)
-    judged = np.array([len(record.counts) > 0 for record in records])
-    scale = _scale(records, judged)
+    judged, level = np.array([len(record.counts) > 0 for record in records]), _level(records)
+    tail = _scores("tail", records, level)
+    tail_of(tail, judged)  # refuses footage that is too short to tell anything from
     return {
-        "mean": _scores("mean", all_bare, scale),
-        **{name: _scores(name, records, scale) for name in MEASURES if name != "mean"},
+        "mean": _scores("mean", all_bare, level),
+        "tail": tail,
         "judged": judged.astype(np.uint8),
         "novelty": novelty.probability,
-        "scale": np.array([scale.level, scale.typical, *scale.tail, *scale.upheaval]),
+        "level": np.array([level]),
     }
 
 
-def _scale(records: list[Record], judged: NDArray[np.bool_]) -> Scale:
-    scale = Scale(_level(records, QUANTILE), _typical(records))
-    ends = [tail_of(_scores(name, records, scale), judged) for name in ("tail", "upheaval")]
-    units = [(end.level, max(end.mean_excess, LEAST_UNIT)) for end in ends]
-    return scale._replace(tail=units[0], upheaval=units[1])
-
-
-def _scores(name: str, records: list[Record], scale: Scale) -> Array:
+def _scores(name: str, records: list[Record], level: float) -> Array:
     measure = MEASURES[name]
-    return np.array([measure(r.seen, r.counts, scale) if len(r.counts) else 0.0 for r in records])
+    return np.array([measure(r.seen, r.counts, level) if len(r.counts) else 0.0 for r in records])
 
 
 def _new_words(records: list[Record], level: float, fold: Fold) -> Array:
@@ -246,13 +238,7 @@ def _new_words(records: list[Record], level: float, fold: Fold) -> Array:
     return counts
 
 
-def _typical(records: list[Record]) -> float:
-    """Mean log-probability of a word."""
-    n_tokens = sum(record.counts.sum() for record in records)
-    return float(sum(record.seen.log_evidence for record in records) / max(n_tokens, 1.0))
-
-
-def _level(records: list[Record], quantile: float) -> float:
+def _level(records: list[Record], quantile: float = QUANTILE) -> float:
     """The surprise that this share of all words stay under."""
     surprises = np.concatenate([record.seen.surprises for record in records])
     counts = np.concatenate([record.counts for record in records])

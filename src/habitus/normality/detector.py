@@ -15,7 +15,7 @@ from habitus.model import MarkovClusteringTopicModel
 from habitus.model.parameters import Array
 from habitus.normality.calibration import calibration_of, parameter_sets
 from habitus.normality.filter import LEAST_PROBABILITY, Seen, advance, examine, tables_of
-from habitus.normality.measures import MEASURES, Scale
+from habitus.normality.measures import MEASURES
 from habitus.normality.threshold import (
     DAY,
     Interval,
@@ -100,8 +100,7 @@ class Detector:
     model
         A fitted model; `habitus.normality.calibrate` has told it what normal footage scores.
     measure
-        "either", the default, "tail", "upheaval", or "mean", the paper's: see
-        `habitus.normality.measures`.
+        "tail", the default, or "mean", the paper's: see `habitus.normality.measures`.
     approximation
         "plug-in", or "monte-carlo" for a model learnt by vb or gibbs.
     n_samples
@@ -133,7 +132,7 @@ class Detector:
         self,
         model: MarkovClusteringTopicModel,
         *,
-        measure: str = "either",
+        measure: str = "tail",
         approximation: Approximation = "plug-in",
         n_samples: int | None = None,
         threshold: float | None = None,
@@ -153,7 +152,7 @@ class Detector:
         self.tables = tables_of(sets, novelty)
         if self.calibration is None and measure != "mean":
             raise InvalidInputError(f"the measure {measure} {UNCALIBRATED}")
-        self.scale = self.calibration.scale if self.calibration else Scale()
+        self.level = self.calibration.level if self.calibration else 0.0
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
         self.n_words = len(self.tables.probability)
@@ -179,7 +178,7 @@ class Detector:
             self.log_predicted = seen.log_next
             return Judgement(0.0, False, False, seen, expected)
         seen = advance(expected, words, counts, self.tables)
-        normality = MEASURES[self.measure](seen, counts, self.scale)
+        normality = MEASURES[self.measure](seen, counts, self.level)
         self.log_predicted = seen.log_next
         return Judgement(normality, normality < self.threshold, True, seen, expected)
 

@@ -1,64 +1,24 @@
 """Measures of normality: one number a document, the higher the more usual."""
 
 from collections.abc import Callable
-from math import log, sqrt
-from typing import NamedTuple
+from math import sqrt
 
 from habitus.compiled import compiled
 from habitus.model.parameters import Array
 from habitus.normality.filter import Seen
 
-# Of the alarms that normal footage causes, `either` lets one in so many come from `upheaval`.
-SELDOM = 10
 
-
-class Scale(NamedTuple):
-    """What normal footage scores, to measure new documents by."""
-
-    level: float = 0.0
-    """Surprise of a word, in nats, that few words of normal footage exceed."""
-    typical: float = 0.0
-    """Mean log-probability of a word of normal footage."""
-    tail: tuple[float, float] = (0.0, 1.0)
-    """Where the lowest scores of `tail` begin in normal footage, and their mean excess."""
-    upheaval: tuple[float, float] = (0.0, 1.0)
-    """The same of `upheaval`."""
-
-
-def mean(seen: Seen, counts: Array, scale: Scale) -> float:
+def mean(seen: Seen, counts: Array, level: float) -> float:
     """The paper's: (1 / N) ln p(x_t | x_{1:t-1}), the mean log-probability of a word."""
     return seen.log_evidence / seen.n_tokens
 
 
-def tail(seen: Seen, counts: Array, scale: Scale) -> float:
+def tail(seen: Seen, counts: Array, level: float) -> float:
     """What single words surprise beyond the level, over sqrt(N): small things in busy scenes.
 
     Rare words of N usual ones add up to something that spreads like sqrt(N).
     """
-    return -excess(counts, seen.surprises, scale.level) / sqrt(seen.n_tokens)
-
-
-def upheaval(seen: Seen, counts: Array, scale: Scale) -> float:
-    """`mean`, less what is typical, times sqrt(N): the whole scene behaves as it never does.
-
-    A mean of N usual words spreads like 1 / sqrt(N): short documents are not called odd for that.
-    """
-    return (seen.log_evidence / seen.n_tokens - scale.typical) * sqrt(seen.n_tokens)
-
-
-def either(seen: Seen, counts: Array, scale: Scale) -> float:
-    """The worse of `tail` and `upheaval`, each in units of its own lowest scores.
-
-    A unit down means e times fewer normal documents; `upheaval` has to be SELDOM times rarer.
-    """
-    return min(
-        _in_units(tail(seen, counts, scale), scale.tail),
-        _in_units(upheaval(seen, counts, scale), scale.upheaval) + log(SELDOM),
-    )
-
-
-def _in_units(score: float, unit: tuple[float, float]) -> float:
-    return (score - unit[0]) / unit[1]
+    return -excess(counts, seen.surprises, level) / sqrt(seen.n_tokens)
 
 
 @compiled
@@ -70,5 +30,7 @@ def excess(counts: Array, surprises: Array, level: float) -> float:
     return total
 
 
-Measure = Callable[[Seen, Array, Scale], float]
-MEASURES: dict[str, Measure] = {"mean": mean, "tail": tail, "upheaval": upheaval, "either": either}
+Measure = Callable[[Seen, Array, float], float]
+MEASURES: dict[str, Measure] = {"tail": tail, "mean": mean}
+"""Of what a document said, how often it has each word, and the surprise of a word, in nats, that
+few words of normal footage exceed."""

@@ -148,7 +148,7 @@ def _best_and_worst(summary: Summary) -> Picture | None:
 
 
 def _localisation(summary: Summary) -> Picture | None:
-    names = ("EM H+1 p", "VB H p", "GS H p", "habitus either")
+    names = ("EM H+1 p", "VB H p", "GS H p", "habitus")
     rows = [row for name in names if (row := summary.row(name)) and row.recall]
     chance = summary.localised_by_chance
     if not rows or chance is None:

@@ -65,7 +65,7 @@ def test_detectors_of_held_out_stretches_give_the_scores_of_the_calibration(mode
     for fold in folds:
         detector = Detector(fold.model, threshold=0.0)
         scores += [judgement.normality for judgement in detector.judge(fold.held_out)]
-    np.testing.assert_allclose(scores, model.calibration_["plug-in.either"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(scores, model.calibration_["plug-in.tail"], rtol=1e-9, atol=1e-9)
 
 
 def test_the_wrong_way_is_along_a_lane_in_the_other_direction(scene, stretches):

@@ -140,7 +140,7 @@ def _variance(summary: Summary) -> Iterator[Finding]:
 
 
 def _measures(summary: Summary) -> Iterator[Finding]:
-    paper, ours = best_setting(summary, "em"), summary.row("habitus either")
+    paper, ours = best_setting(summary, "em"), summary.row("habitus")
     if paper and ours:
         yield Finding(
             "Our measure against the paper's",
@@ -155,7 +155,7 @@ def _measures(summary: Summary) -> Iterator[Finding]:
 
 def _baselines(summary: Summary) -> Iterator[Finding]:
     other = best_setting(summary, "baselines")
-    rivals = [row for row in (best_setting(summary, "em"), summary.row("habitus either")) if row]
+    rivals = [row for row in (best_setting(summary, "em"), summary.row("habitus")) if row]
     if other and rivals:
         told = " and ".join(
             f"{row.method.name} ({_number(row.mean)}) is "

@@ -13,7 +13,7 @@ from habitus.model.evidence import gather
 from habitus.model.parameters import Array, Parameters
 from habitus.normality.detector import Detector
 from habitus.normality.filter import advance, tables_of
-from habitus.normality.measures import Scale, mean
+from habitus.normality.measures import mean
 
 
 class Judged(NamedTuple):
@@ -61,7 +61,7 @@ def score(
         seen = advance(log_predicted, evidence.words[here], counts, tables)
         log_predicted = seen.log_next
         if t >= footage.n_train and len(counts):
-            normality[t - footage.n_train] = mean(seen, counts, Scale())
+            normality[t - footage.n_train] = mean(seen, counts, 0.0)
         if t in wanted:
             surprises[t] = seen.surprises
     seconds = (process_time() - began) / footage.n_test

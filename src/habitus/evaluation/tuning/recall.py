@@ -95,7 +95,7 @@ def estimate_recall(
     alerts_per_day: Sequence[float] = BUDGETS,
     strengths: Sequence[float] = STRENGTHS,
     n_trials: int = N_TRIALS,
-    measure: str = "either",
+    measure: str = "tail",
     seed: int = 0,
     callback: Callback | None = None,
 ) -> Recall:
