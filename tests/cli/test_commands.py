@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel, generate
-from habitus.model.estimator import WORTH_A_THREAD
+from habitus.model.restarts import WORTH_A_THREAD
 from habitus.scenes import crossing, crossing_vocabulary
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]

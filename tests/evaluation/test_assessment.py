@@ -10,18 +10,12 @@ from sklearn.metrics import precision_score, recall_score
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, assess_events, counting
 from habitus.evaluation.labels import footage_of
-from habitus.evaluation.labels.label import Label, Sighting
-from habitus.evaluation.places import (
-    N_TOPS,
-    abnormal_words,
-    box_hits,
-    chance_of_a_hit,
-    localise,
-)
+from habitus.evaluation.labels.label import Label
+from habitus.evaluation.places import N_TOPS, box_hits, chance_of_a_hit, localise
+from habitus.evaluation.truth import abnormal_words, places_of
 from habitus.events import detect
 from habitus.normality.detector import bags
 from habitus.normality.localisation import Box
-from habitus.words import Vocabulary
 from reference.planted import BOX, STARTS, detector_of, planted
 
 
@@ -125,26 +119,23 @@ def test_localisation_recall_is_the_papers(judged, found):
 def test_the_chance_of_localisation_is_that_of_words_at_random(judged, found):
     corpus, labels, _, _ = judged
     rng, k = np.random.default_rng(0), N_TOPS.index(5)
+    inside, indptr = abnormal_words(corpus, places_of(labels)), corpus.counts.indptr
     drawn = []
     for _ in range(60):
         for t in np.flatnonzero(truth_of(corpus)):
-            words = corpus.counts.indices[corpus.counts.indptr[t] : corpus.counts.indptr[t + 1]]
-            inside = abnormal_words(words.astype(np.int64), corpus.vocabulary, labels, t, t + 1)
-            picked = rng.permutation(words)[:5]
-            drawn.append(np.isin(picked, inside).sum() / min(5, len(inside)))
+            here = inside[indptr[t] : indptr[t + 1]]
+            drawn.append(rng.permutation(here)[:5].sum() / min(5, here.sum()))
     assert found.localisation.chance[k] == pytest.approx(np.mean(drawn), rel=0.05)
 
 
-def test_abnormal_words_are_those_in_the_box_while_it_is_there():
-    v = Vocabulary(4, 6)
-    words = np.arange(v.n_words)
-    track = (Sighting(2.0, Box(0, 0, 9, 8)), Sighting(5.0, Box(40, 24, 48, 32)))
-    label = Label(2.0, 6.0, "", Box(0, 0, 48, 32), track)
-    assert abnormal_words(words, v, [label], 2.0, 3.0).tolist() == list(range(8))  # two cells
-    assert abnormal_words(words, v, [label], 5.0, 6.0).tolist() == list(range(92, 96))
-    assert len(abnormal_words(words, v, [label], 3.0, 4.0)) == 0  # hidden meanwhile
-    assert len(abnormal_words(words, v, [label._replace(track=())], 3.0, 4.0)) == v.n_words
-    assert len(abnormal_words(words, v, [label._replace(track=())], 6.0, 7.0)) == 0
+@pytest.mark.parametrize(("by", "same"), [(3, True), (-3, True), (5, False), (-5, False)])
+def test_a_cell_is_in_the_box_if_its_middle_is(judged, found, by, same):
+    corpus, labels, before, _ = judged
+    box = Box(BOX.left - by, 0, BOX.right + by, 24 + by)
+    grown = [label._replace(box=box) for label in labels]
+    where = localise(copy(before), corpus, grown, truth_of(corpus))
+    assert np.array_equal(where.reach, found.localisation.reach) == same
+    assert np.array_equal(where.recall, found.localisation.recall) == same
 
 
 def test_boxes_hit_where_they_overlap(judged, found):

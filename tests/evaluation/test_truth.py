@@ -1,10 +1,13 @@
-"""The rule from labels to documents, against a count of every millisecond."""
+"""The rules from labels to documents and words, against counts of milliseconds and of cells."""
 
 import numpy as np
 import pytest
 
-from habitus.evaluation.labels.label import Label
-from habitus.evaluation.truth import abnormal_documents
+from habitus import Corpus
+from habitus.evaluation.labels.label import Label, Sighting
+from habitus.evaluation.truth import Place, abnormal_documents, abnormal_words, places_of
+from habitus.normality import Box
+from habitus.words import Vocabulary
 
 MS = 1000
 
@@ -51,3 +54,77 @@ def test_just_half_is_enough_and_no_label_is_lost():
     both = [Label(1.0, 1.3, "a"), Label(1.0, 1.3, "b"), Label(2.7, 4.0)]
     assert abnormal_documents(both, times, 1.0).tolist() == [0, 1, 0, 1, 0]
     assert not abnormal_documents([], times, 1.0).any()
+
+
+GRID = Vocabulary(4, 6)  # 24 cells of 8 x 8 pixels, 4 words each
+FULL = Corpus(np.ones((8, GRID.n_words)), vocabulary=GRID)  # a document a second, every word in it
+
+
+def words_of(labels, corpus=FULL):
+    """Abnormal words of each document."""
+    flags, counts = abnormal_words(corpus, places_of(labels)), corpus.counts
+    return [
+        counts.indices[a:b][flags[a:b]].tolist()
+        for a, b in zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("box", "cells"),
+    [
+        (Box(0, 0, 8, 8), [0]),
+        (Box(0, 0, 12, 12), [0]),  # right and bottom are not of the box
+        (Box(0, 0, 13, 8), [0, 1]),
+        (Box(4, 4, 5, 5), [0]),  # left and top are
+        (Box(5, 0, 12, 8), []),  # overlaps two cells, with the middle of neither
+        (Box(12, 4, 21, 13), [1, 2, 7, 8]),
+    ],
+)
+def test_a_word_is_abnormal_if_the_middle_of_its_cell_is_in_the_box(box, cells):
+    expected = [4 * cell + k for cell in cells for k in range(4)]
+    assert words_of([Label(3.0, 4.0, "", box)]) == [[], [], [], expected, [], [], [], []]
+
+
+def test_words_are_abnormal_while_the_label_lasts():
+    track = (Sighting(2.0, Box(0, 0, 9, 8)), Sighting(5.0, Box(40, 24, 48, 32)))
+    label = Label(2.0, 6.0, "", Box(0, 0, 48, 32), track)
+    seen = words_of([label])
+    assert seen[2] == list(range(4))
+    assert seen[5] == list(range(92, 96))
+    assert [len(words) for words in seen] == [0, 0, 4, 0, 0, 4, 0, 0]  # hidden meanwhile
+    n_words = [len(words) for words in words_of([label._replace(track=())])]
+    assert n_words == [0, 0, 96, 96, 96, 96, 0, 0]
+    assert not any(words_of([label._replace(track=(), box=None)]))
+    # A document belongs to a label that covers half of it, or to a short one in its middle.
+    edges = words_of([Label(1.4, 2.6, "", label.box), Label(4.9, 5.05, "", label.box)])
+    assert [len(words) for words in edges] == [0, 96, 96, 0, 96, 0, 0, 0]
+
+
+def test_abnormal_words_are_those_a_look_at_every_cell_gives():
+    rng = np.random.default_rng(0)
+    corpus = Corpus(rng.poisson(0.3, (8, GRID.n_words)), vocabulary=GRID)
+    for _ in range(20):
+        corners = rng.integers(0, 40, (5, 2)), rng.integers(1, 20, (5, 2))
+        labels = [
+            Label(float(rng.integers(8)), 8.0, "", Box(*map(int, (x, y, x + w, y + h))))
+            for (x, y), (w, h) in zip(*corners, strict=True)
+        ]
+        for t, words in enumerate(words_of(labels, corpus)):
+            expected = [
+                word
+                for word in np.flatnonzero(corpus.counts[[t]].toarray()[0])
+                for row, column in [divmod(word // 4, 6)]
+                if any(
+                    label.start <= t
+                    and 8 * column + 4 in range(label.box.left, label.box.right)
+                    and 8 * row + 4 in range(label.box.top, label.box.bottom)
+                    for label in labels
+                )
+            ]
+            assert words == expected
+
+
+def test_no_word_is_abnormal_where_nobody_knows_what_words_mean():
+    place = Place(0.0, 8.0, Box(0, 0, 48, 32))
+    assert abnormal_words(FULL, [place]).all()
+    assert not abnormal_words(Corpus(FULL.counts), [place]).any()

@@ -17,7 +17,7 @@ from habitus import (
     Vocabulary,
     generate,
 )
-from habitus.model import Sizes, draw_parameters, estimator
+from habitus.model import Sizes, draw_parameters, restarts
 
 ALGORITHMS = ("em", "vb", "gibbs", "blocked-gibbs")
 QUICK = {"n_iterations": 15, "burn_in": 15, "n_samples": 2, "thinning": 5, "random_state": 0}
@@ -111,7 +111,7 @@ def test_callback_hears_every_iteration_of_every_restart(corpus):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_exception_in_the_callback_stops_learning(corpus, n_jobs, monkeypatch):
-    monkeypatch.setattr(estimator, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(restarts, "WORTH_A_THREAD", 0)
 
     def stop(iteration, objective):
         raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from habitus import MarkovClusteringTopicModel
-from habitus.model import estimator
+from habitus.model import restarts
 from habitus.model.generate import generate
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Sizes
 from reference.corpora import random_parameters, random_posterior
@@ -132,7 +132,7 @@ def assert_identical(one, other):
 
 @pytest.mark.parametrize("learning", LEARNERS)
 def test_bit_identical_whatever_the_number_of_jobs_and_from_run_to_run(learning, monkeypatch):
-    monkeypatch.setattr(estimator, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(restarts, "WORTH_A_THREAD", 0)
     alone = small_fit(learning, n_jobs=1)
     assert len(set(alone.restarts_)) > 1  # else the order of the restarts would not matter
     for n_jobs in (1, 2, 4):

@@ -11,6 +11,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -27,16 +28,7 @@ def progress_bar(
     what: str, total: int, *, show: Callable[[float], str] | None = None
 ) -> Iterator[Callable[[int, float], None]]:
     """A callback for `fit` that moves a bar; `show` puts the latest objective into words."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=(console := Console(stderr=True)),
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bar = _bar(MofNCompleteColumn(), TimeRemainingColumn(), _note())
     with bar:
         task = bar.add_task(what, total=total, note="")
 
@@ -55,16 +47,7 @@ def progress_bar(
 @contextmanager
 def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
     """A bar over seconds of video, with frames a second, times real time, and time left."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=(console := Console(stderr=True)),
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bar = _bar(_note(), TimeElapsedColumn(), TimeRemainingColumn())
     start = monotonic()
     with bar:
         task = bar.add_task(what, total=None, note="")
@@ -83,16 +66,7 @@ def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
 @contextmanager
 def chain_progress_bar(what: str) -> "Iterator[Callable[[ChainProgress], None]]":
     """A bar over the chains of a comparison; long ones run first, so it knows the time left."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=(console := Console(stderr=True)),
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bar = _bar(MofNCompleteColumn(), TimeElapsedColumn(), _note())
     with bar:
         task = bar.add_task(what, total=None, note="")
 
@@ -102,3 +76,20 @@ def chain_progress_bar(what: str) -> "Iterator[Callable[[ChainProgress], None]]"
             bar.update(task, total=progress.total, completed=progress.done, note=note)
 
         yield show
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    """A bar on a terminal, gone once it is full; none where the output is not one."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _note() -> TextColumn:
+    return TextColumn("{task.fields[note]}")

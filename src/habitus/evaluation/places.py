@@ -10,11 +10,11 @@ from habitus.documents import Corpus
 from habitus.evaluation.labels.label import Label
 from habitus.evaluation.matching import match
 from habitus.evaluation.scored import Flags
+from habitus.evaluation.truth import abnormal_words, places_of
 from habitus.model.parameters import Array
 from habitus.normality import Detector
 from habitus.normality.detector import bags
 from habitus.normality.localisation import Box, least_likely, localisation_recall
-from habitus.words import Vocabulary
 
 N_TOPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
 """Numbers of least likely words that a place is told from."""
@@ -64,39 +64,24 @@ def localise(
 ) -> Localisation | None:
     """Recall against N_top, over abnormal documents with abnormal words; None if there are none.
 
-    An abnormal word is one whose cell overlaps a labelled box while the label lasts. `detector` is
-    as it was before the first document of the corpus.
+    An abnormal word is one the middle of whose cell lies in a labelled box while the label lasts.
+    `detector` is as it was before the first document of the corpus.
     """
-    v = corpus.vocabulary
-    if v is None or not any(label.box for label in labels):
+    inside, indptr = abnormal_words(corpus, places_of(labels)), corpus.counts.indptr
+    if not inside.any():
         return None
     rows = []
     judgements = detector.judge(corpus)
     for t, (document, judgement) in enumerate(zip(bags(corpus), judgements, strict=True)):
-        if not (abnormal[t] and judgement.judged):
-            continue
-        words, time = np.asarray(document.words, dtype=np.int64), float(corpus.times[t])
-        truth = abnormal_words(words, v, labels, time, time + corpus.clip)
-        if len(truth):
+        here = inside[indptr[t] : indptr[t + 1]]
+        if abnormal[t] and judgement.judged and here.any():
+            words = np.asarray(document.words, dtype=np.int64)
             order = least_likely(judgement.surprises, np.asarray(document.counts), len(words))
-            rows.append([_recall(words[order], truth, n_top) for n_top in N_TOPS])
+            rows.append([_recall(words[order], words[here], n_top) for n_top in N_TOPS])
     if not rows:
         return None
     recall, reach, chance = np.mean(rows, axis=0).T
     return Localisation(N_TOPS, recall, reach, chance, len(rows))
-
-
-def abnormal_words(
-    words: NDArray[np.int64], v: Vocabulary, labels: Sequence[Label], start: float, end: float
-) -> NDArray[np.int64]:
-    """Those of the words whose cells overlap a labelled box between two times."""
-    places = [
-        box
-        for label in labels
-        if label.start < end and start < label.end
-        for box in label.places(start, end)
-    ]
-    return words[_meet(v.boxes(words), _array(places)).any(axis=1)]
 
 
 def _recall(

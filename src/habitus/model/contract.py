@@ -3,6 +3,10 @@
 from inspect import signature
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from habitus.documents import Corpus
 from habitus.errors import InvalidInputError
 
 
@@ -64,3 +68,27 @@ class Estimator:
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
             )
+
+    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
+        """Documents from whatever was passed; `reset` to learn them, else to be as those learnt."""
+        if not isinstance(X, Corpus):
+            from sklearn.utils.validation import validate_data
+
+            counts = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+            )
+            return Corpus(counts, lengths=lengths)
+        if lengths is not None:
+            raise InvalidInputError("a Corpus has its own lengths: leave out lengths=")
+        if reset:
+            self.n_features_in_ = X.n_words
+        elif X.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}"
+            )
+        return X
+
+    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        self._check_fitted()
+        return self._corpus(X, lengths, reset=False)

@@ -2,32 +2,23 @@
 
 import os
 import warnings
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral, Real
-from threading import Event
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from habitus.documents import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.model.checking import check_parameters, check_whole, learnable, seed_of
 from habitus.model.contract import Estimator
-from habitus.model.evidence import Evidence, gather
-from habitus.model.expected_counts import log_likelihoods
+from habitus.model.evidence import Evidence
+from habitus.model.filtering import Start, filter_corpus, likelihoods_of, opening_of
 from habitus.model.generate import generate
 from habitus.model.learning import LEARNERS, Callback, Init, Learnt, Settings, check_init
-from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
+from habitus.model.messages import Filtered, most_probable_path, smooth_backward
 from habitus.model.parameters import Array, Sizes
 from habitus.model.prior import Prior
-
-Start = Literal["new", "continued", "uniform"]
-
-# Entries (words of documents) under which two threads take longer than one.
-WORTH_A_THREAD = 20_000
-CHUNK = 65_536
+from habitus.model.restarts import best_of_restarts
 
 
 class MarkovClusteringTopicModel(Estimator):
@@ -162,11 +153,17 @@ class MarkovClusteringTopicModel(Estimator):
         `X` is a Corpus or counts (documents x words, dense or sparse) with the `lengths` of its
         sequences; `callback(iteration, objective)` is told of every iteration of every restart.
         """
-        self._check_parameters()
+        check_parameters(self.get_params())
         corpus = self._corpus(X, lengths, reset=True)
-        evidence = self._learnable(corpus)
+        evidence = learnable(
+            corpus,
+            min_words=self.min_words, n_behaviours=self.n_behaviours, learning=self.learning,
+        )  # fmt: skip
         settings = self._settings(evidence)
-        best, self.restarts_ = self._run(evidence, settings, callback or _silent)
+        best, self.restarts_ = best_of_restarts(
+            LEARNERS[self.learning], evidence, settings, callback or _silent,
+            seeds=seed_of(self.random_state).spawn(self.n_restarts), n_jobs=self.n_jobs,
+        )  # fmt: skip
         self._keep(best, corpus)
         return self
 
@@ -180,7 +177,8 @@ class MarkovClusteringTopicModel(Estimator):
         starts "uniform"; further ones start from pi.
         """
         corpus = self._checked(X, lengths)
-        evidence, messages = self._filter(corpus, start)
+        opening = opening_of(start, self.parameters_, self.belief_)
+        evidence, messages = self._filter(corpus, opening)
         judged = np.diff(evidence.indptr) > 0
         out = np.zeros(len(corpus))
         return np.divide(messages.log_evidence, corpus.n_tokens, out=out, where=judged)
@@ -195,7 +193,7 @@ class MarkovClusteringTopicModel(Estimator):
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
         """The most probable path of behaviours (Viterbi)."""
         corpus = self._checked(X, lengths)
-        evidence, log_like = self._log_likelihoods(corpus)
+        evidence, log_like = likelihoods_of(corpus, self.parameters_, min_words=self.min_words)
         _, _, pi, xi = self.parameters_
         path: NDArray[np.int64] = most_probable_path(log_like, evidence.first, pi, xi)
         return path
@@ -223,12 +221,12 @@ class MarkovClusteringTopicModel(Estimator):
         """
         self._check_fitted()
         length = self.words_per_document_ if words_per_document is None else words_per_document
-        _check_whole("n_documents", n_documents)
-        _check_whole("words_per_document", length, least=0)
+        check_whole("n_documents", n_documents)
+        check_whole("words_per_document", length, least=0)
         drawn = generate(
             self.parameters_,
             np.full(n_documents, length),
-            np.random.default_rng(_seed(random_state)),
+            np.random.default_rng(seed_of(random_state)),
             vocabulary=self.vocabulary_,
         )
         return drawn.corpus, drawn.assignments.behaviours
@@ -259,69 +257,6 @@ class MarkovClusteringTopicModel(Estimator):
         self._check_fitted()
         return self.parameters_.sizes
 
-    def _check_parameters(self) -> None:
-        """Constructors only store: everything is checked here."""
-        whole = ("n_topics", "n_behaviours", "n_iterations", "n_restarts", "burn_in", "n_samples",
-                 "thinning")  # fmt: skip
-        for name in whole:
-            _check_whole(name, getattr(self, name))
-        _check_number("smoothing", self.smoothing)
-        _check_number("min_words", self.min_words)
-        if self.tolerance is not None:
-            _check_number("tolerance", self.tolerance)
-        if self.n_topics > np.iinfo(np.uint16).max:
-            raise InvalidInputError(f"n_topics must be at most 65535, found {self.n_topics}")
-        if self.learning not in LEARNERS:
-            raise InvalidInputError(
-                f"learning must be one of {', '.join(LEARNERS)}, found {self.learning!r}"
-            )
-        n_jobs: Any = self.n_jobs
-        if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-            raise InvalidInputError(
-                f"n_jobs must be None or a whole number other than 0, found {n_jobs!r}"
-            )
-
-    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
-        if not isinstance(X, Corpus):
-            from sklearn.utils.validation import validate_data
-
-            counts = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
-            )
-            return Corpus(counts, lengths=lengths)
-        if lengths is not None:
-            raise InvalidInputError("a Corpus has its own lengths: leave out lengths=")
-        if reset:
-            self.n_features_in_ = X.n_words
-        elif X.n_words != self.n_features_in_:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
-                f"{self.n_features_in_}"
-            )
-        return X
-
-    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
-        self._check_fitted()
-        return self._corpus(X, lengths, reset=False)
-
-    def _learnable(self, corpus: Corpus) -> Evidence:
-        evidence = gather(corpus, min_words=self.min_words)
-        n_filled = int((np.diff(evidence.indptr) > 0).sum())
-        longest = corpus.n_tokens.max(initial=0)
-        if n_filled == 0:
-            raise InvalidInputError(
-                f"no document to learn from: the longest has {longest:.10g} words, min_words is "
-                f"{self.min_words} (n_samples={len(corpus)})"
-            )
-        if n_filled < self.n_behaviours:
-            raise InvalidInputError(
-                f"n_behaviours={self.n_behaviours} needs at least as many documents of min_words="
-                f"{self.min_words} words, found {n_filled} (n_samples={len(corpus)})"
-            )
-        if self.learning.endswith("gibbs"):
-            _check_whole_counts(evidence.counts, self.learning)
-        return evidence
-
     def _settings(self, evidence: Evidence) -> Settings:
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
@@ -341,36 +276,6 @@ class MarkovClusteringTopicModel(Estimator):
             thinning=int(self.thinning),
             init=init,
         )
-
-    def _run(
-        self, evidence: Evidence, settings: Settings, callback: Callback
-    ) -> tuple[Learnt, Array]:
-        """The best of all restarts, and the objective of each.
-
-        They run in threads, as the kernels run without the interpreter's lock; a corpus so small
-        that threads would mostly wait for that lock has one. Never in the main thread: Ctrl-C
-        would reach it inside a kernel, where Numba does not expect an exception.
-        """
-        n_jobs = effective_n_jobs(self.n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
-        learner = LEARNERS[self.learning]
-        generators = [
-            np.random.default_rng(seed) for seed in _seed(self.random_state).spawn(self.n_restarts)
-        ]
-        stopped = Event()
-
-        def tell(iteration: int, objective: float) -> None:
-            if stopped.is_set():
-                raise KeyboardInterrupt
-            callback(iteration, objective)
-
-        def run(rng: np.random.Generator) -> Learnt:
-            return learner(evidence, settings, rng, tell)
-
-        with ThreadPoolExecutor(n_jobs) as pool:
-            try:
-                return _best(pool.map(run, generators))
-            finally:
-                stopped.set()
 
     def _keep(self, best: Learnt, corpus: Corpus) -> None:
         self.parameters_ = best.parameters
@@ -397,83 +302,9 @@ class MarkovClusteringTopicModel(Estimator):
                 stacklevel=3,
             )
 
-    def _log_likelihoods(self, corpus: Corpus) -> tuple[Evidence, Array]:
-        evidence = gather(corpus, min_words=self.min_words)
-        return evidence, log_likelihoods(evidence, self.parameters_.phi, self.parameters_.theta)
-
-    def _filter(self, corpus: Corpus, start: Start = "new") -> tuple[Evidence, Filtered]:
-        evidence, log_like = self._log_likelihoods(corpus)
-        _, _, pi, xi = self.parameters_
-        n = int(corpus.lengths[0]) if len(corpus.lengths) else 0
-        sequences = (
-            filter_forward(log_like[:n], evidence.first[:n], self._opening(start), xi),
-            filter_forward(log_like[n:], evidence.first[n:], pi, xi),
-        )
-        joined = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
-        return evidence, Filtered(*joined)
-
-    def _opening(self, start: Start) -> Array:
-        """p(z) of the first document to come."""
-        _, _, pi, xi = self.parameters_
-        if start == "new":
-            return pi
-        if start == "continued":
-            return np.asarray(xi @ self.belief_)
-        if start == "uniform":
-            return np.full_like(pi, 1 / len(pi))
-        raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
-
-
-def _check_whole(name: str, value: Any, *, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InvalidInputError(
-            f"{name} must be a whole number of at least {least}, found {value!r}"
-        )
-
-
-def _check_number(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
-
-
-def _check_whole_counts(counts: Array, learning: str) -> None:
-    for start in range(0, len(counts), CHUNK):
-        part = counts[start : start + CHUNK]
-        odd = part[part % 1 != 0]
-        if len(odd):
-            raise InvalidInputError(
-                f'learning="{learning}" needs whole counts, found {odd[0]:.6g}; '
-                'use "em" or "vb" for weights'
-            )
-
-
-def _best(runs: Iterable[Learnt]) -> tuple[Learnt, Array]:
-    """The first run of the highest objective, and the objective of each; the rest is let go."""
-    best, objectives = None, []
-    for run in runs:
-        objectives.append(run.objective[-1])
-        if best is None or run.objective[-1] > best.objective[-1]:
-            best = run
-    if best is None:
-        raise InvalidInputError("n_restarts must be at least 1")
-    return best, np.array(objectives)
+    def _filter(self, corpus: Corpus, opening: Array | None = None) -> tuple[Evidence, Filtered]:
+        return filter_corpus(corpus, self.parameters_, opening, min_words=self.min_words)
 
 
 def _silent(iteration: int, objective: float) -> None:
     """Tell nobody."""
-
-
-def _seed(random_state: Any) -> np.random.SeedSequence:
-    """One seed from whatever scikit-learn or NumPy would take."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
-    if random_state is None:
-        return np.random.SeedSequence()
-    if isinstance(random_state, Integral) and int(random_state) >= 0:
-        return np.random.SeedSequence(int(random_state))
-    raise InvalidInputError(
-        "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
-        f"found {random_state!r}"
-    )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, read_tensors, write_tensors
+from habitus.model.checking import check_parameters
 from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters
 from habitus.model.prior import Prior
@@ -68,7 +69,7 @@ def _restored(contents: Contents) -> MarkovClusteringTopicModel:
         prior=prior if isinstance(prior, str) else Prior(**prior),
         random_state=header["random_state"],
     )
-    model._check_parameters()
+    check_parameters(model.get_params())
     for name in ARRAYS:
         setattr(model, name, tensors[name])
     model.parameters_ = _gathered("parameters", Parameters, tensors).checked()

@@ -3,7 +3,8 @@
 from habitus.video.frames import Frame
 from habitus.video.mask import region_of, watched_cells
 from habitus.video.motion import CellMotion, DisMotion, Motion, Moved, motion_by
-from habitus.video.source import Reader, Source
+from habitus.video.reader import Reader
+from habitus.video.source import Source
 
 __all__ = [
     "CellMotion",

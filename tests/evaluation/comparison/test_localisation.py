@@ -1,9 +1,9 @@
 """Recall of localisation against the paper's formula, document by document."""
 
 import numpy as np
+import pytest
 
 from habitus.evaluation.comparison.chains import run_chain
-from habitus.evaluation.comparison.footage import Place
 from habitus.evaluation.comparison.localisation import (
     N_TOP,
     SHARES,
@@ -12,6 +12,7 @@ from habitus.evaluation.comparison.localisation import (
     truths_of,
 )
 from habitus.evaluation.comparison.methods import CHAINS
+from habitus.evaluation.truth import Place
 from habitus.normality.localisation import Box, localisation_recall
 from reference.labelled import BOX, EVENTS, QUICK
 
@@ -26,6 +27,15 @@ def test_abnormal_words_are_those_with_their_middle_in_the_box(footage, truths):
         x, y = (left + right) / 2, (top + bottom) / 2
         inside = (x > BOX.left) & (x < BOX.right) & (y > BOX.top) & (y < BOX.bottom)
         np.testing.assert_array_equal(abnormal, inside)
+
+
+@pytest.mark.parametrize(("by", "same"), [(3, True), (-3, True), (5, False), (-5, False)])
+def test_a_cell_is_in_the_box_if_its_middle_is(footage, truths, by, same):
+    grown = Box(BOX.left - by, BOX.top, BOX.right + by, BOX.bottom + by)
+    places = [place._replace(box=grown) for place in footage.places]
+    found = truths_of(footage._replace(places=places), QUICK)
+    alike = [np.array_equal(a.abnormal, b.abnormal) for a, b in zip(found, truths, strict=True)]
+    assert all(alike) == same
 
 
 def test_recall_is_the_papers_mean_over_documents(footage, truths):

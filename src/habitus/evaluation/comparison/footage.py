@@ -13,21 +13,10 @@ from habitus.errors import InvalidInputError
 from habitus.evaluation.comparison.protocol import Protocol
 from habitus.evaluation.labels import Label, check_labels
 from habitus.evaluation.measures import check_both
-from habitus.evaluation.truth import abnormal_documents
+from habitus.evaluation.truth import Place, abnormal_documents, places_of
 from habitus.model.parameters import Array
-from habitus.normality.localisation import Box
 
 Flags = NDArray[np.bool_]
-# Seconds that a sighting stands for: it marks the document that it lies in.
-MOMENT = 1e-3
-
-
-class Place(NamedTuple):
-    """Where something abnormal is while it is."""
-
-    start: float
-    end: float
-    box: Box
 
 
 class Footage(NamedTuple):
@@ -98,17 +87,9 @@ def footage_of(corpus: Corpus, labels: Sequence[Label], train: float) -> Footage
             f"{train:g} s"
         )
     check_labels(list(labels), first, last)
-    places = [place for label in labels for place in _places(label)]
-    found = Footage(corpus, n_train, list(labels), places)
+    found = Footage(corpus, n_train, list(labels), places_of(labels))
     check_both(found.abnormal)
     return found
-
-
-def _places(label: Label) -> list[Place]:
-    """Where it is: moment by moment if that is known, else in its box all the time."""
-    if label.track:
-        return [Place(seen.time, seen.time + MOMENT, seen.box) for seen in label.track]
-    return [Place(label.start, label.end, label.box)] if label.box else []
 
 
 def identity_of(footage: Footage, protocol: Protocol) -> dict[str, str]:

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.documents import Corpus
-from habitus.evaluation.comparison.footage import Footage, Place
+from habitus.evaluation.comparison.footage import Footage
 from habitus.evaluation.comparison.protocol import Protocol
-from habitus.evaluation.truth import abnormal_documents
+from habitus.evaluation.truth import abnormal_words
 from habitus.model.parameters import Array
 from habitus.normality.localisation import least_likely
 
@@ -37,28 +36,14 @@ class Recall(NamedTuple):
 
 def truths_of(footage: Footage, protocol: Protocol) -> list[Truth]:
     """Documents to be judged, with words in a labelled box: those are the abnormal words."""
-    corpus, vocabulary = footage.corpus, footage.corpus.vocabulary
-    if vocabulary is None:
-        return []
-    enough, inside = footage.long_enough(protocol), np.zeros(corpus.counts.nnz, dtype=np.bool_)
-    boxes = vocabulary.boxes(corpus.counts.indices)
-    middle_x, middle_y = boxes[:, ::2].mean(axis=1), boxes[:, 1::2].mean(axis=1)
-    for place in footage.places:
-        left, top, right, bottom = place.box
-        for t in np.flatnonzero(_during(place, corpus)):
-            here = slice(corpus.counts.indptr[t], corpus.counts.indptr[t + 1])
-            x, y = middle_x[here], middle_y[here]
-            inside[here] |= (left <= x) & (x < right) & (top <= y) & (y < bottom)
+    counts, enough = footage.corpus.counts, footage.long_enough(protocol)
+    inside = abnormal_words(footage.corpus, footage.places)
     found = []
-    for document in range(footage.n_train, len(corpus)):
-        abnormal = inside[corpus.counts.indptr[document] : corpus.counts.indptr[document + 1]]
+    for document in range(footage.n_train, len(footage.corpus)):
+        abnormal = inside[counts.indptr[document] : counts.indptr[document + 1]]
         if enough[document] and abnormal.any():
             found.append(Truth(document, abnormal))
     return found
-
-
-def _during(place: Place, corpus: Corpus) -> NDArray[np.bool_]:
-    return abnormal_documents([place], corpus.times, corpus.clip)
 
 
 def recall_of(truths: list[Truth], surprises: dict[int, Array], footage: Footage) -> Recall:
