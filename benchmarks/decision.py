@@ -102,7 +102,7 @@ def _numpy_step(detector: Detector, document: Bag) -> Callable[[], float]:
         log_evidence = (best + np.log(totals)).reshape(-1)
         shares = np.exp(log_predicted).reshape(-1) / n_sets
         surprises = -np.log(tables.probability[words] @ shares)
-        excess = counts @ np.maximum(surprises - detector.scale.level, 0)
+        excess = counts @ np.maximum(surprises - detector.level, 0)
         with np.errstate(divide="ignore"):
             log_predicted = np.log(np.einsum("szy,sy->sz", tables.xi, filtered / totals))
         top = log_evidence.max()
