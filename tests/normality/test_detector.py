@@ -8,6 +8,8 @@ import pytest
 import habitus
 from habitus.errors import FileError, InvalidInputError
 from habitus.normality import Bag, Detector, bags, calibrate
+from habitus.normality.calibration import calibrated_folds
+from habitus.normality.novelty import ANYWHERE, KNOWN, anywhere_of, novelty_of
 from habitus.scenes import crossing, crossing_vocabulary
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
@@ -126,6 +128,38 @@ def test_calibration_scores_documents_the_model_has_not_seen(models):
     assert kept["plug-in.mean"][judged].mean() < trained[judged].mean()
     assert "monte-carlo.mean" not in kept
     assert "monte-carlo.mean" in models["vb"].calibration_
+
+
+def test_calibration_is_what_detectors_of_held_out_stretches_say(models):
+    model, corpus = models["em"], sampled(150, 0)
+    held_out, normality, surprises = [], [], []
+    for fold in calibrated_folds(model, corpus, n_folds=2):
+        detector = Detector(fold.model, measure="mean", threshold=-5.0)
+        for document, judgement in zip(
+            bags(fold.held_out), detector.judge(fold.held_out), strict=True
+        ):
+            normality.append(judgement.normality)
+            if judgement.judged:
+                words = np.repeat(document.words, document.counts.astype(int))
+                held_out.append((len(normality) > 75, words))
+                surprises.append(np.repeat(judgement.surprises, document.counts.astype(int)))
+    np.testing.assert_allclose(normality, model.calibration_["plug-in.mean"], rtol=1e-9)
+    level = np.quantile(np.concatenate(surprises), KNOWN, method="inverted_cdf")
+    new = np.zeros((2, corpus.n_words))
+    for (stretch, words), surprise in zip(held_out, surprises, strict=True):
+        np.add.at(new[int(stretch)], words[surprise > level], 1)
+    anywhere = anywhere_of(list(new), corpus.vocabulary)
+    assert anywhere > ANYWHERE
+    expected = novelty_of(new.sum(axis=0), corpus.vocabulary, anywhere).probability
+    np.testing.assert_allclose(model.calibration_["plug-in.novelty"], expected, rtol=1e-9)
+
+
+def test_the_calibration_of_an_older_habitus_is_none(models, tmp_path):
+    models["em"].save(tmp_path / "m")
+    old = habitus.MarkovClusteringTopicModel.load(tmp_path / "m")
+    del old.calibration_["plug-in.level"]
+    with pytest.raises(InvalidInputError, match="learn with `habitus learn`"):
+        Detector(old)
 
 
 def test_a_model_file_keeps_the_calibration(models, tmp_path):
