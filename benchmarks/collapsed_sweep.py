@@ -15,7 +15,7 @@ import tomotopy
 import corpora
 import fitted
 from habitus.model.gibbs import Tokens
-from habitus.model.prior import PAPER
+from habitus.model.parameters import PAPER
 from report import Row, Target, main, progress
 from timing import Side, interleave, repeated, single_core
 

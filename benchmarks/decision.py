@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 import corpora
 from habitus import Detector, MarkovClusteringTopicModel
-from habitus.normality import Bag, calibrate, least_likely, word_surprises
+from habitus.anomaly.calibration import calibrate
+from habitus.anomaly.detector import Bag
+from habitus.anomaly.localisation import least_likely
+from habitus.model.online import word_surprisals
 from report import Row, Target, main
 from timing import interleave, repeated, single_core
 
@@ -22,7 +25,6 @@ CASES = (
     ("monte-carlo", 5, 60.0, 17.7),
     ("monte-carlo", 100, 1000.0, 333.0),
 )
-Array = NDArray[np.float64]
 
 
 def measure(quick: bool) -> Iterator[Row]:
@@ -59,7 +61,7 @@ def _localisation(detector: Detector, document: Bag, rounds: int) -> Row:
     words = document.words.astype(np.int32)
 
     def ours() -> NDArray[np.int64]:
-        surprises = word_surprises(detector.log_predicted, words, detector.tables)
+        surprises = word_surprisals(detector.log_predicted, words, detector.tables)
         return words[least_likely(surprises, document.counts, N_TOP)]
 
     def peer() -> NDArray[np.int64]:

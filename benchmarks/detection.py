@@ -21,11 +21,11 @@ import av
 import clips
 from footage import FPS
 from habitus import Detector, MarkovClusteringTopicModel
-from habitus.documents.clips import Settings
-from habitus.documents.extraction import extract
-from habitus.documents.live import Arrived, live_documents
-from habitus.events import Joiner
-from habitus.pipeline import learn
+from habitus.anomaly.calibration import learn
+from habitus.anomaly.events import Joiner
+from habitus.ingest.clips import Settings
+from habitus.ingest.extraction import extract
+from habitus.ingest.live import Arrived, live_documents
 from habitus.video import Source
 from report import Row, Target, main, progress
 from timing import interleave

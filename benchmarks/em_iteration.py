@@ -24,7 +24,7 @@ import fitted
 import numpy_em
 from habitus import Corpus, Parameters, Prior
 from habitus.model import em
-from habitus.model.evidence import gather
+from habitus.model.expected_counts import gather
 from report import Row, Target, main, progress
 from timing import by_difference, interleave, repeated, single_core
 

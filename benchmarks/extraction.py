@@ -21,9 +21,9 @@ import av
 import numpy as np
 
 import clips
-from habitus.documents.clips import LAG, Settings, documents
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.ingest.clips import LAG, Settings, documents
 from habitus.video import DisMotion, Reader, Source
-from habitus.words import Vocabulary
 from report import Row, Target, main, progress
 from timing import interleave, n_cores, repeated
 

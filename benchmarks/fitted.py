@@ -7,12 +7,10 @@ import numpy as np
 from corpora import N_BEHAVIOURS, N_TOPICS
 from habitus import Corpus
 from habitus.model import blocked_gibbs, em, gibbs, vb
-from habitus.model.evidence import gather
-from habitus.model.expected_counts import log_likelihoods
+from habitus.model.expected_counts import gather, log_likelihoods
+from habitus.model.learning import assignments_under, documents_start, posterior_around
 from habitus.model.messages import most_probable_path
-from habitus.model.parameters import Parameters, Sizes
-from habitus.model.prior import Concentrations, Prior
-from habitus.model.start import assignments_under, documents_start, posterior_around
+from habitus.model.parameters import Concentrations, Parameters, Prior, Sizes
 
 SMOOTHING = 5e-6
 

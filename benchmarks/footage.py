@@ -14,10 +14,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Image
+
 WIDTH, HEIGHT, FPS = 360, 288, 25
 FINE = 4
 SIZES = ((64, 40), (48, 32), (40, 56))
-Image = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import footage
 from footage import FPS, HEIGHT, WIDTH, Case
-from habitus.documents.clips import LAG
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.ingest.clips import LAG
 from habitus.video import CellMotion, DisMotion, Frame, Motion, Reader, Source
 from habitus.video.motion import directions_of, least_motion
-from habitus.words import Vocabulary
 from report import Row, Target, main, progress
 from timing import n_cores
 

@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from habitus import Parameters
-from habitus.model.prior import Concentrations
-
-Array = NDArray[np.float64]
+from habitus.arrays import Array
+from habitus.model.parameters import Concentrations
 
 
 class Iteration(NamedTuple):

@@ -16,8 +16,7 @@ import corpora
 import fitted
 from habitus import Corpus
 from habitus.model import em, expected_counts
-from habitus.model.evidence import gather
-from habitus.model.expected_counts import padded
+from habitus.model.expected_counts import gather, padded
 from habitus.model.messages import filter_forward, smooth_backward
 from report import Row, main
 from timing import interleave, repeated, single_core

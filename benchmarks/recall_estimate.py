@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from habitus import Detector
-from habitus.documents import Corpus
-from habitus.documents.extraction import extract
-from habitus.evaluation.labels import read_labels
-from habitus.evaluation.matching import match
-from habitus.evaluation.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
-from habitus.events.detection import detect
-from habitus.pipeline import learn
-from habitus.scenes import Junction, render, write_labels
+from habitus.anomaly.calibration import learn
+from habitus.anomaly.detection import detect
+from habitus.corpus.documents import Corpus
+from habitus.evaluation.label_files import read_labels
+from habitus.evaluation.metrics import match
+from habitus.ingest.extraction import extract
+from habitus.lab import Junction, render, write_labels
+from habitus.lab.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
 from habitus.video import Source
 
 CORRESPONDS = {

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from habitus.scenes import Junction, render
+from habitus.lab import Junction, render
 from report import Row, Target, main, progress
 from timing import n_cores
 

@@ -18,7 +18,7 @@ from typing import Any
 import av
 
 import clips
-from habitus.documents.clips import Settings, documents
+from habitus.ingest.clips import Settings, documents
 from habitus.video import Source
 from report import Row, main, progress
 from timing import n_cores

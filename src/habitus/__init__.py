@@ -5,7 +5,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
+    from habitus.anomaly import Detector
+    from habitus.corpus import Corpus, Vocabulary
     from habitus.errors import DegenerateWarning, HabitusError
     from habitus.model import (
         Assignments,
@@ -15,22 +16,20 @@ if TYPE_CHECKING:
         Prior,
         generate,
     )
-    from habitus.normality import Detector
-    from habitus.words import Vocabulary
 
 __version__ = version("habitus")
 
 _HOMES = {
     "Assignments": "habitus.model",
-    "Corpus": "habitus.documents",
+    "Corpus": "habitus.corpus",
     "DegenerateWarning": "habitus.errors",
-    "Detector": "habitus.normality",
+    "Detector": "habitus.anomaly",
     "DirichletPosterior": "habitus.model",
     "HabitusError": "habitus.errors",
     "MarkovClusteringTopicModel": "habitus.model",
     "Parameters": "habitus.model",
     "Prior": "habitus.model",
-    "Vocabulary": "habitus.words",
+    "Vocabulary": "habitus.corpus",
     "generate": "habitus.model",
 }
 

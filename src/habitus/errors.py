@@ -6,7 +6,19 @@ class HabitusError(Exception):
 
 
 class InvalidInputError(HabitusError, ValueError):
-    """A value that cannot be used: names what was found, what is expected and the remedy."""
+    """A value that cannot be used: names what was found, what is expected and the remedy.
+
+    Parameters
+    ----------
+    message
+        One line for a person.
+    parameter
+        Name of the parameter to change, where there is one: the command line adds its flag.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class FileError(HabitusError, ValueError):

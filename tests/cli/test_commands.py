@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel, generate
-from habitus.model.restarts import WORTH_A_THREAD
-from habitus.scenes import crossing, crossing_vocabulary
+from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.model.learning import WORTH_A_THREAD
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 

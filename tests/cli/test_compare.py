@@ -16,7 +16,7 @@ from habitus.cli.compare import parsed_duration
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.evaluation.labels import Label
 from habitus.files import read_tensors
-from habitus.scenes import Junction, render
+from habitus.lab import Junction, render
 from reference.labelled import BOX, labelled_corpus, labels, write_csv
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()", "compare"]

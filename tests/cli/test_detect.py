@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, MarkovClusteringTopicModel
-from habitus.scenes import Junction, render
+from habitus.lab import Junction, render
 from reference.footage import encode
 from reference.streams import free_port, playing
 

@@ -10,10 +10,11 @@ import pytest
 
 from habitus import Corpus
 from habitus.cli import main
-from habitus.evaluation.labels import footage_of, read_labels
-from habitus.evaluation.truth import abnormal_documents
-from habitus.scenes import Junction, render, write_labels
-from habitus.scenes.junction.video import write_boxes
+from habitus.evaluation.label_files import read_labels
+from habitus.evaluation.labels import footage_of
+from habitus.evaluation.places import abnormal_documents
+from habitus.lab import Junction, render, write_labels
+from habitus.lab.junction.video import write_boxes
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 FPS, SECONDS, NORMAL, CLIP = 12.5, 150, 80, 0.5

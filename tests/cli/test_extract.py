@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.documents.corpus import VERSION
-from habitus.documents.extraction import extract
+from habitus.corpus.documents import VERSION
 from habitus.files import read_tensors
+from habitus.ingest.extraction import extract
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, write
 

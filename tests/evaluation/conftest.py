@@ -2,7 +2,7 @@
 
 import pytest
 
-from habitus.scenes import Junction
+from habitus.lab import Junction
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,20 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
+from habitus.anomaly.detection import detect
+from habitus.anomaly.detector import bags
+from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, assess_events, counting
-from habitus.evaluation.labels import footage_of
-from habitus.evaluation.labels.label import Label
-from habitus.evaluation.places import N_TOPS, box_hits, chance_of_a_hit, localise
-from habitus.evaluation.truth import abnormal_words, places_of
-from habitus.events import detect
-from habitus.normality.detector import bags
-from habitus.normality.localisation import Box
+from habitus.evaluation.labels import Label, footage_of
+from habitus.evaluation.places import (
+    N_TOPS,
+    abnormal_words,
+    box_hits,
+    chance_of_a_hit,
+    localise,
+    places_of,
+)
 from reference.planted import BOX, STARTS, detector_of, planted
 
 
@@ -106,7 +111,7 @@ def test_localisation_recall_is_the_papers(judged, found):
         rows_, columns, *_ = v.places(document.words)
         inside = (rows_ < 3) & (columns >= 18) & (columns < 22)
         ranked = sorted(
-            range(len(inside)), key=lambda k: (-judgement.surprises[k], -document.counts[k])
+            range(len(inside)), key=lambda k: (-judgement.surprisals[k], -document.counts[k])
         )
         rows.append([sum(inside[k] for k in ranked[:n]) / min(n, inside.sum()) for n in N_TOPS])
     where = found.localisation

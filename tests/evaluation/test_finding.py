@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
-from habitus.evaluation.finding import alarms_of, chance_of_events, events_found, found_at
-from habitus.evaluation.labels.label import Label
-from habitus.evaluation.matching import match
-from habitus.evaluation.scored import Scored
+from habitus.evaluation.labels import Label
+from habitus.evaluation.metrics import (
+    Scored,
+    alarms_of,
+    chance_of_events,
+    events_found,
+    found_at,
+    match,
+)
 
 RATES = (1.0, 6.0, 30.0, 60.0)
 

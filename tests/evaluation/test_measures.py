@@ -10,7 +10,7 @@ from sklearn.metrics import (
 )
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.measures import (
+from habitus.evaluation.metrics import (
     Scored,
     area,
     best_accuracy,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.evaluation.labels.label import Label, Sighting
-from habitus.evaluation.truth import Place, abnormal_documents, abnormal_words, places_of
-from habitus.normality import Box
-from habitus.words import Vocabulary
+from habitus.anomaly.localisation import Box
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.evaluation.labels import Label, Sighting
+from habitus.evaluation.places import Place, abnormal_documents, abnormal_words, places_of
 
 MS = 1000
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from habitus.model import blocked_gibbs, messages
-from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import ExpectedCounts
-from habitus.model.parameters import Sizes, block_shapes
-from habitus.model.prior import PAPER
+from habitus.model.expected_counts import Evidence, ExpectedCounts
+from habitus.model.parameters import PAPER, Sizes, block_shapes
 from reference import enumeration
 from reference.corpora import TINY, Tiny, random_parameters, uneven_prior
 from reference.joint_distribution import (

@@ -10,13 +10,11 @@ from hmmlearn.hmm import MultinomialHMM
 from scipy.special import gammaln
 
 from habitus import MarkovClusteringTopicModel
-from habitus.documents import Corpus
+from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, LearningError
 from habitus.model import em
-from habitus.model.evidence import gather
-from habitus.model.expected_counts import ExpectedCounts
-from habitus.model.parameters import Parameters, Sizes, block_shapes
-from habitus.model.prior import PAPER, Prior
+from habitus.model.expected_counts import ExpectedCounts, gather
+from habitus.model.parameters import PAPER, Parameters, Prior, Sizes, block_shapes
 from reference import log_space
 from reference.corpora import TINY, random_parameters, uneven_prior
 

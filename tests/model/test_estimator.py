@@ -17,7 +17,8 @@ from habitus import (
     Vocabulary,
     generate,
 )
-from habitus.model import Sizes, draw_parameters, restarts
+from habitus.model import Sizes, draw_parameters
+from habitus.model import learning as restarts
 
 ALGORITHMS = ("em", "vb", "gibbs", "blocked-gibbs")
 QUICK = {"n_iterations": 15, "burn_in": 15, "n_samples": 2, "thinning": 5, "random_state": 0}

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from habitus.documents import Corpus
+from habitus.corpus.documents import Corpus
 from habitus.model import expected_counts
-from habitus.model.evidence import gather
-from habitus.model.expected_counts import expect, padded, scatter
+from habitus.model.expected_counts import expect, gather, padded, scatter
 from habitus.model.parameters import Sizes
 from reference import enumeration, log_space, token_level
 from reference.corpora import (

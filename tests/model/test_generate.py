@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import chisquare
 
 from habitus.model import gibbs
-from habitus.model.evidence import gather
+from habitus.model.expected_counts import gather
 from habitus.model.generate import draw_parameters, generate
-from habitus.model.parameters import Parameters, Sizes
-from habitus.model.prior import PAPER, Prior
+from habitus.model.parameters import PAPER, Parameters, Prior, Sizes
 from reference.corpora import random_parameters, sparse_parameters
 
 SIZES = Sizes(n_words=7, n_topics=3, n_behaviours=4)

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from habitus.model import gibbs
-from habitus.model.evidence import gather
+from habitus.model.expected_counts import gather
 from habitus.model.generate import generate
-from habitus.model.parameters import Assignments, Sizes
-from habitus.model.prior import PAPER
+from habitus.model.parameters import PAPER, Assignments, Sizes
 from reference import enumeration
 from reference.corpora import TINY, Tiny, random_parameters, uneven_prior
 from reference.joint_distribution import (

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from habitus import MarkovClusteringTopicModel, Prior
-from habitus.documents import Corpus
+from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.model import vb
-from habitus.model.evidence import gather
+from habitus.model.expected_counts import gather
 from habitus.model.hyperparameters import (
     LEAST,
     MOST,
@@ -20,8 +20,7 @@ from habitus.model.hyperparameters import (
     summarise_block,
     update_prior,
 )
-from habitus.model.parameters import Sizes
-from habitus.model.prior import PAPER
+from habitus.model.parameters import PAPER, Sizes
 from reference.corpora import TINY, random_posterior
 
 EPS = np.finfo(float).eps

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from habitus import MarkovClusteringTopicModel
-from habitus.model import restarts
+from habitus.model import learning as restarts
 from habitus.model.generate import generate
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Sizes
 from reference.corpora import random_parameters, random_posterior

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, psi
 
-from habitus.documents import Corpus
+from habitus.corpus.documents import Corpus
 from habitus.errors import LearningError
 from habitus.model import vb
-from habitus.model.evidence import gather
-from habitus.model.parameters import DirichletPosterior, Parameters, Sizes
-from habitus.model.prior import PAPER, Prior
+from habitus.model.expected_counts import gather
+from habitus.model.parameters import PAPER, DirichletPosterior, Parameters, Prior, Sizes
 from habitus.model.special import log_gamma_and_digamma, log_rising
 from reference import enumeration
 from reference.corpora import TINY, random_parameters, random_posterior, uneven_prior

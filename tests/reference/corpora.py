@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.documents import Corpus
-from habitus.model.evidence import Evidence, gather
-from habitus.model.parameters import DirichletPosterior, Parameters, Sizes
-from habitus.model.prior import Concentrations, Prior
+from habitus.corpus.documents import Corpus
+from habitus.model.expected_counts import Evidence, gather
+from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters, Prior, Sizes
 
 PAPER_SIZES = Sizes(n_words=6480, n_topics=8, n_behaviours=4)
 

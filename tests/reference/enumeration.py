@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from habitus.model.parameters import DirichletPosterior, Parameters
-from habitus.model.prior import Concentrations
+from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters
 from reference.corpora import Tiny
 
 

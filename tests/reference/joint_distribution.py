@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.model.parameters import Sizes
-from habitus.model.prior import Concentrations, Prior
+from habitus.model.parameters import Concentrations, Prior, Sizes
 
 SIZES = Sizes(n_words=3, n_topics=2, n_behaviours=2)
 N_TOKENS = np.array([3, 0, 2, 4, 1, 2])

@@ -3,11 +3,10 @@
 import numpy as np
 
 from habitus import Corpus, generate
-from habitus.evaluation.comparison.footage import Footage, footage_of
-from habitus.evaluation.comparison.protocol import Protocol
+from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import Label
-from habitus.normality.localisation import Box
-from habitus.scenes import crossing, crossing_vocabulary
+from habitus.lab.comparison.protocol import Footage, Protocol, footage_of
+from habitus.lab.crossing import crossing, crossing_vocabulary
 
 N_TRAIN, N_TEST = 90, 70
 BOX = Box(8, 0, 40, 24)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.model.evidence import Evidence
+from habitus.model.expected_counts import Evidence
 from habitus.model.parameters import Parameters
 
 Wide = np.longdouble

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from habitus.documents import Corpus
-from habitus.words import Direction, Vocabulary
+from habitus.corpus.documents import Corpus
+from habitus.corpus.vocabulary import Direction, Vocabulary
 
 ROWS, COLUMNS, STEP, TURN = 16, 24, 3, 15
 """Of the grid; cells a document; documents that a lane has."""

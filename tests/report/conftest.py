@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
-from habitus.documents.clips import Settings
-from habitus.documents.extraction import extract
-from habitus.events import Detection, detect
-from habitus.normality import calibrate
-from habitus.scenes import crossing, crossing_vocabulary
+from habitus.anomaly.calibration import calibrate
+from habitus.anomaly.detection import Detection, detect
+from habitus.ingest.clips import Settings
+from habitus.ingest.extraction import extract
+from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.video import Source
 from reference.two_lanes import normal_documents, two_lanes
 

@@ -3,11 +3,9 @@ import numpy as np
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.report.annotation import write_annotated
-from habitus.report.film import film_size
-from habitus.report.palette import EVENT, behaviour_colour, rgb
-from habitus.report.strip import PAST, WINDOW, strip_for, window_at
-from habitus.report.timeline import Timeline
+from habitus.report.figures.drawing import EVENT, behaviour_colour, rgb
+from habitus.report.film.annotation import film_size, write_annotated
+from habitus.report.film.strip import PAST, WINDOW, Timeline, strip_for, window_at
 from habitus.video import Source
 from reference.two_lanes import FPS, HEIGHT, SECONDS, WIDTH, WRONG
 

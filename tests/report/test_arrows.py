@@ -2,9 +2,16 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.report.arrows import arrows_of, draw_boxes, draw_on_picture, heaviest_words
-from habitus.report.palette import COLOURS, EVENT, rgb
-from habitus.words import Direction, Vocabulary
+from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.report.figures.drawing import (
+    COLOURS,
+    EVENT,
+    arrows_of,
+    draw_boxes,
+    draw_on_picture,
+    heaviest_words,
+    rgb,
+)
 
 GRID = Vocabulary(2, 3, 8, 2)
 WAYS = {

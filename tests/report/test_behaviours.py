@@ -2,11 +2,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from habitus.report.arrows import draw_on_axes, probable_arrows
-from habitus.report.behaviours import behaviour_pictures, draw_behaviours, topic_pictures
-from habitus.report.palette import COLOURS, rgb
-from habitus.scenes import crossing, crossing_vocabulary
-from habitus.words import Direction, Vocabulary
+from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.report.figures.drawing import COLOURS, draw_on_axes, probable_arrows, rgb
+from habitus.report.figures.scene import behaviour_pictures, draw_behaviours, topic_pictures
 
 
 def test_arrows_on_axes_make_up_the_mass():

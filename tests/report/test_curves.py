@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from habitus.anomaly.detection import detect
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess
-from habitus.events import detect
-from habitus.report.curves import _precision_recall, draw_curves
+from habitus.report.figures.curves import _precision_recall, draw_curves
 from reference.planted import detector_of, planted
 
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from habitus.report.cycle import MARK, cycle_svg, draw_cycle, in_time, round_order
+from habitus.report.figures.scene import MARK, cycle_svg, draw_cycle, in_time, round_order
 
 XI = np.array([[0.9, 0.0, 0.18, 0.0], [0.08, 0.8, 0.0, 0.0], [0.0, 0.2, 0.8, 0.5],
                [0.02, 0.0, 0.02, 0.5]])  # fmt: skip

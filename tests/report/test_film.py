@@ -3,7 +3,7 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.report.film import film, film_size
+from habitus.report.film.annotation import film, film_size
 
 
 def test_a_film_is_seekable_and_begins_at_once(tmp_path):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from habitus.report.lettering import fitted, lettering, write
+from habitus.report.film.strip import fitted, lettering, write
 
 
 def test_letters_cover_and_share_a_base_line():

@@ -2,8 +2,8 @@ import numpy as np
 from matplotlib.image import imread
 
 from habitus import MarkovClusteringTopicModel
-from habitus.model.chain import long_run_shares
-from habitus.report.model import captions, draw_model
+from habitus.model.parameters import long_run_shares
+from habitus.report.figures.scene import captions, draw_model
 
 
 def test_a_model_as_a_picture(lanes, documents, tmp_path):

@@ -2,11 +2,10 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.report.arrows import arrows_of
-from habitus.report.moments import NARROW, WIDTH, event_pictures, frame_at, thumbnails
-from habitus.report.palette import COLOURS, EVENT, rgb
+from habitus.corpus.vocabulary import Direction
+from habitus.report.figures.drawing import COLOURS, EVENT, arrows_of, rgb
+from habitus.report.figures.moments import NARROW, WIDTH, event_pictures, frame_at, thumbnails
 from habitus.video import Source
-from habitus.words import Direction
 from reference.footage import limited
 from reference.two_lanes import FPS, SECONDS, pictures
 

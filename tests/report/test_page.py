@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
-from habitus.events import detect
-from habitus.events.wording import clock
-from habitus.report import cards
-from habitus.report.page import write_report
+from habitus.anomaly.detection import detect
+from habitus.anomaly.events import clock
+from habitus.report.page import render as cards
+from habitus.report.page.render import write_report
 from reference.two_lanes import WRONG
 
 HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector
-from habitus.events import detect
-from habitus.report.places import expected_words, places_of
+from habitus.anomaly.detection import detect
+from habitus.report.figures.moments import expected_words, places_of
 
 
 def test_places_are_the_abnormal_documents(documents):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel, Parameters
-from habitus.report.summary import summarise
+from habitus.report.figures.scene import summarise
 
 
 def model_with(xi):

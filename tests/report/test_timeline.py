@@ -1,10 +1,10 @@
 import numpy as np
 
 from habitus import Corpus
-from habitus.events import Detection
-from habitus.report.chart import WIDTH, chart_of
-from habitus.report.places import places_of
-from habitus.report.timeline import LINE, heights_of, stretches, timeline_of
+from habitus.anomaly.detection import Detection
+from habitus.report.figures.moments import places_of
+from habitus.report.film.strip import LINE, heights_of, stretches, timeline_of
+from habitus.report.page.chart import WIDTH, chart_of
 
 
 def test_heights_keep_the_order_and_meet_at_the_threshold():

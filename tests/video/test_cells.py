@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from numba import njit
 
+from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.video.cells import LEAST_MOTION, cell_changes, cell_motion
-from habitus.video.pyramid import halve, pyramid
+from habitus.video.cells import LEAST_MOTION, cell_changes, cell_motion, halve, pyramid
 from habitus.video.vectors import SIDE, block_difference, window_sums
-from habitus.words import Direction, Vocabulary
 from reference.footage import HEIGHT, WIDTH, moving_square, texture
 from reference.footage import SIDE as SQUARE
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from habitus.evaluation.tuning.recall import Recall, Share
-    from habitus.evaluation.tuning.selection import Choice
-    from habitus.evaluation.tuning.tune import Hyperparameters, Tuning
+    from habitus.lab.tuning.advice import Hyperparameters, Tuning
+    from habitus.lab.tuning.recall import Recall, Share
+    from habitus.lab.tuning.selection import Choice
 
 
 def tell(tuning: "Tuning", command_line: str, budget: float, n_documents: int) -> None:
     """Print sizes, hyperparameters, the command to learn with, and what would be found."""
     from rich.console import Console
 
-    from habitus.evaluation.tuning.tune import in_words
+    from habitus.lab.tuning.advice import in_words
 
     console, choice = Console(highlight=False, soft_wrap=True), tuning.choice
     best = choice.candidates[choice.best]

@@ -15,7 +15,7 @@ from habitus.cli.inputs import check_duration, make_folder, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.evaluation.comparison.summary import Summary
+    from habitus.lab.comparison.findings import Summary
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -84,15 +84,12 @@ def compare(
     habitus compare junction.mp4 --labels junction.csv --train 300s -o comparison
     """
     from habitus.cli.progress import chain_progress_bar
-    from habitus.evaluation.comparison.footage import footage_of, identity_of
-    from habitus.evaluation.comparison.methods import available, chosen
-    from habitus.evaluation.comparison.protocol import Protocol
-    from habitus.evaluation.comparison.runner import run_all, runs_of
-    from habitus.evaluation.comparison.store import Store
-    from habitus.evaluation.comparison.summary import summarise
-    from habitus.evaluation.labels import align, parse_labels
+    from habitus.evaluation.label_files import align, parse_labels
     from habitus.evaluation.labels import footage_of as labelled_footage
-    from habitus.report.comparison import write_comparison
+    from habitus.lab.comparison.findings import summarise
+    from habitus.lab.comparison.protocol import Protocol, available, chosen, footage_of, identity_of
+    from habitus.lab.comparison.results_page import write_comparison
+    from habitus.lab.comparison.runs import Store, run_all, runs_of
 
     if runs < 1:
         raise InvalidInputError(f"runs must be at least 1, found {runs}")
@@ -145,7 +142,7 @@ def _tell(summary: "Summary", page: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary.to_json(), allow_nan=False))
         return
-    from habitus.report.comparison_table import in_terminal
+    from habitus.lab.comparison.results_page import in_terminal
 
     typer.echo(in_terminal(summary))
     for note in summary.notes:

@@ -10,16 +10,16 @@ from habitus.cli.inputs import forget_parts, read_documents
 from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
-    from habitus.documents.clips import Settings
+    from habitus.corpus.documents import Corpus
+    from habitus.ingest.clips import Settings
     from habitus.video import Source
 
 
 def compared_documents(source: "Source", folder: Path, *, jobs: int, **how: Any) -> "Corpus":
     """The documents of a video, which are kept in the folder, or of a corpus file."""
-    from habitus.documents import Corpus
-    from habitus.documents.clips import Settings
+    from habitus.corpus.documents import Corpus
     from habitus.files import kind_of, written_whole
+    from habitus.ingest.clips import Settings
 
     if source.is_live:
         raise InvalidInputError(f"{source.name} is live: a comparison needs a video with an end")

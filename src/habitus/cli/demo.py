@@ -12,11 +12,11 @@ from habitus.cli.inputs import forget_parts, make_folder, read_documents, source
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from habitus.documents import Corpus
-    from habitus.evaluation.matching import Match
-    from habitus.events import Detection
+    from habitus.anomaly.detection import Detection
+    from habitus.corpus.documents import Corpus
+    from habitus.evaluation.metrics import Match
+    from habitus.lab import Anomaly, Junction
     from habitus.model import MarkovClusteringTopicModel
-    from habitus.scenes import Anomaly, Junction
 
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
@@ -37,11 +37,11 @@ def demo(
     Everything is made here: the video, the model, the events, a page about them. Given again, it
     goes on from the video that is there.
     """
-    from habitus.evaluation.matching import match
-    from habitus.events import detect
-    from habitus.normality import Detector
-    from habitus.report.page import write_report
-    from habitus.scenes import Junction, write_labels
+    from habitus.anomaly.detection import detect
+    from habitus.anomaly.detector import Detector
+    from habitus.evaluation.metrics import match
+    from habitus.lab import Junction, write_labels
+    from habitus.report.page.render import write_report
 
     make_folder(output)
     scene = Junction(
@@ -83,7 +83,7 @@ def _render_once(scene: "Junction", video: Path) -> None:
     from habitus import __version__
     from habitus.cli.progress import progress_bar
     from habitus.files import written_whole
-    from habitus.scenes import render
+    from habitus.lab import render
 
     note = video.with_suffix(".json")
     wanted = json.dumps({"habitus": __version__, **asdict(scene)})
@@ -119,7 +119,7 @@ def _tell(detection: "Detection", truth: "Sequence[Anomaly]", found: "Match", ou
     from rich.console import Console
     from rich.table import Table
 
-    from habitus.events.wording import clock, in_words
+    from habitus.anomaly.events import clock, in_words
 
     table = Table("when", "what happened", "what habitus says", box=SIMPLE_HEAD)
     for event, k in zip(truth, found.found_by, strict=True):

@@ -16,7 +16,7 @@ from habitus.cli.detection import (
 from habitus.cli.inputs import check_duration, check_output, sources_of
 
 if TYPE_CHECKING:
-    from habitus.events import Detection
+    from habitus.anomaly.detection import Detection
 
 
 def detect(
@@ -75,7 +75,8 @@ def detect(
 
 
 def _tell(detection: "Detection", output: Path | None, as_json: bool) -> None:
-    from habitus.events.wording import in_words, summary_of
+    from habitus.anomaly.detection import summary_of
+    from habitus.anomaly.events import in_words
 
     if as_json:
         for event in detection.events:

@@ -8,17 +8,17 @@ from habitus.cli.inputs import read_documents
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
-    from habitus.events import Detection
+    from habitus.anomaly.detection import Detection
+    from habitus.anomaly.detector import Detector
+    from habitus.corpus.documents import Corpus
     from habitus.model import MarkovClusteringTopicModel
-    from habitus.normality import Detector
     from habitus.video import Source
 
 
 def load_detector(path: Path, **how: Any) -> "Detector":
     """A detector with the model of a file."""
+    from habitus.anomaly.detector import Detector
     from habitus.model import MarkovClusteringTopicModel
-    from habitus.normality import Detector
 
     return Detector(MarkovClusteringTopicModel.load(path), **how)
 
@@ -61,7 +61,7 @@ def judge_documents(
     share: float | None = None,
 ) -> "Detection":
     """Judge documents, those of the first `skip` seconds left out."""
-    from habitus.events import detect
+    from habitus.anomaly.detection import detect
 
     if skip is not None:
         corpus = corpus.take((corpus.times >= skip).nonzero()[0])
@@ -95,7 +95,7 @@ def annotate_video(
     """Write the video with its events drawn."""
     from habitus.cli.progress import video_progress_bar
     from habitus.files import kind_of
-    from habitus.report.annotation import write_annotated
+    from habitus.report.film.annotation import write_annotated
 
     if not source.is_live and kind_of(source.address) == "corpus":
         raise InvalidInputError(f"{source.name} is a corpus: annotating needs the video itself")
@@ -108,7 +108,7 @@ def write_events(
 ) -> None:
     """Write the events as JSON Lines, and thumbnails in a folder beside them."""
     from habitus.files import written_whole
-    from habitus.report.moments import thumbnails
+    from habitus.report.figures.moments import thumbnails
 
     folder = path.with_name(f"{path.stem}-thumbnails")
     events = detection.events

@@ -14,9 +14,9 @@ from habitus.cli.inputs import check_duration, check_output, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from habitus.anomaly.detector import Detector
     from habitus.evaluation.assessment import Assessment
-    from habitus.evaluation.labels import Labelling
-    from habitus.normality import Detector
+    from habitus.evaluation.label_files import Labelling
     from habitus.video import Source
 
 
@@ -78,14 +78,14 @@ def evaluate(
     how late at 1, 2, 6 and 30 false alarms an hour, and whether the place is right. Example:
     habitus evaluate junction.model later.mp4 --labels later.csv --picture curves.png
     """
-    from habitus.evaluation.labels import parse_labels
+    from habitus.evaluation.label_files import parse_labels
     from habitus.files import kind_of
 
     check_output(picture)
     check_duration("skip", skip)
     check_duration("clip", clip)
     if picture is not None:
-        from habitus.report.curves import check_picture
+        from habitus.report.figures.curves import check_picture
 
         check_picture(picture)
     known = parse_labels(labels, line=label_line)
@@ -100,7 +100,7 @@ def evaluate(
         )  # fmt: skip
         found = _of_model(detector, video, known, labels, jobs=jobs, skip=skip, share=share)
     if picture is not None:
-        from habitus.report.curves import draw_curves
+        from habitus.report.figures.curves import draw_curves
 
         draw_curves(picture, found, title=f"{judge.name} on {Path(source).name}")
     if as_json:
@@ -122,7 +122,8 @@ def _of_model(
     share: float | None,
 ) -> "Assessment":
     from habitus.evaluation.assessment import assess
-    from habitus.evaluation.labels import align, footage_of
+    from habitus.evaluation.label_files import align
+    from habitus.evaluation.labels import footage_of
 
     corpus = documents_of(detector, video, jobs=jobs)
     truth = align(known, footage_of(corpus, video.name), labels)
@@ -141,10 +142,11 @@ def _of_events(
     clip: float,
     skip: float | None,
 ) -> "Assessment":
-    from habitus.documents import Corpus
+    from habitus.anomaly.events import read_events
+    from habitus.corpus.documents import Corpus
     from habitus.evaluation.assessment import assess_events
-    from habitus.evaluation.labels import align, footage_of, footage_of_video
-    from habitus.events.files import read_events
+    from habitus.evaluation.label_files import align
+    from habitus.evaluation.labels import footage_of, footage_of_video
     from habitus.files import kind_of
 
     events = read_events(file)

@@ -17,7 +17,7 @@ from habitus.cli.inputs import (
 )
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
+    from habitus.corpus.documents import Corpus
 
 
 def extract(
@@ -56,8 +56,8 @@ def extract(
     Example: habitus extract junction.mp4 -o junction.corpus, then: habitus show junction.corpus
     """
     from habitus.cli.progress import video_progress_bar
-    from habitus.documents.clips import Settings
     from habitus.errors import InvalidInputError
+    from habitus.ingest.clips import Settings
 
     check_output(output, preview)
     check_duration("duration", duration)
@@ -75,7 +75,7 @@ def extract(
     forget_parts(output)
     seconds = time.monotonic() - started
     if preview is not None:
-        from habitus.report.preview import write_preview
+        from habitus.report.film.annotation import write_preview
 
         with video_progress_bar("preview") as progress:
             write_preview(preview, found[0], settings, progress=progress)

@@ -23,7 +23,7 @@ def tell(found: "Assessment", what: str) -> None:
     """Print all figures."""
     from rich.console import Console
 
-    from habitus.events.wording import clock
+    from habitus.anomaly.events import clock
 
     console = Console(highlight=False, soft_wrap=True)
     n, clip = found.n_documents, found.seconds / found.n_documents
@@ -124,8 +124,8 @@ def _places(found: "Assessment") -> list[str]:
 
 
 def _notes(found: "Assessment") -> list[str]:
-    from habitus.evaluation.measures import HOUR
-    from habitus.events.wording import clock
+    from habitus.anomaly.events import clock
+    from habitus.evaluation.metrics import HOUR
 
     lines = []
     if "area" in found.documents:

@@ -8,8 +8,8 @@ import typer
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.documents.assembly import Extraction
-    from habitus.documents.clips import Settings
+    from habitus.ingest.chunks import Extraction
+    from habitus.ingest.clips import Settings
     from habitus.video import Source
 
 
@@ -49,7 +49,7 @@ def read_documents(
 
 def forget_parts(shelf: Path) -> None:
     """Throw away what was kept in case the work would be cut short."""
-    from habitus.documents.parts import Shelf
+    from habitus.ingest.chunks import Shelf
 
     Shelf(shelf).clear()
 

@@ -17,9 +17,9 @@ from habitus.cli.inputs import (
 )
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
-    from habitus.documents.clips import Settings
-    from habitus.pipeline import Learnt
+    from habitus.anomaly.calibration import Learnt
+    from habitus.corpus.documents import Corpus
+    from habitus.ingest.clips import Settings
     from habitus.video import Source
 
 
@@ -119,7 +119,7 @@ def learn(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     if as_json:
-        from habitus.report.summary import summarise
+        from habitus.report.figures.scene import summarise
 
         typer.echo(json.dumps(summarise(model).to_json()))
         return
@@ -144,7 +144,7 @@ def settings_for(
 
     if all(not source.is_live and kind_of(source.address) == "corpus" for source in sources):
         return None
-    from habitus.documents.clips import Settings
+    from habitus.ingest.clips import Settings
 
     return Settings(
         clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
@@ -153,10 +153,10 @@ def settings_for(
 
 def learn_with_progress(corpus: "Corpus", **how: Any) -> "Learnt":
     """The model, with a bar over all iterations of all runs."""
+    from habitus.anomaly.calibration import learn as learn_scene
+    from habitus.anomaly.calibration import n_steps
     from habitus.cli.progress import progress_bar
     from habitus.model import MarkovClusteringTopicModel
-    from habitus.normality.calibration import n_steps
-    from habitus.pipeline import learn as learn_scene
 
     n_tokens, model = corpus.n_tokens.sum(), MarkovClusteringTopicModel(**how)
     with progress_bar(

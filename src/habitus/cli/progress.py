@@ -17,10 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from habitus.documents.extraction import Progress as VideoProgress
+from habitus.ingest.extraction import Progress as VideoProgress
 
 if TYPE_CHECKING:
-    from habitus.evaluation.comparison.runner import Progress as ChainProgress
+    from habitus.lab.comparison.runs import Progress as ChainProgress
 
 
 @contextmanager

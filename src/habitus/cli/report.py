@@ -8,12 +8,7 @@ from typing import Annotated
 import typer
 
 from habitus.cli import options
-from habitus.cli.detection import (
-    annotate_video,
-    documents_of,
-    judge_documents,
-    load_detector,
-)
+from habitus.cli.detection import annotate_video, documents_of, judge_documents, load_detector
 from habitus.cli.inputs import check_duration, check_output, sources_of
 
 
@@ -52,8 +47,9 @@ def report(
     One file that needs nothing else. Example:
     habitus report later.mp4 --model junction.model -o report.html --annotate annotated.mp4
     """
-    from habitus.evaluation.labels import align, footage_of, parse_labels
-    from habitus.report.page import write_report
+    from habitus.evaluation.label_files import align, parse_labels
+    from habitus.evaluation.labels import footage_of
+    from habitus.report.page.render import write_report
 
     check_output(output, annotate)
     known = parse_labels(labels) if labels is not None else None

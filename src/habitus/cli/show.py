@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from habitus.report.summary import Likely, Summary
+    from habitus.report.figures.scene import Likely, Summary
 
 
 def show(
@@ -37,8 +37,8 @@ def show(
 
 
 def _show_corpus(file: Path, output: Path | None, as_json: bool) -> None:
-    from habitus.documents import Corpus
-    from habitus.report.corpus import SHORT, draw_corpus
+    from habitus.corpus.documents import Corpus
+    from habitus.report.figures.scene import SHORT, draw_corpus
 
     corpus = Corpus.load(file)
     n_tokens = corpus.n_tokens
@@ -71,8 +71,7 @@ def _show_model(file: Path, output: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
     from habitus.model import MarkovClusteringTopicModel
-    from habitus.report.model import draw_model
-    from habitus.report.summary import summarise
+    from habitus.report.figures.scene import draw_model, summarise
 
     model = MarkovClusteringTopicModel.load(file)
     summary, picture = summarise(model), output or file.with_name(f"{file.stem}.png")

@@ -12,8 +12,8 @@ from habitus.cli.learn import settings_for
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.documents import Corpus
-    from habitus.evaluation.tuning.tune import Tuning
+    from habitus.corpus.documents import Corpus
+    from habitus.lab.tuning.advice import Tuning
 
 
 def tune(
@@ -84,7 +84,7 @@ def tune(
     if not no_recall:
         tuning = _with_recall(tuning, corpus, alerts_per_day, measure.value, trials, common)
     if picture is not None:
-        from habitus.report.tuning import draw_tuning
+        from habitus.lab.tuning.picture import draw_tuning
 
         draw_tuning(picture, tuning, alerts_per_day)
     for note in tuning.notes:
@@ -96,7 +96,7 @@ def tune(
         min_words=(min_words, 20), seed=(seed, 0),
     )  # fmt: skip
     from habitus.cli.advice import tell
-    from habitus.evaluation.tuning.tune import command, to_json
+    from habitus.lab.tuning.advice import command, to_json
 
     if as_json:
         typer.echo(json.dumps(to_json(tuning, sources, further), allow_nan=False))
@@ -115,9 +115,8 @@ def _tuned(
 ) -> "Tuning":
     """Sizes, and hyperparameters if they are wanted."""
     from habitus.cli.progress import progress_bar
-    from habitus.evaluation.tuning.held_out import N_FOLDS
-    from habitus.evaluation.tuning.selection import grid, select_size
-    from habitus.evaluation.tuning.tune import Tuning, edge_note, tune_hyperparameters
+    from habitus.lab.tuning.advice import Tuning, edge_note, tune_hyperparameters
+    from habitus.lab.tuning.selection import N_FOLDS, grid, select_size
 
     candidates = grid(*sizes, prior=prior)
     with progress_bar(
@@ -141,10 +140,10 @@ def _with_recall(
     common: dict[str, Any],
 ) -> "Tuning":
     """The same with what the recommended model would find; a note if that cannot be told."""
+    from habitus.anomaly.calibration import n_steps
     from habitus.cli.learn import learn_with_progress
     from habitus.cli.progress import progress_bar
-    from habitus.evaluation.tuning.recall import BUDGETS, estimate_recall
-    from habitus.normality.calibration import n_steps
+    from habitus.lab.tuning.recall import BUDGETS, estimate_recall
 
     take = tuning.recommended
     model, notes = learn_with_progress(

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from habitus.arrays import Image
 from habitus.cli import options
 from habitus.cli.detection import load_detector
 from habitus.cli.inputs import check_duration, check_output, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.events import Event
-    from habitus.events.watching import Still
-    from habitus.words import Vocabulary
+    from habitus.anomaly.events import Event
+    from habitus.corpus.vocabulary import Vocabulary
 
 
 def watch(
@@ -61,8 +61,8 @@ def watch(
     SIGTERM, every event written. An event is told on stderr when it begins, and written as a line
     of JSON once it is over. Example: habitus watch rtsp://camera/stream --model junction.model
     """
-    from habitus.events.watching import Began, Ended
-    from habitus.events.watching import watch as watch_source
+    from habitus.anomaly.watching import Began, Ended
+    from habitus.anomaly.watching import watch as watch_source
     from habitus.pipeline import settings_of
 
     check_output(output)
@@ -116,11 +116,11 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
 
 
 def _with_thumbnail(
-    event: "Event", still: "Still", vocabulary: "Vocabulary", output: Path
+    event: "Event", still: "Image", vocabulary: "Vocabulary", output: Path
 ) -> "Event":
     """Write the picture of an event beside the events, and say where it is."""
     from habitus.files import written_whole
-    from habitus.report.moments import still_thumbnail
+    from habitus.report.figures.moments import still_thumbnail
 
     folder = output.with_name(f"{output.stem}-thumbnails")
     folder.mkdir(exist_ok=True)

@@ -5,34 +5,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from habitus.anomaly.detection import Detection
+from habitus.anomaly.detector import Detector
+from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
-from habitus.evaluation.finding import (
+from habitus.evaluation.labels import Footage, Label
+from habitus.evaluation.metrics import (
     RATES,
-    FoundAt,
-    chance_of_events,
-    events_found,
-    found_at,
-    found_by,
-)
-from habitus.evaluation.labels.footage import Footage
-from habitus.evaluation.labels.label import Label
-from habitus.evaluation.measures import (
     Curve,
     Estimate,
+    FoundAt,
+    Scored,
     area,
     best_accuracy,
     bootstrap,
+    chance_of_events,
     check_both,
+    events_found,
+    found_at,
+    found_by,
     precision_recall,
     roc,
     roc_area,
 )
-from habitus.evaluation.places import BoxHits, Localisation, Placed, box_hits, localise
-from habitus.evaluation.scored import Flags, Scored
-from habitus.evaluation.truth import abnormal_documents
-from habitus.events import Detection
-from habitus.model.parameters import Array
-from habitus.normality import Detector
+from habitus.evaluation.places import (
+    BoxHits,
+    Localisation,
+    Placed,
+    abnormal_documents,
+    box_hits,
+    localise,
+)
 
 CURVE_RATES = tuple(float(rate) for rate in np.geomspace(0.5, 60, 49))
 """False alarms an hour that the curve of events is drawn at."""

@@ -2,8 +2,7 @@
 
 from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.generate import Generated, draw_parameters, generate
-from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Sizes
-from habitus.model.prior import Prior
+from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
 
 __all__ = [
     "Assignments",

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import ExpectedCounts, log_likelihoods, padded, scatter
+from habitus.arrays import Array
+from habitus.model.expected_counts import Evidence, ExpectedCounts, log_likelihoods, padded, scatter
 from habitus.model.gibbs import log_joint
 from habitus.model.messages import filter_forward, sample_backward
-from habitus.model.parameters import Array, Parameters, sample_dirichlet
-from habitus.model.prior import Concentrations
+from habitus.model.parameters import Concentrations, Parameters, sample_dirichlet
 
 
 class State(NamedTuple):

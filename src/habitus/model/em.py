@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import EStep, ExpectedCounts, expect
+from habitus.model.expected_counts import EStep, Evidence, ExpectedCounts, expect
 from habitus.model.messages import SAFE
-from habitus.model.parameters import Array, Parameters
-from habitus.model.prior import Concentrations
+from habitus.model.parameters import Concentrations, Parameters
 
 Dead = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 

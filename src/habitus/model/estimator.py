@@ -1,24 +1,248 @@
-"""The model with scikit-learn's habits."""
+"""What the estimator refuses: parameters, documents and seeds that it could not learn with.
+
+scikit-learn's estimator contract, without a second of imports at every start.
+
+Documents under fitted parameters: their likelihoods, and the chain's filter over them.
+
+The model with scikit-learn's habits.
+"""
 
 import os
 import warnings
-from typing import Any, Self
+from collections.abc import Mapping
+from inspect import signature
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.documents import Corpus
+from habitus.arrays import Array
+from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
-from habitus.model.checking import check_parameters, check_whole, learnable, seed_of
-from habitus.model.contract import Estimator
-from habitus.model.evidence import Evidence
-from habitus.model.filtering import Start, filter_corpus, likelihoods_of, opening_of
+from habitus.model.expected_counts import Evidence, gather, log_likelihoods
 from habitus.model.generate import generate
-from habitus.model.learning import LEARNERS, Callback, Init, Learnt, Settings, check_init
-from habitus.model.messages import Filtered, most_probable_path, smooth_backward
-from habitus.model.parameters import Array, Sizes
-from habitus.model.prior import Prior
-from habitus.model.restarts import best_of_restarts
+from habitus.model.learning import (
+    LEARNERS,
+    Callback,
+    Init,
+    Learnt,
+    Settings,
+    best_of_restarts,
+    check_init,
+)
+from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
+from habitus.model.parameters import Parameters, Prior, Sizes
+
+CHUNK = 65_536
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Constructors only store: everything is checked here, but `prior`, `init` and the seed."""
+    whole = ("n_topics", "n_behaviours", "n_iterations", "n_restarts", "burn_in", "n_samples",
+             "thinning")  # fmt: skip
+    for name in whole:
+        check_whole(name, parameters[name])
+    _check_number("smoothing", parameters["smoothing"])
+    _check_number("min_words", parameters["min_words"])
+    if parameters["tolerance"] is not None:
+        _check_number("tolerance", parameters["tolerance"])
+    if parameters["n_topics"] > np.iinfo(np.uint16).max:
+        raise InvalidInputError(f"n_topics must be at most 65535, found {parameters['n_topics']}")
+    if parameters["learning"] not in LEARNERS:
+        raise InvalidInputError(
+            f"learning must be one of {', '.join(LEARNERS)}, found {parameters['learning']!r}"
+        )
+    n_jobs = parameters["n_jobs"]
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise InvalidInputError(
+            f"n_jobs must be None or a whole number other than 0, found {n_jobs!r}"
+        )
+
+
+def check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    """Refuse what is no whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least {least}, found {value!r}"
+        )
+
+
+def _check_number(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
+
+
+def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: str) -> Evidence:
+    """The evidence of a corpus, or an error if there is too little of it to learn from."""
+    evidence = gather(corpus, min_words=min_words)
+    n_filled = int((np.diff(evidence.indptr) > 0).sum())
+    longest = corpus.n_tokens.max(initial=0)
+    if n_filled == 0:
+        raise InvalidInputError(
+            f"no document to learn from: the longest has {longest:.10g} words, min_words is "
+            f"{min_words} (n_samples={len(corpus)})"
+        )
+    if n_filled < n_behaviours:
+        raise InvalidInputError(
+            f"n_behaviours={n_behaviours} needs at least as many documents of min_words="
+            f"{min_words} words, found {n_filled} (n_samples={len(corpus)})"
+        )
+    if learning.endswith("gibbs"):
+        _check_whole_counts(evidence.counts, learning)
+    return evidence
+
+
+def _check_whole_counts(counts: Array, learning: str) -> None:
+    for start in range(0, len(counts), CHUNK):
+        part = counts[start : start + CHUNK]
+        odd = part[part % 1 != 0]
+        if len(odd):
+            raise InvalidInputError(
+                f'learning="{learning}" needs whole counts, found {odd[0]:.6g}; '
+                'use "em" or "vb" for weights'
+            )
+
+
+def seed_of(random_state: Any) -> np.random.SeedSequence:
+    """One seed from whatever scikit-learn or NumPy would take."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
+        return np.random.SeedSequence(int(random_state))
+    raise InvalidInputError(
+        "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
+        f"found {random_state!r}"
+    )
+
+
+class Estimator:
+    """What scikit-learn asks of an estimator: parameters by name, tags, a readable form.
+
+    It stands in for `sklearn.base.BaseEstimator`, whose import brings in scipy.stats and takes
+    longer than learning a scene; scikit-learn's own checks run on it in the tests. scikit-learn is
+    imported when an array is passed or one of its tools is used.
+    """
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in signature(cls).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the constructor's parameters by name."""
+        return {name: getattr(self, name) for name in sorted(self._parameter_names())}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of the constructor by name."""
+        known = self._parameter_names()
+        for name, value in parameters.items():
+            if name not in known:
+                raise InvalidInputError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Name the parameters that are not at their defaults."""
+        defaults = signature(type(self)).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value is not defaults[name].default and value != defaults[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Counts: no negative values, sparse matrices welcome."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True, positive_only=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted once there are parameters."""
+        return hasattr(self, "parameters_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
+            )
+
+    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
+        """Documents from whatever was passed; `reset` to learn them, else to be as those learnt."""
+        if not isinstance(X, Corpus):
+            from sklearn.utils.validation import validate_data
+
+            counts = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+            )
+            return Corpus(counts, lengths=lengths)
+        if lengths is not None:
+            raise InvalidInputError("a Corpus has its own lengths: leave out lengths=")
+        if reset:
+            self.n_features_in_ = X.n_words
+        elif X.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}"
+            )
+        return X
+
+    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        self._check_fitted()
+        return self._corpus(X, lengths, reset=False)
+
+
+Start = Literal["new", "continued", "uniform"]
+
+
+def likelihoods_of(
+    corpus: Corpus, parameters: Parameters, *, min_words: float
+) -> tuple[Evidence, Array]:
+    """Evidence of a corpus, and ln p(x_t | z), documents x behaviours."""
+    evidence = gather(corpus, min_words=min_words)
+    return evidence, log_likelihoods(evidence, parameters.phi, parameters.theta)
+
+
+def filter_corpus(
+    corpus: Corpus, parameters: Parameters, opening: Array | None = None, *, min_words: float
+) -> tuple[Evidence, Filtered]:
+    """Evidence of a corpus, and its filter; `opening` is p(z) of the first document, else pi.
+
+    Sequences after the first always start from pi.
+    """
+    evidence, log_like = likelihoods_of(corpus, parameters, min_words=min_words)
+    _, _, pi, xi = parameters
+    n = int(corpus.lengths[0]) if len(corpus.lengths) else 0
+    sequences = (
+        filter_forward(log_like[:n], evidence.first[:n], pi if opening is None else opening, xi),
+        filter_forward(log_like[n:], evidence.first[n:], pi, xi),
+    )
+    joined = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
+    return evidence, Filtered(*joined)
+
+
+def opening_of(start: Start, parameters: Parameters, belief: Array) -> Array:
+    """p(z) of the first document to come; `belief` is that of the last one learnt from."""
+    _, _, pi, xi = parameters
+    if start == "new":
+        return pi
+    if start == "continued":
+        return np.asarray(xi @ belief)
+    if start == "uniform":
+        return np.full_like(pi, 1 / len(pi))
+    raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
 
 
 class MarkovClusteringTopicModel(Estimator):
@@ -90,7 +314,7 @@ class MarkovClusteringTopicModel(Estimator):
     picture_ : array or None
         The scene, if the corpus showed it: height x width x 3.
     calibration_ : dict of arrays
-        What normal footage scores, once `habitus.normality.calibrate` has found out; empty before.
+        What normal footage scores, once `habitus.anomaly.calibrate` has found out; empty before.
 
     Examples
     --------
@@ -233,7 +457,7 @@ class MarkovClusteringTopicModel(Estimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one safe file, whole or not at all."""
-        from habitus.model.files import save_model
+        from habitus.model.model_file import save_model
 
         self._check_fitted()
         save_model(self, path)
@@ -241,7 +465,7 @@ class MarkovClusteringTopicModel(Estimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "MarkovClusteringTopicModel":
         """Read a fitted model; nothing in the file is ever executed."""
-        from habitus.model.files import load_model
+        from habitus.model.model_file import load_model
 
         return load_model(path)
 

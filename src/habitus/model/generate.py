@@ -5,18 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.documents import Corpus
-from habitus.documents.corpus import checked_lengths
+from habitus.corpus.documents import Corpus, checked_lengths
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.model.parameters import (
     Assignments,
     Parameters,
+    Prior,
     Sizes,
     block_shapes,
     sample_dirichlet,
 )
-from habitus.model.prior import Prior
-from habitus.words import Vocabulary
 
 
 class Generated(NamedTuple):

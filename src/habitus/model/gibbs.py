@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import ExpectedCounts
+from habitus.model.expected_counts import Evidence, ExpectedCounts
 from habitus.model.messages import draw, draw_log
-from habitus.model.parameters import Array, Assignments, Parameters, Sizes
-from habitus.model.prior import Concentrations
+from habitus.model.parameters import Assignments, Concentrations, Parameters, Sizes
 from habitus.model.special import log_rising
 
 

@@ -16,13 +16,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, psi
 
-from habitus.documents import Corpus
+from habitus.arrays import Array
+from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.model import vb
 from habitus.model.estimator import MarkovClusteringTopicModel
-from habitus.model.evidence import gather
-from habitus.model.parameters import Array, DirichletPosterior
-from habitus.model.prior import Concentrations, Prior
+from habitus.model.expected_counts import gather
+from habitus.model.parameters import Concentrations, DirichletPosterior, Prior
 
 NAMES = ("beta", "alpha", "eta", "gamma")
 """Of the hyperparameters, in the order of the blocks phi, theta, pi, xi."""

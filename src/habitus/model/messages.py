@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.parameters import Array
 
 # Below this a sum of plain products may have lost terms to underflow: use logs instead.
 SAFE = 1e-200

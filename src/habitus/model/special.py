@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.parameters import Array
 
 # B_{2n} / (2n (2n - 1)), the coefficients of Stirling's series for ln Gamma, and times 2n - 1,
 # those of its derivative.

@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
+from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.evidence import Evidence
-from habitus.model.expected_counts import EStep, ExpectedCounts, expect
-from habitus.model.parameters import Array, DirichletPosterior, Parameters
-from habitus.model.prior import Concentrations
+from habitus.model.expected_counts import EStep, Evidence, ExpectedCounts, expect
+from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters
 from habitus.model.special import log_gamma_and_digamma
 
 # Rows of a block handled at once: enough to amortise a call, few enough to stay in the cache.

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.words import Vocabulary
 
 
 def watched_cells(

@@ -7,19 +7,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Image
 from habitus.compiled import compiled
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video.cells import (
     ABOVE_MEDIAN,
     FAST_MOVE,
     LEAST_CHANGE,
     LEAST_MOTION,
+    Pyramid,
     cell_changes,
     moving_cells,
+    pyramid,
 )
-from habitus.video.frames import Frame, Image
-from habitus.video.pyramid import Pyramid, pyramid
-from habitus.words import Vocabulary
+from habitus.video.reader import Frame
 
 # Two frames this little alike are not of one view: a cut, a covered lens, a lost stretch.
 LEAST_ALIKE = 0.5

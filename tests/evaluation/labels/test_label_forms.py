@@ -6,8 +6,9 @@ import pytest
 
 from habitus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.labels import Footage, Label, footage_of, read_labels
-from habitus.scenes.junction.video import write_boxes
+from habitus.evaluation.label_files import read_labels
+from habitus.evaluation.labels import Footage, Label, footage_of
+from habitus.lab.junction.video import write_boxes
 
 FPS = 10
 

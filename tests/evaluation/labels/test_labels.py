@@ -5,9 +5,10 @@ import re
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.labels import Label, check_labels, read_labels
-from habitus.evaluation.matching import match
-from habitus.scenes import write_labels
+from habitus.evaluation.label_files import read_labels
+from habitus.evaluation.labels import Label, check_labels
+from habitus.evaluation.metrics import match
+from habitus.lab import write_labels
 
 
 def written(folder, text):

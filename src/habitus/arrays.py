@@ -1,0 +1,11 @@
+"""Array types that several parts share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+"""Real numbers: parameters, scores, times."""
+Flags = NDArray[np.bool_]
+"""One truth value per document, word or cell."""
+Image = NDArray[np.uint8]
+"""Pixels: rows x columns of brightness, or rows x columns x 3 of red, green and blue."""

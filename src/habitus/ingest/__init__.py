@@ -1,0 +1,1 @@
+"""Video to documents: clips, decoding in processes, resuming, live sources."""

@@ -1,0 +1,38 @@
+"""Built-in scenes whose truth is known."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from habitus.lab.crossing import crossing, crossing_vocabulary
+
+if TYPE_CHECKING:
+    from habitus.lab.junction.anomalies import KINDS
+    from habitus.lab.junction.labels import Anomaly
+    from habitus.lab.junction.planes import to_bgr
+    from habitus.lab.junction.scene import Junction
+    from habitus.lab.junction.video import render, write_boxes, write_labels
+
+_JUNCTION = {"KINDS", "Anomaly", "Junction", "render", "to_bgr", "write_boxes", "write_labels"}
+
+__all__ = [
+    "KINDS",
+    "Anomaly",
+    "Junction",
+    "crossing",
+    "crossing_vocabulary",
+    "render",
+    "to_bgr",
+    "write_boxes",
+    "write_labels",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the junction when it is first used: it needs OpenCV, PyAV and kernels."""
+    if name not in _JUNCTION:
+        raise AttributeError(f"module 'habitus.lab' has no attribute {name!r}")
+    return getattr(import_module("habitus.lab.junction"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

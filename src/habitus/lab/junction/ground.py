@@ -1,0 +1,171 @@
+"""What the ground looks like: asphalt, markings, kerbs, pavements and verges."""
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.lab.junction.layout import (
+    CORNER,
+    CROSSING,
+    CYCLE,
+    HALF,
+    KERB,
+    LANE,
+    PAVEMENT,
+    STOP,
+    outward,
+)  # fmt: skip
+
+Floats = NDArray[np.float32]
+TILE = 40.96
+"""Metres after which a texture comes again."""
+SIDE = 1024
+
+
+class Style(NamedTuple):
+    """Choices of the builders; colours are blue, green, red."""
+
+    asphalt: NDArray[np.float64]
+    paving: NDArray[np.float64]
+    lots: NDArray[np.float64]
+    """Of the ground behind the pavements, by quarter: 4 x 3."""
+    cycle: NDArray[np.float64] | None
+    """Of cycle lanes; None if they are not coloured."""
+    box: bool
+    """Whether the middle has yellow hatching."""
+    wear: float
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> "Style":
+        """Plausible choices."""
+        grey = rng.uniform(88, 118)
+        kinds = np.array([(62, 98, 78), (70, 104, 92), (118, 124, 128), (96, 108, 120)])
+        tinted = rng.random() < 0.5
+        colour = [(62, 68, 112), (78, 104, 70)][int(rng.integers(2))]
+        return cls(
+            grey * np.array([1.0, 0.99, 0.97]),
+            rng.uniform(128, 158) * np.array([0.95, 0.99, 1.0]),
+            kinds[rng.integers(4, size=4)] * rng.uniform(0.85, 1.1, (4, 1)),
+            np.array(colour, dtype=float) if tinted else None,
+            bool(rng.random() < 0.5),
+            float(rng.uniform(0.1, 0.45)),
+        )
+
+
+def texture(rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]) -> Floats:
+    """A tile of clouds of several sizes (texels), mean 0 and deviation 1, that repeats."""
+    made = np.zeros((SIDE, SIDE), np.float32)
+    for size, weight in zip(sizes, weights, strict=True):
+        n = SIDE // size
+        grain = np.pad(rng.standard_normal((n, n)).astype(np.float32), 2, mode="wrap")
+        whole = (n + 4) * size
+        grown = cv2.resize(grain, (whole, whole), interpolation=cv2.INTER_CUBIC)
+        cloud = np.asarray(grown, np.float32)[2 * size :, 2 * size :][:SIDE, :SIDE]
+        made += weight * cloud / cloud.std()
+    return np.asarray(made / made.std(), np.float32)
+
+
+def sampled(tile: Floats, x: Floats, y: Floats) -> Floats:
+    """A tile's values at places on the ground."""
+    u = (x * (SIDE / TILE)).astype(np.int64) % SIDE
+    v = (y * (SIDE / TILE)).astype(np.int64) % SIDE
+    return tile[v, u]
+
+
+def ground(x: Floats, y: Floats, far: Floats, style: Style, rng: np.random.Generator) -> Floats:
+    """Colours of places on the ground: places x 3; `far` is their distance from the camera."""
+    fine = texture(rng, (1, 2, 8), (0.6, 0.6, 0.5))
+    coarse = texture(rng, (32, 64, 256), (0.5, 0.8, 1.0))
+    detail = sampled(fine, x, y) * np.clip(26.0 / far, 0.15, 1.0)
+    patches = sampled(coarse, x, y)
+    ax, ay = np.abs(x), np.abs(y)
+    colour = _lots(x, y, style) * (1 + 0.10 * detail + 0.09 * patches)[:, None]
+    paved = _inside(ax, ay, HALF + PAVEMENT, max(KERB - PAVEMENT, 0.5))
+    slabs = 1 - 0.13 * ((np.minimum(x % 0.9, y % 0.9) < 0.07) & (far < 45))
+    pavement = style.paving * (slabs + 0.05 * detail + 0.05 * patches)[:, None]
+    colour = np.where(paved[:, None], pavement, colour)
+    road = _inside(ax, ay, HALF, KERB)
+    kerb = _inside(ax, ay, HALF + 0.3, KERB - 0.3) & ~road
+    colour[kerb] = style.paving * 1.18
+    tracks = _tracks(x, y)
+    asphalt = style.asphalt * (1 + 0.07 * detail + 0.06 * patches - 0.06 * tracks)[:, None]
+    painted, paint = _markings(x, y, style)
+    worn = np.clip(1 - style.wear * (0.5 + 0.6 * detail), 0.25, 1)[:, None]
+    asphalt += np.where(painted[:, None], (paint - asphalt) * worn, 0)
+    return np.asarray(np.where(road[:, None], asphalt, colour), np.float32)
+
+
+def _inside(ax: Floats, ay: Floats, half: float, radius: float) -> NDArray[np.bool_]:
+    """Within two crossing strips whose corners are rounded."""
+    edge = half + radius
+    corner = (ax < edge) & (ay < edge) & ((ax - edge) ** 2 + (ay - edge) ** 2 > radius**2)
+    return (ax < half) | (ay < half) | corner
+
+
+def _lots(x: Floats, y: Floats, style: Style) -> Floats:
+    return np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
+
+
+def _tracks(x: Floats, y: Floats) -> Floats:
+    """Where tyres and oil make the lanes darker."""
+    worn = np.zeros_like(x)
+    for across, along in ((x, y), (y, x)):
+        for lane in (-LANE, 0.0, LANE):
+            for wheel in (-0.75, 0.75):
+                worn += np.exp(-(((across - lane - wheel) / 0.35) ** 2)) * (np.abs(along) > HALF)
+            worn += 0.7 * np.exp(-(((across - lane) / 0.4) ** 2)) * (np.abs(along) > STOP)
+    return worn
+
+
+def _markings(x: Floats, y: Floats, style: Style) -> tuple[NDArray[np.bool_], Floats]:
+    """Where there is paint on the road, and its colour."""
+    painted = np.zeros(len(x), bool)
+    colour = np.full((len(x), 3), 205.0, np.float32)
+    for arm in range(4):
+        u = outward(arm)
+        d, c = x * u[0] + y * u[1], x * u[1] - y * u[0]
+        if style.cycle is not None:
+            lane = (np.abs(np.abs(c) - CYCLE) < 0.75) & (d > CORNER + 3.5)
+            painted |= lane
+            colour[lane] = style.cycle
+        white = _arm_markings(d, c)
+        painted |= white
+        colour[white] = 205.0
+    if style.box:
+        hatched = (np.abs(x) < HALF) & (np.abs(y) < HALF)
+        near = np.minimum((x + y) % 2.6, (x - y) % 2.6) < 0.2
+        edge = np.maximum(np.abs(x), np.abs(y)) > HALF - 0.2
+        yellow = hatched & (near | edge)
+        painted |= yellow
+        colour[yellow] = (70, 170, 190)
+    return painted, colour
+
+
+def _arm_markings(d: Floats, c: Floats) -> NDArray[np.bool_]:
+    """White paint of an arm, by distance from the centre and to the left of those who drive in."""
+    beyond = d > STOP
+    dashes = (d % 6.0 < 2.2) | (d < STOP + 14)
+    white = beyond & (np.abs(c - LANE / 2) < 0.07) & dashes
+    white |= beyond & (np.abs(c + LANE / 2) < 0.08) & ((d % 9.0 < 6.5) | (d < STOP + 20))
+    white |= beyond & (np.abs(np.abs(c) - 1.5 * LANE) < 0.06) & (d % 3.0 < 1.8)
+    white |= (np.abs(d - STOP - 0.2) < 0.2) & (c > -LANE / 2) & (c < HALF - 0.1)
+    bars = (d > CROSSING[0]) & (d < CROSSING[1]) & (np.abs(c) < HALF - 0.2) & (c % 1.1 < 0.55)
+    return np.asarray(white | bars | _arrows(d, c))
+
+
+def _arrows(d: Floats, c: Floats) -> NDArray[np.bool_]:
+    white = np.zeros(len(d), bool)
+    for start in (STOP + 5, STOP + 22):
+        along = d - start
+        for lane in (LANE, 0.0):
+            across = c - lane
+            shaft = (along > 1.0) & (along < 4.2) & (np.abs(across) < 0.1)
+            head = (along > 0) & (along < 1.3) & (np.abs(across) < 0.45 * along / 1.3)
+            if lane == 0.0:  # turn right
+                bend = (np.abs(along - 1.1) < 0.12) & (across < 0) & (across > -0.7)
+                head = (np.abs(along - 1.1) < 0.45 * (across + 1.3) / 0.6) & (across > -1.3)
+                head = bend | (head & (across < -0.7))
+            white |= shaft | head
+    return white

@@ -1,0 +1,126 @@
+"""The evidence for a choice of a model, as one picture."""
+
+import os
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
+
+from habitus.files import written_whole
+from habitus.lab.tuning.advice import Tuning
+from habitus.lab.tuning.recall import Recall
+from habitus.lab.tuning.selection import Choice
+from habitus.model.hyperparameters import Fit
+from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour
+
+MARKERS = "osD^vPX*"
+
+
+def draw_tuning(path: str | os.PathLike[str], tuning: Tuning, alerts_per_day: float) -> None:
+    """Write the picture: sizes; bound and hyperparameters; what would be found."""
+    parts: list[Any] = [lambda ax: draw_sizes(ax, tuning.choice)]
+    if tuning.hyperparameters is not None:
+        fit = tuning.hyperparameters.fit
+        parts += [lambda ax: draw_bound(ax, fit), lambda ax: draw_hyperparameters(ax, fit)]
+    if tuning.recall is not None:
+        recall = tuning.recall
+        parts.append(lambda ax: draw_recall(ax, recall, alerts_per_day))
+    columns = min(len(parts), 2)
+    rows = -(-len(parts) // columns)
+    # Identifiers that do not change from run to run: the same advice, the same file.
+    with mpl.rc_context({"svg.hashsalt": "habitus"}):
+        figure = Figure(figsize=(6.4 * columns, 4.6 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+        for ax, draw in zip(axes, parts, strict=False):
+            draw(ax)
+            _plain(ax)
+        for ax in axes[len(parts) :]:
+            ax.set_axis_off()
+        with written_whole(path) as temporary:
+            metadata = {"Date": None} if str(path).lower().endswith(".svg") else None
+            figure.savefig(temporary, dpi=120, metadata=metadata)
+
+
+def draw_sizes(ax: Axes, choice: Choice) -> None:
+    """Held-out likelihood against topics, a line for each number of behaviours."""
+    numbers = sorted({candidate.n_behaviours for candidate in choice.candidates})
+    for k, z in enumerate(numbers):
+        which = [i for i, c in enumerate(choice.candidates) if c.n_behaviours == z]
+        # Side by side, so that error bars can be told apart.
+        x = np.array([choice.candidates[i].n_topics for i in which]) + 0.25 * (
+            k - (len(numbers) - 1) / 2
+        )
+        found = [choice.predictions[i] for i in which]
+        ax.errorbar(
+            x, [p.mean for p in found], yerr=[p.standard_error for p in found], lw=1.6,
+            color=behaviour_colour(k), marker=MARKERS[k % len(MARKERS)], ms=5, capsize=2,
+            elinewidth=0.8, label=str(z),
+        )  # fmt: skip
+        if choice.chosen in which:
+            at = which.index(choice.chosen)
+            ax.plot(x[at], found[at].mean, "o", ms=15, mfc="none", mec=INK, mew=1.6, zorder=5)
+    best = choice.predictions[choice.best]
+    ax.axhline(best.mean - best.standard_error, color=INK, lw=1, ls=":")
+    ax.set_xticks(sorted({candidate.n_topics for candidate in choice.candidates}))
+    ax.set(xlabel="topics", ylabel="ln p of held-out footage, nats a word")
+    ax.set_title("size: the ringed one is the simplest above the dotted line,\none standard error "
+                 "under the best", fontsize=11)  # fmt: skip
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[::-1], labels[::-1], title="behaviours", frameon=False, fontsize=9,
+              loc="center left", bbox_to_anchor=(1.0, 0.5))  # fmt: skip
+
+
+def draw_bound(ax: Axes, fit: Fit) -> None:
+    """The course of VB's bound, which never falls."""
+    bounds = fit.objective.reshape(-1)
+    ax.plot(np.arange(len(bounds)) / 2 + 0.5, bounds, color=behaviour_colour(3), lw=2)
+    ax.set(xlabel="iteration", ylabel="evidence lower bound, nats")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.ticklabel_format(axis="y", useOffset=False, style="plain")
+    ax.set_title("vb: the bound while hyperparameters are fitted", fontsize=11)
+
+
+def draw_hyperparameters(ax: Axes, fit: Fit) -> None:
+    """Their values, iteration by iteration."""
+    for k, name in enumerate(("alpha", "beta", "gamma", "eta")):
+        series = fit.course[name]
+        x, colour = np.arange(1, len(series) + 1), behaviour_colour((1, 3, 5, 7)[k])
+        ax.plot(x, series, color=colour, lw=2, ls=("-", "--", "-.", ":")[k])
+        ax.annotate(f"{name} {series[-1]:.3g}", (x[-1], series[-1]), (0, 4), color=colour,
+                    textcoords="offset points", ha="right", fontsize=10)  # fmt: skip
+    ax.set(xlabel="iteration", ylabel="value", yscale="log")
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_title("vb: hyperparameters by type-II maximum likelihood", fontsize=11)
+
+
+def draw_recall(ax: Axes, recall: Recall, alerts_per_day: float) -> None:
+    """Bars of the share found by kind and strength, with their intervals."""
+    shares = [s for s in recall.shares if s.alerts_per_day == alerts_per_day and s.n_trials]
+    kinds = list(dict.fromkeys(share.kind for share in shares))
+    strengths = sorted({share.strength for share in shares if share.strength is not None})
+    for share in shares:
+        place = strengths.index(share.strength) if share.strength is not None else 1
+        y = kinds.index(share.kind) + 0.26 * (place - (len(strengths) - 1) / 2)
+        low, high = share.interval
+        colour = EVENT if share.strength is None else behaviour_colour((6, 0, 3)[place % 3])
+        ax.barh(y, share.share, height=0.24, edgecolor=INK, lw=0.6, color=colour)
+        ax.plot([low, high], [y, y], color=INK, lw=1.2,
+                path_effects=[withStroke(linewidth=3, foreground=PAPER)])  # fmt: skip
+        size = "" if share.strength is None else f"x {share.strength:g}"
+        ax.annotate(size, (high + 0.015, y), va="center", fontsize=8)
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 1.12), xlabel="share found")
+    ax.set_xticks(np.arange(0, 1.01, 0.2))
+    ax.set_title(f"made anomalies found at {alerts_per_day:g} alerts a day,\nby how many times "
+                 "the words of a thing they have", fontsize=11)  # fmt: skip
+
+
+def _plain(ax: Axes) -> None:
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)

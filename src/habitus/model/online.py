@@ -1,0 +1,307 @@
+"""On-line filter: what each new document says, given all before it. Equations (38) and (39).
+
+One set of parameters is the plug-in approximation, several are the Monte Carlo approximation; each
+set has its own belief about the behaviour. A set and a behaviour together are a *lane*: everything
+below runs over lanes, so that both approximations are the same few lines.
+
+This is the one place where documents are scored: `MarkovClusteringTopicModel.score_samples`, the
+detector, its calibration, the comparison and the tuning all call it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array
+from habitus.compiled import compiled
+from habitus.model.expected_counts import Evidence
+from habitus.model.messages import log_predict
+from habitus.model.parameters import Parameters
+
+# Words that a model calls impossible (bare equations, smoothing 0) are only this improbable here,
+# so that every score is finite.
+LEAST_PROBABILITY = 1e-300
+
+
+class Background(NamedTuple):
+    """Distribution over words that every behaviour has beside its own words."""
+
+    share: float
+    """Share of all tokens that come from it."""
+    probability: Array
+    """p(word | background), words."""
+
+    def mixed(self, probability: Array) -> Array:
+        """Return p(word | behaviour) with the background in it: words x any number of columns."""
+        return np.asarray((1 - self.share) * probability + self.share * self.probability[:, None])
+
+
+class FilterTables(NamedTuple):
+    """Parameters, laid out for filtering one document after the other."""
+
+    probability: Array
+    """p(word | behaviour) under each set: words x lanes, a set's behaviours side by side."""
+    log_probability: Array
+    """ln p(word | behaviour), words x lanes."""
+    xi: Array
+    """p(z_{t+1} | z_t), sets x next behaviours x behaviours."""
+    log_xi: Array
+    log_pi: Array
+    """ln p(z_1), sets x behaviours."""
+
+
+class FilterStep(NamedTuple):
+    """Result of filtering one document."""
+
+    log_evidence: float
+    """ln p(x_t | x_{1:t-1}), Eq. (38); of several sets, the logarithm of the mean over the sets."""
+    misfit: float
+    """E_q[-ln p(x_t | z_t)] in nats: what fits no behaviour. q is the posterior over the lanes."""
+    shift: float
+    """KL(q || p(z_t | x_{1:t-1})) in nats: surprise of the behaviour; -log_evidence less misfit."""
+    posterior: Array
+    """q, p(z_t | x_{1:t}) of each lane, sets x behaviours; all lanes together sum to one."""
+    log_next: Array
+    """ln p(z_{t+1} | x_{1:t}) within each set, sets x behaviours."""
+    surprisals: Array
+    """-ln p(word | x_{1:t-1}) of each distinct word of the document."""
+    n_tokens: float
+    """Number of tokens of the document."""
+
+
+class FilteredDocuments(NamedTuple):
+    """Result of filtering all documents of a corpus, in time order."""
+
+    log_evidence: Array
+    """ln p(x_t | x_{1:t-1}) of each document; 0 for one without evidence."""
+    misfit: Array
+    shift: Array
+    """As in `FilterStep`, one value per document."""
+    predicted: Array
+    """p(z_t | x_{1:t-1}), documents x behaviours; its mean over the sets for several."""
+    posterior: Array
+    """p(z_t | x_{1:t}), documents x behaviours."""
+    surprisals: Array
+    """-ln p(word | x_{1:t-1}), one value per entry of the evidence, in its order."""
+    n_tokens: Array
+    """Number of tokens of each document."""
+    log_next: Array
+    """ln p(z | all documents) of the document to come, sets x behaviours."""
+
+
+def filter_tables(sets: Sequence[Parameters], background: Background | None = None) -> FilterTables:
+    """Lay out one or more sets of parameters of the same sizes for filtering.
+
+    Parameters
+    ----------
+    sets
+        One set for the plug-in approximation, posterior samples for the Monte Carlo one.
+    background
+        Distribution over words to mix into every behaviour, if any.
+
+    Returns
+    -------
+    FilterTables
+        Tables that `filter_document` and `filter_documents` take.
+    """
+    mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
+    if background is not None:
+        mixed = background.mixed(mixed)
+    probability = np.ascontiguousarray(np.maximum(mixed, LEAST_PROBABILITY))
+    xi = np.stack([each.xi for each in sets])
+    with np.errstate(divide="ignore"):
+        log_pi = np.log(np.stack([each.pi for each in sets]))
+        return FilterTables(probability, np.log(probability), xi, np.log(xi), log_pi)
+
+
+def filter_document(
+    log_predicted: Array, words: NDArray[np.int32], counts: Array, tables: FilterTables
+) -> FilterStep:
+    """Filter one document: one step of the recursion of Eq. (39).
+
+    Parameters
+    ----------
+    log_predicted
+        ln p(z_t | x_{1:t-1}), sets x behaviours.
+    words, counts
+        Distinct words of the document, and how often each occurs. A document without words carries
+        no evidence: only the behaviour is predicted one step further.
+    tables
+        From `filter_tables`.
+
+    Returns
+    -------
+    FilterStep
+        Evidence of the document, its parts, and the belief after it.
+    """
+    return FilterStep(*_filter_document(log_predicted, words, counts, *tables[:4]))
+
+
+def filter_documents(
+    evidence: Evidence, tables: FilterTables, log_opening: Array | None = None
+) -> FilteredDocuments:
+    """Filter all documents of a corpus in order: `filter_document` in one compiled loop.
+
+    Parameters
+    ----------
+    evidence
+        Documents; each sequence starts from pi.
+    tables
+        From `filter_tables`.
+    log_opening
+        ln p(z_1) of the very first document, sets x behaviours, where it is not pi.
+
+    Returns
+    -------
+    FilteredDocuments
+        One row per document, one surprisal per distinct word of a document.
+    """
+    opening = tables.log_pi if log_opening is None else log_opening
+    indptr, words, counts, first, _ = evidence
+    return FilteredDocuments(*_filter_documents(indptr, words, counts, first, opening, *tables))
+
+
+@compiled
+def _filter_documents(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: Array,
+    first: NDArray[np.bool_],
+    log_opening: Array,
+    probability: Array,
+    log_probability: Array,
+    xi: Array,
+    log_xi: Array,
+    log_pi: Array,
+) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array]:
+    n_documents, (n_sets, n) = len(first), log_pi.shape
+    log_evidence, misfit, shift = np.empty((3, n_documents))
+    predicted, posterior = np.zeros((2, n_documents, n))
+    surprisals, n_tokens = np.empty(len(words)), np.empty(n_documents)
+    log_predicted = log_opening
+    for t in range(n_documents):
+        if t > 0 and first[t]:
+            log_predicted = log_pi
+        start, end = indptr[t], indptr[t + 1]
+        found = _filter_document(
+            log_predicted,
+            words[start:end],
+            counts[start:end],
+            probability,
+            log_probability,
+            xi,
+            log_xi,
+        )
+        log_evidence[t], misfit[t], shift[t], by_lane, log_next, own, n_tokens[t] = found
+        surprisals[start:end] = own
+        for s in range(n_sets):
+            predicted[t] += np.exp(log_predicted[s])
+            posterior[t] += by_lane[s]
+        predicted[t] /= n_sets
+        log_predicted = log_next
+    return (log_evidence, misfit, shift, predicted, posterior, surprisals, n_tokens, log_predicted)
+
+
+@compiled
+def _word_surprisals(log_predicted: Array, words: NDArray[np.int32], probability: Array) -> Array:
+    n_lanes = probability.shape[1]
+    shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
+    flat = probability.reshape(-1)
+    surprisals = np.empty(len(words))
+    whole = np.uint64(n_lanes - n_lanes % 4)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for i in range(len(words)):
+        start = np.uint64(words[i]) * np.uint64(n_lanes)
+        # Four sums: the processor need not wait for one addition to begin the next.
+        a = b = c = d = 0.0
+        for lane in range(np.uint64(0), whole, np.uint64(4)):
+            k = start + lane
+            a += flat[k] * shares[lane]
+            b += flat[k + one] * shares[lane + one]
+            c += flat[k + two] * shares[lane + two]
+            d += flat[k + three] * shares[lane + three]
+        for lane in range(whole, np.uint64(n_lanes)):
+            a += flat[start + lane] * shares[lane]
+        surprisals[i] = -np.log((a + b) + (c + d))
+    return surprisals
+
+
+@compiled
+def _filter_document(
+    log_predicted: Array,
+    words: NDArray[np.int32],
+    counts: Array,
+    probability: Array,
+    log_probability: Array,
+    xi: Array,
+    log_xi: Array,
+) -> tuple[float, float, float, Array, Array, Array, float]:
+    n_sets, n = log_predicted.shape
+    log_prior = log_predicted.reshape(-1) - np.log(n_sets)
+    log_like = _log_likelihoods(words, counts, log_probability)
+    best_like = log_like.max()
+    log_joint = log_prior + (log_like - best_like)
+    best = log_joint.max()
+    posterior = np.exp(log_joint - best)
+    total = posterior.sum()
+    posterior /= total
+    # Relative to the best likelihood, so that a short part keeps its digits beside a long one.
+    log_relative = best + np.log(total)
+    misfit, shift = 0.0, 0.0
+    for lane in range(len(posterior)):
+        if posterior[lane] > 0:
+            misfit -= posterior[lane] * log_like[lane]
+            shift += posterior[lane] * (log_like[lane] - best_like - log_relative)
+    if len(words) == 0:
+        shift = 0.0
+    joint = posterior.reshape(n_sets, n)
+    log_next = _predictions(log_joint.reshape(n_sets, n), xi, log_xi)
+    surprisals = _word_surprisals(log_predicted, words, probability)
+    log_evidence, shift = best_like + log_relative, max(shift, 0.0)
+    return log_evidence, misfit, shift, joint, log_next, surprisals, counts.sum()
+
+
+@compiled
+def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[float, bool]:
+    """Number of words, repeats counted, and whether all ids are of the vocabulary."""
+    total, known = 0.0, True
+    for i in range(len(words)):
+        known = known and 0 <= words[i] < n_words
+        total += counts[i]
+    return total, known
+
+
+@compiled
+def _log_likelihoods(words: NDArray[np.int32], counts: Array, log_probability: Array) -> Array:
+    """ln p(x | lane): `counts @ log_probability[words]`."""
+    n_lanes = np.uint64(log_probability.shape[1])
+    flat = log_probability.reshape(-1)
+    sums = np.zeros(log_probability.shape[1])
+    for i in range(len(words)):
+        start, n = np.uint64(words[i]) * n_lanes, counts[i]
+        for lane in range(n_lanes):
+            sums[lane] += n * flat[start + lane]
+    return sums
+
+
+@compiled
+def _predictions(log_joint: Array, xi: Array, log_xi: Array) -> Array:
+    """ln p(z_{t+1} | x_{1:t}) of each set from the unnormalised ln p(z_t, x_t) of each."""
+    n_sets, n = log_joint.shape
+    log_next = np.empty((n_sets, n))
+    for s in range(n_sets):
+        log_filtered = log_joint[s] - log_joint[s].max()
+        filtered = np.exp(log_filtered)
+        total = filtered.sum()
+        filtered /= total
+        log_filtered -= np.log(total)
+        for z in range(n):
+            log_next[s, z] = log_predict(z, xi[s], log_xi[s], filtered, log_filtered)
+    return log_next
+
+
+def word_surprisals(log_predicted: Array, words: NDArray[np.int32], tables: FilterTables) -> Array:
+    """Return -ln p(word | x_{1:t-1}) of each word: `-log(probability[words] @ p(lane))`."""
+    return _word_surprisals(log_predicted, words, tables.probability)

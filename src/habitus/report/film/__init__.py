@@ -1,0 +1,1 @@
+"""Annotated video."""

@@ -1,0 +1,1 @@
+"""The HTML page about a video."""

@@ -1,0 +1,149 @@
+"""The timeline as a page shows it: shapes in percent and SVG, so that it fits any width."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from habitus.anomaly.detection import Detection
+from habitus.anomaly.events import clock
+from habitus.report.figures.drawing import behaviour_colour, ink_on
+from habitus.report.figures.moments import Place
+from habitus.report.film.strip import LINE, Timeline, stretches
+
+WIDTH, HEIGHT = 1000, 160
+"""Of the drawing, in units of its own."""
+MOST_POINTS = 3000
+"""Documents beyond that share points of the curve, the least usual of each few being shown."""
+PILL = 3.4
+"""Width of an event's mark in percent, at the narrowest that the strip gets."""
+TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+
+Truth = Sequence[tuple[float, float, str]]
+
+
+class Mark(NamedTuple):
+    """Something on the strip, in percent of its width."""
+
+    left: float
+    width: float
+    text: str
+    colour: str = ""
+    ink: str = ""
+    lane: int = 0
+
+
+class Chart(NamedTuple):
+    """Everything that the timeline of a page is drawn from."""
+
+    curve: str
+    """SVG path."""
+    line: float
+    """Height of the threshold from above, in units of the drawing."""
+    pills: list[Mark]
+    events: list[Mark]
+    band: list[Mark]
+    ticks: list[Mark]
+    truth: list[Mark]
+    lanes: int
+    data: dict[str, Any]
+    """For the script that shows values under the pointer."""
+
+
+def chart_of(
+    detection: Detection, timeline: Timeline, places: list[Place], truth: Truth | None
+) -> Chart:
+    """Lay out the timeline of a detection."""
+    spans = [(timeline.starts[p.first], timeline.starts[p.last] + timeline.clip) for p in places]
+    events = [
+        _mark(timeline, start, end, detection.events[k].explanation)
+        for k, (start, end) in enumerate(spans)
+    ]
+    pills = _pills(events)
+    return Chart(
+        curve=_curve(timeline),
+        line=(1 - LINE) * HEIGHT,
+        pills=pills,
+        events=events,
+        band=_band(timeline),
+        ticks=_ticks(timeline),
+        truth=[_mark(timeline, start, end, text) for start, end, text in truth or ()],
+        lanes=max((pill.lane for pill in pills), default=0) + 1,
+        data=_data(detection, timeline, events),
+    )
+
+
+def _mark(timeline: Timeline, start: float, end: float, text: str) -> Mark:
+    whole = timeline.end - timeline.begin
+    left = min(max(float(start) - timeline.begin, 0.0), whole)
+    right = min(max(float(end) - timeline.begin, left), whole)
+    return Mark(round(100 * left / whole, 3), round(100 * (right - left) / whole, 3), text)
+
+
+def _pills(events: list[Mark]) -> list[Mark]:
+    """A numbered mark an event, in the lowest lane that has room for it."""
+    ends: list[float] = []
+    pills = []
+    for number, event in enumerate(events, 1):
+        middle = event.left + event.width / 2
+        left = min(max(middle - PILL / 2, 0.0), 100 - PILL)
+        free = (lane for lane, end in enumerate(ends) if end <= left)
+        lane = next(free, len(ends))
+        ends[lane : lane + 1] = [left + PILL]
+        pills.append(event._replace(left=round(left + PILL / 2, 3), lane=lane, text=str(number)))
+    return pills
+
+
+def _curve(timeline: Timeline) -> str:
+    """The normality curve; documents that were not judged, and new sequences, interrupt it."""
+    whole = timeline.end - timeline.begin
+    x = (timeline.starts + timeline.clip / 2 - timeline.begin) / whole * WIDTH
+    y = (1 - timeline.heights) * HEIGHT
+    step = -(-len(x) // MOST_POINTS)
+    parts = []
+    judged = ~np.isnan(timeline.heights)
+    for first, last, yes in stretches(judged.astype(np.int64), timeline.first):
+        if yes:
+            chunks = (slice(a, min(a + step, last + 1)) for a in range(first, last + 1, step))
+            points = [(x[c].mean(), y[c].max()) for c in chunks]
+            if len(points) == 1:  # alone among others that were not judged
+                points.append((points[0][0] + 0.01, points[0][1]))
+            parts.append("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points))
+    return "".join(parts)
+
+
+def _band(timeline: Timeline) -> list[Mark]:
+    step = -(-len(timeline.starts) // MOST_POINTS)
+    starts, behaviours = timeline.starts[::step], timeline.behaviours[::step]
+    found = []
+    for first, last, z in stretches(behaviours, np.zeros(len(starts), dtype=np.bool_)):
+        end = starts[last + 1] if last + 1 < len(starts) else timeline.end
+        colour = behaviour_colour(z)
+        mark = _mark(timeline, starts[first], end, str(z + 1))
+        found.append(mark._replace(colour=colour, ink=ink_on(colour)))
+    return found
+
+
+def _ticks(timeline: Timeline) -> list[Mark]:
+    """Round times, at most nine of them."""
+    whole = timeline.end - timeline.begin
+    step = next((s for s in TICKS if whole / s <= 8), TICKS[-1] * -(-int(whole) // TICKS[-1] // 8))
+    first = int(np.ceil(timeline.begin / step)) * step
+    # The last label would not fit beside the edge.
+    times = [t for t in np.arange(first, timeline.end, step) if t <= timeline.end - 0.03 * whole]
+    return [_mark(timeline, t, t, clock(t)) for t in times]
+
+
+def _data(detection: Detection, timeline: Timeline, events: list[Mark]) -> dict[str, Any]:
+    return {
+        "begin": timeline.begin,
+        "end": timeline.end,
+        "clip": timeline.clip,
+        "starts": [round(float(t), 2) for t in timeline.starts],
+        "normality": [
+            float(f"{value:.3g}") if judged else None
+            for value, judged in zip(detection.normality, detection.judged, strict=True)
+        ],
+        "behaviours": (detection.behaviours + 1).tolist(),
+        "events": [[event.left, event.left + event.width] for event in events],
+    }

@@ -1,0 +1,40 @@
+"""The least likely words, their boxes, and the paper's recall."""
+
+import numpy as np
+import pytest
+
+from habitus.anomaly.localisation import boxes_of, least_likely, localisation_recall
+from habitus.corpus.vocabulary import Direction, Vocabulary
+
+GRID = Vocabulary.of_frame(720, 576)  # halved once: cells of 16 pixels
+
+
+@pytest.mark.parametrize("n_top", [1, 3, 10, 50])
+def test_least_likely_words_come_first_and_the_more_frequent_wins_a_tie(n_top):
+    surprises = np.random.default_rng(0).integers(0, 6, 40).astype(float)
+    counts = np.random.default_rng(1).integers(1, 4, 40).astype(float)
+    found = least_likely(surprises, counts, n_top)
+    expected = sorted(range(40), key=lambda i: (-surprises[i], -counts[i], i))[:n_top]
+    assert found.tolist() == expected
+    assert len(least_likely(np.empty(0), np.empty(0), n_top)) == 0
+
+
+def test_recall_is_hits_over_what_could_be_found():
+    assert localisation_recall([4, 7, 9], abnormal=[7, 9, 11, 12, 13], n_top=3) == 2 / 3
+    assert localisation_recall([4, 7, 9, 1], abnormal=[7], n_top=4) == 1
+    assert localisation_recall([4, 7, 9], abnormal=[9], n_top=2) == 0
+    assert localisation_recall([4], abnormal=[], n_top=1) == 1
+
+
+def test_words_near_each_other_share_a_box_in_pixels_of_the_camera():
+    left = GRID.words([10, 10, 11], [3, 5, 4], Direction.LEFT)
+    right = GRID.words([20], [40], Direction.UP)
+    words = np.concatenate([right, left])
+    boxes = boxes_of(words, np.array([4.0, 3, 3, 3]), GRID)
+    assert boxes == [(48, 160, 96, 192), (640, 320, 656, 336)]
+
+
+def test_a_stray_word_beside_a_strong_group_gets_no_box():
+    words = GRID.words([10, 10, 11, 30], [3, 4, 4, 40], 0)
+    assert len(boxes_of(words, np.array([5.0, 5, 5, 1]), GRID)) == 1
+    assert boxes_of(words[:0], np.empty(0), GRID) == []

@@ -1,0 +1,348 @@
+"""Documents of live sources: real streams over the network, cut, stalled, silent and back again."""
+
+import contextlib
+import multiprocessing as mp
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from habitus.errors import InvalidInputError, VideoError
+from habitus.ingest.clips import Settings, documents
+from habitus.ingest.live import Arrived, Notice, live_documents
+from habitus.video import Source
+from reference.footage import encode, moving_square
+from reference.streams import free_port, playing, rtsp, silent
+
+X264 = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
+CLIP = 0.2
+# Seconds of silence until a stream counts as lost, here.
+PATIENCE = 2.0
+# Seconds that anything may take that should happen at once, on a busy machine.
+SOON = 5.0
+# Bytes that memory may grow by for other reasons than documents being kept.
+NOISE = 12e6
+
+
+@pytest.fixture(scope="module")
+def footage(tmp_path_factory):
+    """Twelve seconds, as a transport stream and as Matroska."""
+    folder = tmp_path_factory.mktemp("live")
+    drawn = moving_square(300)
+    return {name: encode(folder / f"v.{name}", drawn, options=X264) for name in ("ts", "mkv")}
+
+
+@pytest.fixture(scope="module")
+def expected(footage):
+    """What extraction makes of the same footage, by number."""
+    source = Source(str(footage["ts"]))
+    return {d.number: d for d in documents(source, Settings(clip=CLIP, still_every=1))}
+
+
+@contextlib.contextmanager
+def watching(address, *, settings=None, **options):
+    """Documents and notices of an address; afterwards, nothing of it is left."""
+    stop = threading.Event()
+    found = live_documents(
+        Source(str(address)), settings or Settings(clip=CLIP), stop=stop,
+        **{"patience": PATIENCE, "longest_wait": 0.5, **options},
+    )  # fmt: skip
+    try:
+        yield found, stop
+    finally:
+        found.close()
+        assert mp.active_children() == []
+
+
+def take(found, n):
+    """The next n documents, and the notices before and among them."""
+    arrived, notices = [], []
+    while len(arrived) < n:
+        one = next(found)
+        (arrived if isinstance(one, Arrived) else notices).append(one)
+    return arrived, notices
+
+
+def until_notice(found):
+    """Documents up to the next notice, and that."""
+    arrived = []
+    while isinstance(one := next(found), Arrived):
+        arrived.append(one)
+    assert isinstance(one, Notice)
+    return arrived, one
+
+
+def assert_as_extracted(arrived, expected):
+    """One connection's documents are those of extraction, from the first on."""
+    assert [one.document.number for one in arrived] == list(range(len(arrived)))
+    assert [one.follows for one in arrived] == [False] + [True] * (len(arrived) - 1)
+    for one in arrived:
+        document = expected[one.document.number]
+        assert one.document.n_frames == document.n_frames
+        for name in ("words", "counts", "thumbnail", "still"):
+            assert np.array_equal(getattr(one.document, name), getattr(document, name)), name
+
+
+def assert_back(notices, address):
+    """The last of some notices says that the source is there again, the others that it is not."""
+    *lost, back = notices
+    assert all(notice.text.startswith(f"{address}: ") for notice in notices)
+    assert all("; trying again in " in notice.text for notice in lost)
+    assert "is back after" in back.text
+    assert all("\n" not in notice.text for notice in notices)
+
+
+def test_a_stream_that_is_cut_and_comes_back(footage, expected):
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with watching(address, longest_wait=2) as (found, _):
+        with playing(port, footage["ts"]):
+            before, said = take(found, 8)
+            assert said == []
+            now = time.time()
+        more, notice = until_notice(found)
+        none, still = until_notice(found)
+        with playing(port, footage["ts"]):
+            after, notices = take(found, 5)
+    assert "the stream ended" in notice.text
+    assert "Connection refused; trying again in 2 s" in still.text
+    assert none == []
+    assert abs(notice.time - now) < SOON
+    assert_back([notice, still, *notices], address)
+    # What was left of the clip that was cut may be a document too.
+    whole = [one for one in before + more if one.document.n_frames == CLIP * 25]
+    assert len(before + more) - len(whole) <= 1
+    assert_as_extracted(whole, expected)
+    assert_as_extracted(after, expected)
+    times = np.array([one.time for one in before])
+    assert (np.diff(times) >= 0).all()
+    assert abs(times[-1] + CLIP - now) < SOON
+    assert {one.vocabulary.width for one in before + after} == {160}
+
+
+def test_a_stream_that_stalls(footage, expected):
+    port = free_port()
+    address = f"http://127.0.0.1:{port}/camera.ts"
+    with (
+        watching(address) as (found, _),
+        playing(port, footage["ts"], protocol="http", stall=40),
+    ):
+        before, notice = until_notice(found)
+        after, notices = take(found, 3)
+    assert f"nothing came for {PATIENCE:g} s" in notice.text
+    assert 5 <= len(before) <= 8
+    # From the start of the last clip to the notice: the clip, the silence.
+    assert PATIENCE - 0.2 < notice.time - before[-1].time < PATIENCE + SOON
+    assert_back([notice, *notices], address)
+    assert_as_extracted(before, expected)
+    assert_as_extracted(after, expected)
+
+
+def test_rtsp_that_is_cut_and_comes_back(footage, expected):
+    port = free_port()
+    with contextlib.ExitStack() as stack:
+        with rtsp(port, footage["mkv"]) as address:
+            found, _ = stack.enter_context(watching(address))
+            before, said = take(found, 8)
+            assert said == []
+        _, notice = until_notice(found)
+        with rtsp(port, footage["mkv"]):
+            after, notices = take(found, 5)
+    assert_back([notice, *notices], address)
+    assert_as_extracted(before, expected)
+    assert_as_extracted(after, expected)
+
+
+def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
+        take(found, 2)
+        for by, said in ((signal.SIGSTOP, "nothing came for"), (signal.SIGKILL, "crashed")):
+            (decoder,) = children()
+            os.kill(decoder, by)
+            _, notice = until_notice(found)
+            assert said in notice.text
+            after, _ = take(found, 2)
+            assert not running(decoder)
+            assert [one.follows for one in after] == [False, True]
+
+
+def children():
+    """Process ids of the decoders."""
+    return [process.pid for process in mp.active_children()]
+
+
+def running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def seconds_to_end(found, stop, wait):
+    """Set `stop` once `wait` returns; gives how long everything takes to end after that."""
+    told = []
+
+    def tell():
+        wait()
+        told.append(time.monotonic())
+        stop.set()
+
+    thread = threading.Thread(target=tell)
+    thread.start()
+    for _ in found:
+        pass
+    ended = time.monotonic()
+    thread.join()
+    return ended - told[0]
+
+
+def test_stop_while_streaming(footage):
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}") as (found, stop), playing(port, footage["ts"]):
+        take(found, 2)
+        (decoder,) = children()
+        assert seconds_to_end(found, stop, lambda: time.sleep(0.3)) < SOON
+        assert not running(decoder)
+
+
+def test_stop_while_waiting_for_the_next_attempt():
+    with watching(f"tcp://127.0.0.1:{free_port()}", longest_wait=600) as (found, stop):
+        waits = [until_notice(found)[1].text.partition("trying again in ")[2] for _ in range(2)]
+        assert waits == ["1 s", "2 s"]
+        assert seconds_to_end(found, stop, lambda: None) < 1.5
+
+
+def test_stop_while_the_server_says_nothing():
+    with silent() as camera, watching(camera.address, patience=600) as (found, stop):
+        assert seconds_to_end(found, stop, camera.wait) < SOON
+
+
+def test_stop_while_documents_pile_up(footage):
+    with watching(footage["ts"]) as (found, stop):
+        take(found, 1)
+        (decoder,) = children()
+        # More than the pipe holds: it waits, and does not work on.
+        time.sleep(1)
+        spent = cpu_seconds(decoder)
+        time.sleep(0.5)
+        assert cpu_seconds(decoder) - spent < 0.1
+        stop.set()
+        started = time.monotonic()
+        assert list(found) == []
+        assert time.monotonic() - started < SOON
+        assert not running(decoder)
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_file_ends_at_its_end(footage, expected):
+    with watching(footage["ts"]) as (found, _):
+        arrived = list(found)
+    assert len(arrived) == len(expected)
+    assert_as_extracted(arrived, expected)
+    times = np.array([one.time for one in arrived])
+    np.testing.assert_allclose(np.diff(times), CLIP, atol=1e-3)
+
+
+def test_standard_input_ends_at_its_end(footage):
+    code = (
+        "import threading\n"
+        "from habitus.ingest.clips import Settings\n"
+        "from habitus.ingest.live import live_documents\n"
+        "from habitus.video import Source\n"
+        "found = live_documents(Source('-'), Settings(), stop=threading.Event())\n"
+        "print(*(one.document.n_frames for one in found))\n"
+    )
+    with footage["ts"].open("rb") as video:
+        run = subprocess.run(
+            [sys.executable, "-c", code], stdin=video, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+    assert run.stderr == ""
+    assert run.stdout.split() == ["25"] * 12
+
+
+def test_errors_are_one_line(footage, tmp_path):
+    closed = f"tcp://127.0.0.1:{free_port()}"
+    cases = [
+        (tmp_path / "absent.mp4", {}, VideoError, "no such file"),
+        (closed, {"first_must_work": True}, VideoError, "not a video that can be opened"),
+        (footage["ts"], {"settings": Settings(clip=0.05)}, InvalidInputError, "two frames"),
+    ]
+    for address, options, kind, message in cases:
+        with watching(address, **options) as (found, _), pytest.raises(kind, match=message) as e:
+            next(found)
+        assert len(str(e.value).splitlines()) == 1
+
+
+def test_another_frame_size_after_a_reconnection(footage, tmp_path):
+    small = moving_square(100, width=96, height=80, side=32, start=(0, 24))
+    other = encode(tmp_path / "small.ts", small, options=X264)
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}") as (found, _):
+        with playing(port, footage["ts"]):
+            take(found, 1)
+        with playing(port, other), pytest.raises(VideoError, match="has 96x80 pixels now") as e:
+            take(found, 10_000)
+    assert len(str(e.value).splitlines()) == 1
+
+
+def test_the_decoder_ends_with_its_parent():
+    code = (
+        "import multiprocessing as mp, threading, time\n"
+        "from habitus.ingest.clips import Settings\n"
+        "from habitus.ingest.live import live_documents\n"
+        "from habitus.video import Source\n"
+        "def say():\n"
+        "    while not mp.active_children():\n"
+        "        time.sleep(0.05)\n"
+        "    print(mp.active_children()[0].pid, flush=True)\n"
+        "threading.Thread(target=say).start()\n"
+        "next(live_documents(Source({!r}), Settings(), stop=threading.Event(), patience=600))\n"
+    )
+    with silent() as camera:
+        command = [sys.executable, "-c", code.format(camera.address)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            decoder = int(process.stdout.readline())
+            camera.wait()  # it is inside FFmpeg now
+            assert running(decoder)
+            process.kill()
+        end = time.monotonic() + SOON
+        while running(decoder) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not running(decoder)
+
+
+def test_memory_stays_the_same(tmp_path):
+    drawn = moving_square(50, width=128, height=96, side=32)
+    path = encode(tmp_path / "long.ts", drawn * 70, options=X264)
+    port = free_port()
+    settings = Settings(clip=2 / 25)
+    # A hundred times as fast as it plays: as fast as it is decoded.
+    with (
+        playing(port, path, fps=2500),
+        watching(f"tcp://127.0.0.1:{port}", settings=settings) as (found, _),
+    ):
+        for _ in range(400):
+            assert isinstance(next(found), Arrived)
+        (decoder,) = children()
+        start = [resident(pid) for pid in (os.getpid(), decoder)]
+        for _ in range(1300):
+            assert isinstance(next(found), Arrived)
+        grown = np.subtract([resident(pid) for pid in (os.getpid(), decoder)], start)
+    assert (grown < NOISE).all(), grown
+
+
+def resident(pid):
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

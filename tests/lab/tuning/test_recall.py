@@ -1,0 +1,164 @@
+"""Recall without labels, on two lanes that take turns."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from habitus import Detector
+from habitus.anomaly.calibration import calibrated_folds, learn
+from habitus.corpus.vocabulary import Direction
+from habitus.errors import InvalidInputError
+from habitus.lab.tuning.recall import estimate_recall, jeffreys
+from habitus.lab.tuning.synthetic import (
+    KINDS,
+    SELDOM,
+    WHOLE,
+    foreign_path,
+    injected,
+    out_of_order,
+    out_of_place,
+    out_of_turn,
+    scene_of,
+    stretch_of,
+    usualness,
+    wrong_way,
+)
+from habitus.model import MarkovClusteringTopicModel
+from reference.traffic import traffic
+
+
+@pytest.fixture(scope="module")
+def footage():
+    return traffic(240)
+
+
+@pytest.fixture(scope="module")
+def model(footage):
+    return learn(footage, n_topics=2, n_behaviours=2, n_restarts=10, random_state=0).model
+
+
+@pytest.fixture(scope="module")
+def folds(model, footage):
+    return calibrated_folds(model, footage)
+
+
+@pytest.fixture(scope="module")
+def scene(footage):
+    return scene_of(footage)
+
+
+@pytest.fixture(scope="module")
+def stretches(folds):
+    return [stretch_of(fold) for fold in folds]
+
+
+@pytest.fixture(scope="module")
+def recall(model, footage):
+    return estimate_recall(model, footage, strengths=(0.2, 1.0, 20.0), n_trials=25)
+
+
+def test_detectors_of_held_out_stretches_give_the_scores_of_the_calibration(model, folds):
+    scores = []
+    for fold in folds:
+        detector = Detector(fold.model, threshold=0.0)
+        scores += [judgement.normality for judgement in detector.judge(fold.held_out)]
+    np.testing.assert_allclose(scores, model.calibration_["plug-in.tail"], rtol=1e-9, atol=1e-9)
+
+
+def test_the_wrong_way_is_along_a_lane_in_the_other_direction(scene, stretches):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        made = wrong_way(scene, stretches, rng)
+        ways = set(np.flatnonzero(made.words.sum(axis=(0, 1, 2))))
+        assert ways in ({Direction.LEFT}, {Direction.UP})
+        cells = made.words.sum(axis=(0, 3))
+        lane = cells[4:6] if ways == {Direction.LEFT} else cells[:, 18:20]
+        assert lane.sum() >= 0.9 * cells.sum()
+
+
+def test_out_of_place_and_foreign_paths_are_where_their_direction_is_unusual(scene, stretches):
+    rng = np.random.default_rng(1)
+    most = max(usualness(scene.thing(k), scene.usual) for k in range(len(scene.tracks)))
+    for maker in (out_of_place, foreign_path):
+        for _ in range(10):
+            made = maker(scene, stretches, rng)
+            assert usualness(made.words, scene.usual) <= SELDOM * most
+    counts = {track.n_words * len(track.patches) for track in scene.tracks}
+    assert out_of_place(scene, stretches, rng).words.sum() in counts
+
+
+def test_out_of_turn_is_a_things_own_path_while_the_other_lane_goes(scene, stretches):
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        made = out_of_turn(scene, stretches, rng)
+        here = slice(made.start, made.start + len(made.words))
+        going = stretches[made.stretch].counts[here]
+        way = int(made.words.sum(axis=(0, 1, 2)).argmax())
+        other = Direction.DOWN if way == Direction.RIGHT else Direction.RIGHT
+        assert (going[..., other].sum(axis=(1, 2)) > 20).all()
+        assert (going[..., way].sum(axis=(1, 2)) < 20).all()
+
+
+def test_out_of_order_replaces_some_documents_by_those_of_another_behaviour(scene, stretches):
+    made = out_of_order(scene, stretches, np.random.default_rng(3))
+    stretch = stretches[made.stretch]
+    changed = injected(stretch, made, made.words)
+    here = slice(made.start, made.start + len(made.words))
+    assert np.array_equal(changed[here], made.words)
+    rest = np.ones(len(changed), dtype=bool)
+    rest[here] = False
+    assert np.array_equal(changed[rest], stretch.counts[rest])
+    path = stretch.model.predict(changed.reshape(len(changed), -1))
+    assert (path[here] != stretch.path[here]).all()
+
+
+def test_an_injection_adds_its_words_where_it_says_and_leaves_the_stretch_alone(scene, stretches):
+    made = wrong_way(scene, stretches, np.random.default_rng(4))
+    before = stretches[made.stretch].counts.copy()
+    changed = injected(stretches[made.stretch], made, made.words)
+    added = changed - before
+    here = slice(made.start, made.start + len(made.words))
+    assert np.array_equal(added[here], made.words)
+    assert added.sum() == made.words.sum()
+    assert np.array_equal(stretches[made.stretch].counts, before)
+
+
+def test_more_words_and_a_larger_budget_find_more_and_plain_things_are_always_found(recall):
+    shares = {(s.kind, s.alerts_per_day, s.strength): s for s in recall.shares}
+    for kind, strength in product(KINDS, (0.2, 1.0, 20.0)):
+        if kind != WHOLE:
+            few, more, most = (shares[kind, b, strength].n_found for b in (5.0, 24.0, 480.0))
+            assert few <= more <= most
+    # Not "out of turn": what outweighs all else makes its document one of the other behaviour.
+    for kind in ("wrong way", "out of place", "foreign path"):
+        for budget in (5.0, 24.0, 480.0):
+            small, large = (shares[kind, budget, strength].n_found for strength in (0.2, 20.0))
+            assert small <= large
+        assert shares[kind, 24.0, 20.0].share >= 0.9
+        assert shares[kind, 5.0, 0.2].share <= 0.2
+    assert all(share.n_by_chance <= 2 for share in recall.shares if share.alerts_per_day == 5)
+    assert {s.strength for s in recall.shares if s.kind == WHOLE} == {None}
+
+
+def test_the_same_seed_gives_the_same_recall(model, footage, recall):
+    again = estimate_recall(model, footage, strengths=(0.2, 1.0, 20.0), n_trials=25)
+    assert again == recall
+
+
+def test_the_interval_holds_the_true_share_about_nine_times_out_of_ten():
+    for share in (0.1, 0.3, 0.5, 0.8):
+        found = np.arange(61)
+        holds = np.array([low <= share <= high for low, high in (jeffreys(k, 60) for k in found)])
+        assert 0.85 <= binom.pmf(found[holds], 60, share).sum() <= 0.96
+    assert jeffreys(0, 10)[0] == 0
+    assert jeffreys(10, 10)[1] == 1
+
+
+def test_what_cannot_be_estimated_is_said(model, footage):
+    bare = MarkovClusteringTopicModel(2, 2, n_iterations=3, random_state=0).fit(footage)
+    with pytest.raises(InvalidInputError, match="knows what normal footage scores"):
+        estimate_recall(bare, footage)
+    with pytest.raises(InvalidInputError, match=r"10 or more are needed, found \d"):
+        estimate_recall(model, footage.take(np.arange(12)))
