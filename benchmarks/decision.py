@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import corpora
 from habitus import Detector, MarkovClusteringTopicModel
 from habitus.anomaly.calibration import calibrate
-from habitus.anomaly.detector import Bag
 from habitus.anomaly.localisation import least_likely
+from habitus.corpus import Bag
 from habitus.model.online import word_surprisals
 from report import Row, Target, main
 from timing import interleave, repeated, single_core

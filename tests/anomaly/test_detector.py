@@ -7,8 +7,9 @@ import pytest
 
 import habitus
 from habitus.anomaly.calibration import calibrate, calibrated_folds
-from habitus.anomaly.detector import Bag, Detector, bags
+from habitus.anomaly.detector import Detector
 from habitus.anomaly.measures import ANYWHERE, KNOWN, anywhere_of, novelty_of
+from habitus.corpus import Bag
 from habitus.errors import FileError, InvalidInputError
 from habitus.lab.crossing import crossing, crossing_vocabulary
 
@@ -62,7 +63,7 @@ def test_one_at_a_time_equals_all_at_once_bit_for_bit(
     options = {"measure": measure, "share": 0.4}
     batch = list(detector_of(models, learning, approximation, n_samples, **options).judge(corpus))
     detector = detector_of(models, learning, approximation, n_samples, **options)
-    for t, document in enumerate(bags(corpus)):
+    for t, document in enumerate(corpus.bags()):
         if t == 25:
             detector.new_sequence()
         assert same(detector.step(document), batch[t])
@@ -83,7 +84,7 @@ def test_the_papers_measure_equals_score_samples_for_every_learner(models):
 def test_saved_and_restored_it_goes_on_bit_for_bit(
     models, tmp_path, learning, approximation, n_samples
 ):
-    corpus = list(bags(sampled(40, 3)))
+    corpus = list(sampled(40, 3).bags())
     one = detector_of(models, learning, approximation, n_samples)
     for document in corpus[:20]:
         one.step(document)
@@ -101,7 +102,7 @@ def test_the_state_of_another_detector_is_refused(models, tmp_path):
 
 
 def test_short_documents_and_a_camera_out_of_order_move_the_chain_and_nothing_else(models):
-    documents = list(bags(sampled(30, 4)))
+    documents = list(sampled(30, 4).bags())
     short = Bag(np.array([5], dtype=np.int32), np.array([19.0]))
     empty = Bag(np.empty(0, dtype=np.int32), np.empty(0))
     detectors = [detector_of(models, "em", threshold=0.0) for _ in range(3)]
@@ -136,7 +137,7 @@ def test_calibration_is_what_detectors_of_held_out_stretches_say(models):
     for fold in calibrated_folds(model, corpus, n_folds=2):
         detector = Detector(fold.model, measure="mean", threshold=-5.0)
         for document, judgement in zip(
-            bags(fold.held_out), detector.judge(fold.held_out), strict=True
+            fold.held_out.bags(), detector.judge(fold.held_out), strict=True
         ):
             normality.append(judgement.normality)
             if judgement.judged:

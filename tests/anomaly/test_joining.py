@@ -8,7 +8,7 @@ import pytest
 import habitus
 from habitus.anomaly.calibration import calibrate
 from habitus.anomaly.detection import detect, summary_of
-from habitus.anomaly.detector import Detector, bags
+from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import SCHEMA, Event, Joiner, clock, in_words
 from habitus.corpus.vocabulary import Direction
 from habitus.lab.crossing import EAST, crossing, crossing_vocabulary
@@ -87,7 +87,7 @@ def test_a_behaviour_out_of_its_turn_is_said_so(model):
     *before, last = list(detector.judge(corpus))
     assert last.seen.shift > 3 > max(judgement.seen.shift for judgement in before[1:])
     joiner = Joiner(model)
-    *_, (time, document) = enumerate(bags(corpus))
+    *_, (time, document) = enumerate(corpus.bags())
     joiner.add(9, document, before[-1], 0.0)
     joiner.add(time, document, last._replace(abnormal=True), 0.0)
     one, other = before[-1].behaviour + 1, last.behaviour + 1

@@ -8,7 +8,6 @@ import pytest
 from sklearn.metrics import precision_score, recall_score
 
 from habitus.anomaly.detection import detect
-from habitus.anomaly.detector import bags
 from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, assess_events, counting
@@ -105,7 +104,7 @@ def test_localisation_recall_is_the_papers(judged, found):
     corpus, _, before, _ = judged
     v, rows = corpus.vocabulary, []
     judgements = copy(before).judge(corpus)
-    for t, (document, judgement) in enumerate(zip(bags(corpus), judgements, strict=True)):
+    for t, (document, judgement) in enumerate(zip(corpus.bags(), judgements, strict=True)):
         if not truth_of(corpus)[t]:
             continue
         rows_, columns, *_ = v.places(document.words)

@@ -1,19 +1,17 @@
 """How usual each new document is, given those before it; where and why it is not."""
 
 from habitus.anomaly.calibration import Calibration, calibrate
-from habitus.anomaly.detector import Bag, Detector, Judgement, bags
+from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.localisation import Box, boxes_of, least_likely, localisation_recall
 from habitus.anomaly.measures import MEASURES
 
 __all__ = [
     "MEASURES",
-    "Bag",
     "Box",
     "Calibration",
     "Detector",
     "Judgement",
     "advance",
-    "bags",
     "boxes_of",
     "calibrate",
     "least_likely",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detector import Detector, bags
+from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import N_TOP, Event, Joiner, Moment, clock
 from habitus.anomaly.thresholds import Interval, share_threshold
 from habitus.arrays import Array
@@ -56,7 +56,7 @@ def detect(
     joiner = Joiner(detector.model, source=source, n_top=n_top)
     events: list[Event | None] = []
     first, moments = corpus.first, {}
-    for t, document in enumerate(bags(corpus)):
+    for t, document in enumerate(corpus.bags()):
         if first[t]:
             events.append(joiner.new_sequence())
         judgement = judgements[t]._replace(abnormal=bool(abnormal[t]))

@@ -43,13 +43,6 @@ Approximation = Literal["plug-in", "monte-carlo"]
 Start = Literal["new", "continued", "uniform"]
 
 
-class Bag(NamedTuple):
-    """A document: its distinct words, and how often each was seen."""
-
-    words: NDArray[np.integer[Any]]
-    counts: NDArray[Any]
-
-
 class Document(Protocol):
     """What can be judged: a Bag, or a document of `habitus.corpus`."""
 
@@ -125,12 +118,11 @@ class Detector:
     Examples
     --------
     >>> import habitus
-    >>> from habitus.anomaly import bags
     >>> from habitus.lab import crossing
     >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
     >>> model = habitus.MarkovClusteringTopicModel(8, 4, random_state=0).fit(corpus)
     >>> detector = habitus.Detector(model, measure="mean", threshold=-8.0)
-    >>> [detector.step(document).abnormal for document in bags(corpus)].count(True)
+    >>> [detector.step(document).abnormal for document in corpus.bags()].count(True)
     0
     """
 
@@ -200,7 +192,7 @@ class Detector:
                 f"{self.n_words}: another camera, size or cell"
             )
         first, fine = corpus.first, corpus.conditions == 0
-        for t, document in enumerate(bags(corpus)):
+        for t, document in enumerate(corpus.bags()):
             if t and first[t]:
                 self.new_sequence()
             yield self.step(document, fine=bool(fine[t]))
@@ -273,11 +265,3 @@ def _checked(threshold: float, measure: str) -> float:
             f"{high:g}"
         )
     return threshold
-
-
-def bags(corpus: Corpus) -> Iterator[Bag]:
-    """The documents of a corpus, one after the other."""
-    counts = corpus.counts
-    for t in range(len(corpus)):
-        here = slice(counts.indptr[t], counts.indptr[t + 1])
-        yield Bag(counts.indices[here], counts.data[here])

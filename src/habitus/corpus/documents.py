@@ -1,9 +1,9 @@
 """A corpus: counts of words in documents, in time order, with the breaks between sequences."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,15 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 
 VERSION = 3
+
+
+class Bag(NamedTuple):
+    """One document as a bag of words."""
+
+    words: NDArray[np.integer[Any]]
+    """Ids of the distinct words, ascending."""
+    counts: NDArray[Any]
+    """Number of occurrences of each of these words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +147,25 @@ class Corpus:
         first = np.zeros(self.n_documents, dtype=np.bool_)
         first[np.cumsum(self.lengths) - self.lengths] = True
         return first
+
+    def bags(self) -> Iterator[Bag]:
+        """Iterate over the documents as bags of words, in order.
+
+        Yields
+        ------
+        Bag
+            Word ids and counts of one document.
+
+        Examples
+        --------
+        >>> corpus = Corpus([[0, 2, 1], [0, 0, 0]])
+        >>> [(bag.words.tolist(), bag.counts.tolist()) for bag in corpus.bags()]
+        [([1, 2], [2.0, 1.0]), ([], [])]
+        """
+        counts = self.counts
+        for t in range(len(self)):
+            document = slice(counts.indptr[t], counts.indptr[t + 1])
+            yield Bag(counts.indices[document], counts.data[document])
 
     def take(self, documents: ArrayLike) -> Self:
         """Only these documents, by ascending number; where some are left out, a sequence ends."""

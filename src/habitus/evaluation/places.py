@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detector import Detector, bags
+from habitus.anomaly.detector import Detector
 from habitus.anomaly.localisation import Box, least_likely, localisation_recall
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
@@ -144,7 +144,7 @@ def localise(
         return None
     rows = []
     judgements = detector.judge(corpus)
-    for t, (document, judgement) in enumerate(zip(bags(corpus), judgements, strict=True)):
+    for t, (document, judgement) in enumerate(zip(corpus.bags(), judgements, strict=True)):
         here = inside[indptr[t] : indptr[t + 1]]
         if abnormal[t] and judgement.judged and here.any():
             words = np.asarray(document.words, dtype=np.int64)

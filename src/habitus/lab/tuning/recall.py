@@ -11,10 +11,10 @@ import numpy as np
 from scipy.stats import beta
 
 from habitus.anomaly.calibration import Callback, Fold, calibrated_folds, calibration_of
-from habitus.anomaly.detector import Bag, Detector
+from habitus.anomaly.detector import Detector
 from habitus.anomaly.thresholds import DAY, budget_threshold, runs, tail_of
 from habitus.arrays import Array
-from habitus.corpus.documents import Corpus
+from habitus.corpus.documents import Bag, Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.metrics import Scored, match
 from habitus.lab.tuning.synthetic import (
