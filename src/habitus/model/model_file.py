@@ -1,4 +1,4 @@
-"""Model files: a fitted model as tensors and plain settings."""
+"""Model files: a fitted model as tensors and a JSON header, safe to read."""
 
 import os
 from typing import Any, NamedTuple, TypeVar
@@ -8,21 +8,91 @@ from numpy.typing import NDArray
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
-from habitus.files import Contents, read_tensors, write_tensors
+from habitus.files import Contents, Tensors, read_tensors, write_tensors
 from habitus.model.estimator import MarkovClusteringTopicModel, check_parameters
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior
 
+KIND = "model"
 VERSION = 2
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
-PLAIN = ("n_topics", "n_behaviours", "learning", "n_iterations", "tolerance", "n_restarts",
-         "n_jobs", "smoothing", "min_words", "burn_in", "n_samples", "thinning")  # fmt: skip
+SETTINGS = (
+    "n_topics",
+    "n_behaviours",
+    "learning",
+    "n_iterations",
+    "tolerance",
+    "n_restarts",
+    "n_jobs",
+    "smoothing",
+    "min_words",
+    "burn_in",
+    "n_samples",
+    "thinning",
+)
 
 Blocks = TypeVar("Blocks", Parameters, DirichletPosterior, Assignments)
 
 
 def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; a given `init` and a generator as `random_state` are not kept."""
-    tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in ARRAYS}
+    """Write a fitted model to one file.
+
+    Parameters
+    ----------
+    model
+        A fitted model. A given `init`, and a generator as `random_state`, are not kept.
+    path
+        File to write; an existing one is replaced, whole or not at all.
+    """
+    header, tensors = model_contents(model)
+    tensors |= {f"calibration.{name}": values for name, values in model.calibration_.items()}
+    write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
+
+
+def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
+    """Read a fitted model from a file.
+
+    Parameters
+    ----------
+    path
+        A file written by `save_model`, or by habitus 0.1.
+
+    Returns
+    -------
+    MarkovClusteringTopicModel
+        The fitted model.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, of another program, or holds no valid model.
+    """
+    contents = read_tensors(path, kind=KIND, version=VERSION)
+    try:
+        model = restore_model(contents)
+    except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileError(f"{path}: not a model this habitus understands: {error}") from error
+    model.calibration_ = {
+        name.removeprefix("calibration."): values
+        for name, values in contents.tensors.items()
+        if name.startswith("calibration.")
+    }
+    return model
+
+
+def model_contents(model: MarkovClusteringTopicModel) -> Contents:
+    """Return the header and the tensors that describe a fitted model.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+
+    Returns
+    -------
+    Contents
+        What `restore_model` takes; more header entries and tensors may be added to it.
+    """
+    tensors: Tensors = {name: getattr(model, name) for name in ARRAYS}
     tensors |= _named("parameters", model.parameters_)
     if model.posterior_ is not None:
         tensors |= _named("posterior", model.posterior_)
@@ -33,11 +103,13 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
             tensors[f"samples.{name}"] = np.stack([getattr(s, name) for s in model.samples_])
     if model.picture_ is not None:
         tensors["picture"] = model.picture_
-    tensors |= {f"calibration.{name}": values for name, values in model.calibration_.items()}
-    seed = model.random_state
-    prior = model.prior
-    settings = {name: getattr(model, name) for name in PLAIN}
-    header = {
+    return Contents(_header(model), tensors)
+
+
+def _header(model: MarkovClusteringTopicModel) -> dict[str, Any]:
+    seed, prior = model.random_state, model.prior
+    settings = {name: getattr(model, name) for name in SETTINGS}
+    return {
         "settings": {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items()},
         "prior": prior if isinstance(prior, str) else prior.to_json(),
         "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
@@ -47,35 +119,55 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
         "clip": model.clip_,
         "video": model.settings_,
     }
-    write_tensors(path, kind="model", version=VERSION, header=header, tensors=tensors)
 
 
-def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
-    """Read a fitted model, checking that it is one."""
-    contents = read_tensors(path, kind="model", version=VERSION)
-    try:
-        return _restored(contents)
-    except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{path}: not a model this habitus understands: {error}") from error
+def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
+    """Return the fitted model that a header and tensors describe.
 
+    Parameters
+    ----------
+    contents
+        From `model_contents`. Header entries and tensors of other names are ignored.
 
-def _restored(contents: Contents) -> MarkovClusteringTopicModel:
+    Returns
+    -------
+    MarkovClusteringTopicModel
+        The fitted model.
+
+    Raises
+    ------
+    InvalidInputError, KeyError, TypeError, ValueError, AttributeError
+        If the contents describe no valid model.
+    """
     header, tensors = contents
     prior, geometry = header["prior"], header["vocabulary"]
     model = MarkovClusteringTopicModel(
-        **{name: header["settings"][name] for name in PLAIN},
+        **{name: header["settings"][name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),
         random_state=header["random_state"],
     )
     check_parameters(model.get_params())
     for name in ARRAYS:
         setattr(model, name, tensors[name])
+    _restore_estimates(model, tensors)
+    model.degenerate_ = tuple(header["degenerate"])
+    model.words_per_document_ = int(header["words_per_document"])
+    model.vocabulary_ = Vocabulary(**geometry) if geometry else None
+    model.clip_, model.settings_ = float(header["clip"]), header["video"]
+    model.picture_ = tensors.get("picture")
+    model.calibration_ = {}
+    model.n_iter_ = len(model.objective_)
+    model.n_features_in_ = model.parameters_.sizes.n_words
+    return model
+
+
+def _restore_estimates(model: MarkovClusteringTopicModel, tensors: Tensors) -> None:
+    """Set the parameters and, where stored, the posterior, the samples and the assignments."""
     model.parameters_ = _gathered("parameters", Parameters, tensors).checked()
     sizes = model.parameters_.sizes
     model.posterior_ = model.assignments_ = None
     if "posterior.phi" in tensors:
-        posterior = _gathered("posterior", DirichletPosterior, tensors)
-        model.posterior_ = posterior.checked(sizes)
+        model.posterior_ = _gathered("posterior", DirichletPosterior, tensors).checked(sizes)
     if "assignments.topics" in tensors:
         model.assignments_ = _gathered("assignments", Assignments, tensors)
     model.samples_ = ()
@@ -84,24 +176,11 @@ def _restored(contents: Contents) -> MarkovClusteringTopicModel:
         model.samples_ = tuple(
             Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True)
         )
-    model.degenerate_ = tuple(header["degenerate"])
-    model.words_per_document_ = int(header["words_per_document"])
-    model.vocabulary_ = Vocabulary(**geometry) if geometry else None
-    model.clip_, model.settings_ = float(header["clip"]), header["video"]
-    model.picture_ = tensors.get("picture")
-    model.calibration_ = {
-        name.removeprefix("calibration."): values
-        for name, values in tensors.items()
-        if name.startswith("calibration.")
-    }
-    model.n_iter_ = len(model.objective_)
-    model.n_features_in_ = sizes.n_words
-    return model
 
 
 def _named(prefix: str, blocks: NamedTuple) -> dict[str, NDArray[Any]]:
     return {f"{prefix}.{name}": block for name, block in blocks._asdict().items()}
 
 
-def _gathered(prefix: str, kind: type[Blocks], tensors: dict[str, NDArray[Any]]) -> Blocks:
+def _gathered(prefix: str, kind: type[Blocks], tensors: Tensors) -> Blocks:
     return kind(*(tensors[f"{prefix}.{name}"] for name in kind._fields))
