@@ -1,0 +1,101 @@
+"""The one loop that scores documents: `filter_document` step by step, and enumeration."""
+
+import numpy as np
+import pytest
+
+from habitus.model.expected_counts import gather
+from habitus.model.online import filter_document, filter_documents, filter_tables
+from reference import enumeration
+from reference.corpora import (
+    PAPER_SIZES,
+    TINY,
+    paper_corpus,
+    random_parameters,
+    sparse_parameters,
+)
+
+cases = pytest.mark.parametrize("tiny", TINY.values(), ids=TINY.keys())
+kinds = pytest.mark.parametrize("kind", [random_parameters, sparse_parameters])
+
+
+def assert_equals_step_by_step(evidence, tables, log_opening=None):
+    """Compare every value of the loop with `filter_document` to the bit."""
+    found = filter_documents(evidence, tables, log_opening)
+    log_predicted = tables.log_pi if log_opening is None else log_opening
+    for t in range(evidence.n_documents):
+        if t > 0 and evidence.first[t]:
+            log_predicted = tables.log_pi
+        here = slice(evidence.indptr[t], evidence.indptr[t + 1])
+        step = filter_document(log_predicted, evidence.words[here], evidence.counts[here], tables)
+        for name in ("log_evidence", "misfit", "shift", "n_tokens"):
+            assert getattr(found, name)[t] == getattr(step, name)
+        assert np.array_equal(found.surprisals[here], step.surprisals)
+        if len(log_predicted) == 1:
+            assert np.array_equal(found.posterior[t], step.posterior[0])
+        np.testing.assert_allclose(found.posterior[t], step.posterior.sum(axis=0), rtol=1e-14)
+        expected = np.exp(log_predicted).mean(axis=0)
+        np.testing.assert_allclose(found.predicted[t], expected, rtol=1e-14)
+        log_predicted = step.log_next
+    assert np.array_equal(found.log_next, log_predicted)
+
+
+@pytest.mark.parametrize("n_sets", [1, 3])
+def test_the_loop_equals_its_steps_to_the_bit(n_sets):
+    tables = filter_tables([random_parameters(PAPER_SIZES, seed) for seed in range(n_sets)])
+    evidence = gather(paper_corpus(seed=3), min_words=300)
+    assert (np.diff(evidence.indptr) == 0).any()
+    assert_equals_step_by_step(evidence, tables)
+
+
+@pytest.mark.parametrize("n_sets", [1, 3])
+def test_a_given_opening_holds_for_the_first_sequence_only(n_sets):
+    tables = filter_tables([random_parameters(PAPER_SIZES, seed) for seed in range(n_sets)])
+    evidence = gather(paper_corpus(seed=3))
+    opening = np.log(np.random.default_rng(0).dirichlet(np.ones(4), n_sets))
+    assert_equals_step_by_step(evidence, tables, opening)
+    own, given = (filter_documents(evidence, tables, each) for each in (None, opening))
+    second = np.flatnonzero(evidence.first)[1]
+    assert own.log_evidence[0] != given.log_evidence[0]
+    assert np.array_equal(own.log_evidence[second:], given.log_evidence[second:])
+
+
+@cases
+@kinds
+def test_one_set_equals_enumeration(tiny, kind):
+    parameters = kind(tiny.sizes, seed=5)
+    expected = enumeration.on_line(tiny, parameters)
+    found = filter_documents(tiny.evidence, filter_tables([parameters]))
+    np.testing.assert_allclose(found.predicted, expected.predicted, rtol=1e-12)
+    np.testing.assert_allclose(found.posterior, expected.filtered, rtol=1e-12)
+    np.testing.assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-12, atol=1e-14)
+
+
+@cases
+@kinds
+def test_several_sets_equal_the_mean_of_their_enumerated_probabilities(tiny, kind):
+    sets = [kind(tiny.sizes, seed) for seed in range(3)]
+    expected = [enumeration.on_line(tiny, each) for each in sets]
+    found = filter_documents(tiny.evidence, filter_tables(sets))
+    evidence = np.exp([each.log_evidence for each in expected])
+    np.testing.assert_allclose(
+        found.log_evidence, np.log(evidence.mean(axis=0)), rtol=1e-12, atol=1e-14
+    )
+    weighted = np.array(
+        [p[:, None] * each.filtered for p, each in zip(evidence, expected, strict=True)]
+    )
+    posterior = weighted.sum(axis=0) / evidence.sum(axis=0)[:, None]
+    np.testing.assert_allclose(found.posterior, posterior, rtol=1e-12)
+
+
+def test_no_documents():
+    tables = filter_tables([random_parameters(PAPER_SIZES, 0)])
+    whole = gather(paper_corpus(seed=3))
+    nothing = whole._replace(
+        indptr=whole.indptr[:1],
+        words=whole.words[:0],
+        counts=whole.counts[:0],
+        first=whole.first[:0],
+    )
+    found = filter_documents(nothing, tables)
+    assert len(found.log_evidence) == len(found.surprisals) == 0
+    assert np.array_equal(found.log_next, tables.log_pi)
