@@ -35,3 +35,7 @@ class DegenerateWarning(UserWarning):
 
 class VideoError(HabitusError, RuntimeError):
     """A source of video that cannot be opened, or gives no frame."""
+
+
+class MissingPackageError(HabitusError, ImportError):
+    """An optional package that is needed and not installed."""

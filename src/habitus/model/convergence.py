@@ -1,0 +1,112 @@
+"""Posterior samples of several chains: aligned labels, and an ArviZ data set.
+
+The posterior does not change when topics or behaviours are renumbered, so independent chains
+number them differently (label switching). Two things remain comparable between chains: quantities
+that do not depend on the numbers, such as the log joint, and parameters after each sample has been
+renumbered to match one reference sample.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from habitus.arrays import Array
+from habitus.errors import InvalidInputError, MissingPackageError
+from habitus.model.parameters import Parameters
+
+
+class SampleChain(NamedTuple):
+    """Posterior samples that one run of a sampler kept, in order."""
+
+    samples: tuple[Parameters, ...]
+    """Parameters estimated from each sample, Eq. (31) to (33)."""
+    log_joint: Array
+    """ln p(x, y, z) of each sample."""
+
+
+def aligned(sample: Parameters, reference: Parameters) -> Parameters:
+    """Renumber topics and behaviours to match a reference.
+
+    The assignment minimises the total variation distances between the paired distributions:
+    p(word | topic) for topics, p(word | behaviour) for behaviours.
+
+    Parameters
+    ----------
+    sample, reference
+        Parameters of the same sizes.
+
+    Returns
+    -------
+    habitus.Parameters
+        The model of `sample`; only its topics and behaviours are renumbered.
+    """
+    return sample.relabelled(
+        _matching(reference.phi, sample.phi),
+        _matching(reference.word_given_behaviour, sample.word_given_behaviour),
+    )
+
+
+def _matching(reference: Array, columns: Array) -> Any:
+    """Return the column that is matched to each column of the reference."""
+    distances = np.stack([np.abs(columns - each[:, None]).sum(axis=0) for each in reference.T])
+    return linear_sum_assignment(distances)[1].astype(np.int64)
+
+
+def to_arviz(chains: Sequence[SampleChain], reference: Parameters) -> Any:
+    """Return samples of several chains as an ArviZ data set.
+
+    Parameters
+    ----------
+    chains
+        Chains of the same number of samples.
+    reference
+        Parameters to which topics and behaviours of every sample are aligned.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Group `posterior` with `log_joint`, `phi`, `theta`, `pi` and `xi`; group `sample_stats` with
+        `lp`, the log joint under the name that ArviZ uses.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no sample.
+    MissingPackageError
+        If ArviZ is not installed.
+    """
+    if not any(chain.samples for chain in chains):
+        raise InvalidInputError(
+            'the model has no posterior samples: learn it with learning="gibbs" or "blocked-gibbs"',
+            parameter="learning",
+        )
+    try:
+        arviz = import_module("arviz")
+    except ImportError as error:
+        raise MissingPackageError("posterior samples need the package arviz") from error
+    log_joint = np.stack([chain.log_joint for chain in chains])
+    posterior = {"log_joint": log_joint} | _stacked(chains, reference)
+    return arviz.from_dict(
+        posterior=posterior,
+        sample_stats={"lp": log_joint},
+        dims={
+            "phi": ["word", "topic"],
+            "theta": ["topic", "behaviour"],
+            "pi": ["behaviour"],
+            "xi": ["next_behaviour", "behaviour"],
+        },
+    )
+
+
+def _stacked(chains: Sequence[SampleChain], reference: Parameters) -> dict[str, Array]:
+    """Return each block of the aligned samples, chains x samples x the shape of the block."""
+    renumbered = [[aligned(sample, reference) for sample in chain.samples] for chain in chains]
+    return {
+        name: np.stack(
+            [np.stack([getattr(sample, name) for sample in samples]) for samples in renumbered]
+        )
+        for name in Parameters._fields
+    }

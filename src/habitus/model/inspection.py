@@ -1,0 +1,176 @@
+"""Learnt parameters for people and other tools: top words, the transition graph, data frames."""
+
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array
+from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.errors import InvalidInputError, MissingPackageError
+from habitus.model.parameters import (
+    Parameters,
+    expected_durations,
+    long_run_shares,
+    successors,
+)
+
+WordsOf = Literal["topics", "behaviours"]
+
+
+class TopWords(NamedTuple):
+    """Most probable words of each topic or behaviour, most probable first."""
+
+    words: NDArray[np.int64]
+    """Word ids, topics (or behaviours) x n."""
+    probabilities: Array
+    """p(word | topic) or p(word | behaviour) of each of them, of the same shape."""
+
+
+class Successor(NamedTuple):
+    """A behaviour that follows another once that one ends."""
+
+    behaviour: int
+    probability: float
+    """p(next behaviour | the behaviour ends here)."""
+
+
+class TransitionGraph(NamedTuple):
+    """The Markov chain of behaviours as a graph."""
+
+    probabilities: Array
+    """p(next behaviour | behaviour), next behaviours x behaviours: the paper's Xi."""
+    expected_durations: Array
+    """Mean number of consecutive documents of each behaviour; infinite if it is never left."""
+    long_run_shares: Array
+    """Share of documents of each behaviour in the stationary distribution."""
+    successors: tuple[tuple[Successor, ...], ...]
+    """Behaviours that follow each behaviour, most probable first; none if it is never left."""
+
+
+def top_words(parameters: Parameters, n: int = 10, *, of: WordsOf = "topics") -> TopWords:
+    """Return the most probable words of each topic or behaviour.
+
+    Parameters
+    ----------
+    parameters
+        Parameters of a model.
+    n
+        Number of words, at most the size of the vocabulary.
+    of
+        "topics" for p(word | topic), "behaviours" for p(word | behaviour).
+
+    Returns
+    -------
+    TopWords
+        Word ids and their probabilities; equal probabilities are in the order of the ids.
+
+    Raises
+    ------
+    InvalidInputError
+        If `n` is not between 1 and the number of words, or `of` is neither name.
+    """
+    distributions = word_distributions(parameters, of)
+    n_words = len(distributions)
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= n_words:
+        raise InvalidInputError(
+            f"n must be a whole number from 1 to {n_words}, found {n!r}", parameter="n"
+        )
+    words = np.argsort(-distributions, axis=0, kind="stable")[:n].T.astype(np.int64)
+    return TopWords(words, np.take_along_axis(distributions.T, words, axis=1))
+
+
+def word_distributions(parameters: Parameters, of: WordsOf) -> Array:
+    """Return p(word | topic) or p(word | behaviour), words x topics or behaviours."""
+    if of == "topics":
+        return parameters.phi
+    if of == "behaviours":
+        return parameters.word_given_behaviour
+    raise InvalidInputError(f'of must be "topics" or "behaviours", found {of!r}', parameter="of")
+
+
+def transition_graph(xi: Array) -> TransitionGraph:
+    """Return the transition matrix together with what follows from it.
+
+    Parameters
+    ----------
+    xi
+        p(next behaviour | behaviour), next behaviours x behaviours.
+
+    Returns
+    -------
+    TransitionGraph
+        Probabilities, expected durations, long-run shares and successors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = transition_graph(np.array([[0.75, 0.5], [0.25, 0.5]]))
+    >>> graph.expected_durations
+    array([4., 2.])
+    >>> graph.long_run_shares.round(3)
+    array([0.667, 0.333])
+    >>> graph.successors[0]
+    (Successor(behaviour=1, probability=1.0),)
+    """
+    return TransitionGraph(
+        probabilities=xi,
+        expected_durations=expected_durations(xi),
+        long_run_shares=long_run_shares(xi),
+        successors=tuple(
+            tuple(Successor(*pair) for pair in successors(xi, z)) for z in range(len(xi))
+        ),
+    )
+
+
+def words_dataframe(
+    parameters: Parameters, vocabulary: Vocabulary | None = None, *, of: WordsOf = "topics"
+) -> Any:
+    """Return the word distributions as a pandas data frame.
+
+    Parameters
+    ----------
+    parameters
+        Parameters of a model.
+    vocabulary
+        Adds the cell and the direction of each word to the index, where known.
+    of
+        "topics" for p(word | topic), "behaviours" for p(word | behaviour).
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per word, one column per topic or behaviour, named from 0.
+
+    Raises
+    ------
+    MissingPackageError
+        If pandas is not installed.
+    """
+    pd = import_pandas()
+    distributions = word_distributions(parameters, of)
+    index: Any = pd.RangeIndex(len(distributions), name="word")
+    if vocabulary is not None:
+        index = pd.MultiIndex.from_frame(_described_words(vocabulary))
+    columns = pd.RangeIndex(distributions.shape[1], name=of.removesuffix("s"))
+    return pd.DataFrame(distributions, index=index, columns=columns)
+
+
+def _described_words(vocabulary: Vocabulary) -> Any:
+    """Return id, cell, direction and speed of every word; no speed where words know none."""
+    words = np.arange(vocabulary.n_words)
+    rows, columns, directions, speeds = np.unravel_index(words, vocabulary.shape)
+    names = np.array([direction.name.lower() for direction in Direction])
+    described = {"word": words, "row": rows, "column": columns, "direction": names[directions]}
+    if vocabulary.speeds > 1:
+        described["speed"] = np.array(["slow", "fast"])[speeds]
+    return import_pandas().DataFrame(described)
+
+
+def import_pandas() -> Any:
+    """Return the module pandas, or raise an error that names it."""
+    try:
+        return import_module("pandas")
+    except ImportError as error:
+        raise MissingPackageError("a data frame needs the package pandas") from error
