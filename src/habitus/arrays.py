@@ -9,3 +9,7 @@ Flags = NDArray[np.bool_]
 """One truth value per document, word or cell."""
 Image = NDArray[np.uint8]
 """Pixels: rows x columns of brightness, or rows x columns x 3 of red, green and blue."""
+Indices = NDArray[np.int64]
+"""Whole numbers: behaviours, topics, positions, offsets."""
+WordIds = NDArray[np.int32]
+"""Word ids, each from 0 to the number of words of the vocabulary less one."""

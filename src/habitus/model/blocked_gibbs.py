@@ -2,64 +2,94 @@
 
 It alternates between the parameters given the hidden variables, from their Dirichlets, and the
 hidden variables given the parameters: the whole path of behaviours at once (forward filtering,
-backward sampling, topics summed out), then the topics. Tokens of one word under one behaviour are
-alike, so a multinomial splits them between the topics: a sweep does not grow with the tokens.
+backward sampling, topics summed out), then the topics. Tokens of one word under one behaviour have
+the same distribution over topics, so a multinomial splits them between the topics: the cost of a
+sweep does not grow with the number of tokens. This sampler is not in the paper.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.model.expected_counts import Evidence, ExpectedCounts, log_likelihoods, padded, scatter
 from habitus.model.gibbs import log_joint
 from habitus.model.messages import filter_forward, sample_backward
 from habitus.model.parameters import Concentrations, Parameters, sample_dirichlet
 
 
-class State(NamedTuple):
-    """Where the chain stands."""
+class BlockedGibbsState(NamedTuple):
+    """State of the sampler after a sweep."""
 
-    behaviours: NDArray[np.int64]
+    behaviours: Indices
     """Behaviour of each document."""
     counts: ExpectedCounts
     """Counts of the hidden variables: whole numbers."""
     objective: float
-    """ln p(x, y, z), the collapsed log joint, as of the collapsed sampler."""
+    """ln p(x, y, z), the collapsed log joint, as in the collapsed sampler."""
 
 
 def init(
     parameters: Parameters, evidence: Evidence, prior: Concentrations, rng: np.random.Generator
-) -> State:
-    """Hidden variables given the parameters."""
+) -> BlockedGibbsState:
+    """Draw the hidden variables given the parameters.
+
+    Parameters
+    ----------
+    parameters
+        Parameters to condition on.
+    evidence
+        Documents to learn from.
+    prior
+        Hyperparameters of the four distributions.
+    rng
+        Source of random numbers.
+
+    Returns
+    -------
+    BlockedGibbsState
+        Behaviours and counts drawn from p(y, z | x, Omega).
+    """
     phi, theta, pi, xi = parameters
     log_like = log_likelihoods(evidence, phi, theta)
     messages = filter_forward(log_like, evidence.first, pi, xi)
     path = sample_backward(messages, evidence.first, xi, rng.random(evidence.n_documents))
     counts = _split(path, evidence, parameters, rng)
-    return State(path, counts, log_joint(counts, prior))
+    return BlockedGibbsState(path, counts, log_joint(counts, prior))
 
 
 def step(
-    state: State, evidence: Evidence, prior: Concentrations, rng: np.random.Generator
-) -> State:
-    """One sweep: the parameters given the hidden variables, then these given the parameters."""
-    return init(draw_parameters(state.counts, prior, rng), evidence, prior, rng)
+    state: BlockedGibbsState, evidence: Evidence, prior: Concentrations, rng: np.random.Generator
+) -> BlockedGibbsState:
+    """Run one sweep: draw the parameters given the hidden variables, then these given those.
+
+    Parameters
+    ----------
+    state
+        Previous state.
+    evidence, prior, rng
+        As in `init`.
+
+    Returns
+    -------
+    BlockedGibbsState
+        State after the sweep.
+    """
+    return init(posterior_draw(state.counts, prior, rng), evidence, prior, rng)
 
 
-def draw_parameters(
+def posterior_draw(
     counts: ExpectedCounts, prior: Concentrations, rng: np.random.Generator
 ) -> Parameters:
-    """One draw from p(Omega | x, y, z)."""
+    """Return one draw from p(Omega | x, y, z)."""
     blocks = zip(counts, prior, strict=True)
     return Parameters(*(sample_dirichlet(n + h, rng) for n, h in blocks))
 
 
 def _split(
-    path: NDArray[np.int64], evidence: Evidence, parameters: Parameters, rng: np.random.Generator
+    path: Indices, evidence: Evidence, parameters: Parameters, rng: np.random.Generator
 ) -> ExpectedCounts:
-    """Counts given the path: topics drawn for all tokens of a word under a behaviour at once."""
+    """Draw the counts given the path: all tokens of a word under a behaviour in one draw."""
     _, n_topics, n_behaviours = parameters.sizes
     one_hot = np.eye(n_behaviours)[path]
     tokens = scatter(

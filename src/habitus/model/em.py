@@ -1,72 +1,99 @@
-"""EM for maximum a posteriori estimates, section IV-A of the paper."""
+"""EM for maximum a posteriori estimates, section IV-A of the paper: Eq. (3) to (16)."""
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.compiled import compiled
 from habitus.model.expected_counts import EStep, Evidence, ExpectedCounts, expect
 from habitus.model.messages import SAFE
 from habitus.model.parameters import Concentrations, Parameters
 
-Dead = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+EmptyColumns = tuple[Flags, Flags, Flags, Flags]
+"""Columns of phi, theta, pi and xi that had no mass in an M-step, and are uniform now."""
 
 
-class State(NamedTuple):
-    """Where EM stands."""
+class EMState(NamedTuple):
+    """State of EM after an iteration."""
 
     parameters: Parameters
     e_step: EStep
     """Expected counts under `parameters`."""
     objective: float
     """ln p(x | Omega) + ln p(Omega) of `parameters`, the prior up to a constant."""
-    dead: Dead | None
-    """Columns of phi, theta, pi and xi without any mass in the M-step, uniform now."""
+    empty: EmptyColumns | None
+    """Columns that the last M-step found without mass; None before the first one."""
 
 
-def init(parameters: Parameters, evidence: Evidence, prior: Concentrations) -> State:
-    """E-step and objective at given parameters, which are copied."""
+def init(parameters: Parameters, evidence: Evidence, prior: Concentrations) -> EMState:
+    """Return the state at given parameters, which are copied.
+
+    Parameters
+    ----------
+    parameters
+        Start of EM.
+    evidence
+        Documents to learn from.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    EMState
+        E-step and objective at `parameters`.
+    """
     own = Parameters(*(block.copy() for block in parameters))
     e_step = expect(evidence, own)
-    return State(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
+    return EMState(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
 
 
-def step(state: State, evidence: Evidence, prior: Concentrations, smoothing: float) -> State:
-    """M-step on the last expected counts, then the E-step at what it gave.
+def step(state: EMState, evidence: Evidence, prior: Concentrations, smoothing: float) -> EMState:
+    """Run one iteration: an M-step on the last expected counts, then an E-step.
 
-    It takes over the arrays of `state`, so that learning needs two copies of phi in all: go on
-    with the state returned.
+    Parameters
+    ----------
+    state
+        Previous state. Its arrays are reused, so that learning needs two copies of phi in all:
+        continue with the state returned.
+    evidence, prior
+        As in `init`.
+    smoothing
+        Added to the estimates where the prior allows a probability of zero.
+
+    Returns
+    -------
+    EMState
+        State after the iteration.
     """
-    parameters, dead = maximise(state.e_step.counts, prior, smoothing)
-    e_step = expect(evidence, parameters, room=state.parameters.phi)
-    return State(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), dead)
+    parameters, empty = maximise(state.e_step.counts, prior, smoothing)
+    e_step = expect(evidence, parameters, out=state.parameters.phi)
+    return EMState(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), empty)
 
 
 def maximise(
     counts: ExpectedCounts, prior: Concentrations, smoothing: float
-) -> tuple[Parameters, Dead]:
-    """The M-step, (M:phi) to (M:pi), in place of the counts; and each block's dead columns.
+) -> tuple[Parameters, EmptyColumns]:
+    """Run the M-step, in place of the counts; return the parameters and the empty columns.
 
-    Smoothed where the prior allows a probability of zero. A column without any mass is dead and
+    Estimates are smoothed where the prior allows a probability of zero. A column without any mass
     becomes uniform: nothing is known about it.
     """
     return Parameters(*counts), _maximise(counts, prior, smoothing)
 
 
 @compiled
-def _maximise(counts: ExpectedCounts, prior: Concentrations, smoothing: float) -> Dead:
+def _maximise(counts: ExpectedCounts, prior: Concentrations, smoothing: float) -> EmptyColumns:
     return (
-        _to_mode(counts.phi, prior.phi[:, 0], smoothing),
-        _to_mode(counts.theta, prior.theta[:, 0], smoothing),
-        _to_mode(counts.pi.reshape(-1, 1), prior.pi, smoothing),
-        _to_mode(counts.xi, prior.xi[:, 0], smoothing),
+        _to_mode(counts.phi, prior.phi[:, 0], smoothing),  # Eq. (6)
+        _to_mode(counts.theta, prior.theta[:, 0], smoothing),  # Eq. (7)
+        _to_mode(counts.pi.reshape(-1, 1), prior.pi, smoothing),  # Eq. (9)
+        _to_mode(counts.xi, prior.xi[:, 0], smoothing),  # Eq. (8)
     )
 
 
 @compiled
-def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> NDArray[np.bool_]:
+def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> Flags:
     """`(h + n - 1)_+` over its column sum, then `+ smoothing` over its column sum, in place."""
     rows, columns = counts.shape
     total = np.zeros(columns)
@@ -76,9 +103,9 @@ def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> NDArray[
         for j in range(columns):
             counts[i, j] = max(counts[i, j] + extra, 0.0)
             total[j] += counts[i, j]
-    dead: NDArray[np.bool_] = total == 0
+    empty: Flags = total == 0
     for j in range(columns):
-        if dead[j]:
+        if empty[j]:
             counts[:, j] = 1
             total[j] = rows
     added = smoothing if hyperparameter.min() <= 1 else 0.0
@@ -86,12 +113,12 @@ def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> NDArray[
     for i in range(rows):
         for j in range(columns):
             counts[i, j] = (counts[i, j] / total[j] + added) / spread
-    return dead
+    return empty
 
 
 @compiled
 def log_prior(parameters: Parameters, prior: Concentrations) -> float:
-    """Logarithm of the Dirichlet densities of all columns, without their constants."""
+    """Return the log Dirichlet density of all columns without constants: ln p(Omega) of Eq. (5)."""
     return (
         _log_powers(parameters.phi, prior.phi[:, 0])
         + _log_powers(parameters.theta, prior.theta[:, 0])

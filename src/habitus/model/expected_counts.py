@@ -1,19 +1,17 @@
-"""What the learners see of a corpus: plain arrays, with short documents emptied.
+"""Factorised E-step, Eq. (10) to (16): expected counts of the hidden variables given a corpus.
 
-The E-step, factorised: one implementation for EM, variational Bayes and the likelihoods.
-
-Tokens of one word in one document are alike, and a topic depends on the behaviour only, so nothing
-of size tokens x topics x behaviours is needed; `docs/equations.md` derives it. Behaviours are
-handled four at a time (`LANES`), so that the compiler makes one vector operation of them: arrays
-over words and behaviours are padded to a multiple of four.
+EM, variational Bayes and the likelihoods share this one implementation. Tokens of one word in one
+document have the same posterior, and a topic depends on the behaviour only, so nothing of size
+tokens x topics x behaviours is needed; `docs/equations.md` derives it. Behaviours are processed
+four at a time (`LANES`), so that the compiler makes one vector operation of them: arrays over words
+and behaviours are padded to a multiple of four.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled, compiled_lanes
 from habitus.corpus.documents import Corpus
 from habitus.errors import LearningError
@@ -22,16 +20,16 @@ from habitus.model.parameters import Parameters
 
 
 class Evidence(NamedTuple):
-    """Counts by rows (documents) as in SciPy's CSR, and where sequences start."""
+    """Documents as the learners see them: counts by rows as in SciPy's CSR, and sequence starts."""
 
-    indptr: NDArray[np.int64]
-    """Where each document's words start; one more than documents."""
-    words: NDArray[np.int32]
+    indptr: Indices
+    """Position of each document's first word; one entry more than documents."""
+    words: WordIds
     """Word ids, ascending within a document."""
-    counts: NDArray[np.float64]
-    """How often each of them occurs."""
-    first: NDArray[np.bool_]
-    """Whether a document opens a sequence."""
+    counts: Array
+    """Number of tokens of each of these words."""
+    first: Flags
+    """Whether a document starts a sequence."""
     n_words: int
 
     @property
@@ -41,9 +39,27 @@ class Evidence(NamedTuple):
 
 
 def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
-    """Evidence of a corpus; documents not to be judged keep their place in time and no words.
+    """Return the evidence of a corpus.
 
-    Those are documents under `min_words`, and those during which the camera was not in order.
+    Parameters
+    ----------
+    corpus
+        Documents in time order.
+    min_words
+        Documents with fewer tokens, and those during which the camera was not in order, keep their
+        place in time and lose their words.
+
+    Returns
+    -------
+    Evidence
+        Arrays that the learners and the filter take.
+
+    Examples
+    --------
+    >>> from habitus import Corpus
+    >>> evidence = gather(Corpus.from_word_ids([[0, 0, 1], [2]], n_words=3), min_words=2)
+    >>> evidence.counts.tolist(), evidence.n_documents
+    ([2.0, 1.0], 2)
     """
     counts = corpus.counts
     indptr = counts.indptr.astype(np.int64)
@@ -59,35 +75,35 @@ def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
 
 
 LANES = 4
-# A posterior below this counts as nothing: products with it would be subnormal numbers, which
-# take the processor ten times as long.
+# A posterior below this is taken as zero: products with it would be subnormal numbers, which take
+# the processor ten times as long.
 NEGLIGIBLE = 1e-250
 
 
 class ExpectedCounts(NamedTuple):
-    """How often things happened, in expectation; for a Gibbs sample, in fact."""
+    """Expected counts of the hidden variables; for a Gibbs sample, the counts themselves."""
 
     phi: Array
-    """Word x with topic y: n_{x,y}, words x topics."""
+    """Tokens of word x with topic y: n_{x,y}, words x topics."""
     theta: Array
-    """Topic y with behaviour z: n_{y,z}, topics x behaviours."""
+    """Tokens of topic y in documents of behaviour z: n_{y,z}, topics x behaviours."""
     pi: Array
-    """A sequence opens with z: n_z, behaviours."""
+    """Sequences that start with z: n_z, behaviours."""
     xi: Array
-    """A step to z' from z: n_{z',z}, next x behaviours."""
+    """Transitions to z' from z: n_{z',z}, next behaviours x behaviours."""
 
 
 class EStep(NamedTuple):
-    """Expected counts and what they rest on."""
+    """Result of an E-step."""
 
     counts: ExpectedCounts
     messages: Filtered
     log_likelihood: float
-    """ln p(x_{1:T}), the paper's ln K."""
+    """ln p(x_{1:T}), ln K of Eq. (12)."""
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
-    """ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
+    """Return ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
     mixed = _mix(phi, padded(theta))
     with np.errstate(divide="ignore"):
         np.log(mixed, out=mixed)
@@ -95,41 +111,59 @@ def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
     return np.ascontiguousarray(sums[:, : theta.shape[1]])
 
 
-def expect(evidence: Evidence, parameters: Parameters, room: Array | None = None) -> EStep:
-    """Expected counts of the hidden variables given the documents: (E:alpha) to (E:y_i,t).
+def expect(evidence: Evidence, parameters: Parameters, out: Array | None = None) -> EStep:
+    """Run the E-step.
 
-    `room`, an array of phi's shape that is no longer needed, takes the counts of phi.
+    Parameters
+    ----------
+    evidence
+        Documents.
+    parameters
+        Parameters, or the tilde parameters of variational Bayes, which need not be normalised.
+    out
+        Array of phi's shape to write the counts of phi to.
+
+    Returns
+    -------
+    EStep
+        Expected counts, forward messages and log-likelihood.
+
+    Raises
+    ------
+    LearningError
+        Where a document has probability zero.
     """
     phi, theta, pi, xi = parameters
     lanes = padded(theta)
     mixed = _mix(phi, lanes)
     with np.errstate(divide="ignore"):
         log_mixed = np.log(mixed)
-    if room is None:
-        room = np.empty_like(phi)
-    *forward, theta_counts, first, transitions = _expect(
-        evidence.indptr, evidence.words, evidence.counts, evidence.first,
-        phi, lanes, pi, xi, mixed, log_mixed, room,
-    )  # fmt: skip
+    if out is None:
+        out = np.empty_like(phi)
+    indptr, words, tokens, first, _ = evidence
+    *forward, theta_counts, pi_counts, xi_counts = _expect(
+        indptr, words, tokens, first, phi, lanes, pi, xi, mixed, log_mixed, out
+    )
     messages = Filtered(*forward)
     log_likelihood = float(messages.log_evidence.sum())
     if log_likelihood == -np.inf:
         raise LearningError(_impossible(messages))
-    counts = ExpectedCounts(room, theta_counts[:, : theta.shape[1]].copy(), first, transitions)
+    theta_counts = theta_counts[:, : theta.shape[1]].copy()
+    counts = ExpectedCounts(out, theta_counts, pi_counts, xi_counts)
     return EStep(counts, messages, log_likelihood)
 
 
 def _impossible(messages: Filtered) -> str:
     document = int(np.argmin(messages.log_evidence))
     return (
-        f"document {document} has probability zero under every behaviour: the start, or "
-        "hyperparameters too small for its words, rule them out; take larger hyperparameters or, "
+        f"document {document} has probability zero under every behaviour: the start excludes its "
+        "words, or hyperparameters too small for them do; use larger hyperparameters or, "
         "for EM, smoothing above 0 (5e-6 by default)"
     )
 
 
 def padded(matrix: Array) -> Array:
-    """The same columns, and zeros up to a multiple of LANES."""
+    """Append columns of zeros up to a multiple of LANES."""
     rows, columns = matrix.shape
     lanes = np.zeros((rows, -(-columns // LANES) * LANES))
     lanes[:, :columns] = matrix
@@ -164,9 +198,9 @@ def _mix(phi: Array, theta: Array) -> Array:
 
 @compiled_lanes
 def _row_sums(
-    indptr: NDArray[np.int64], words: NDArray[np.int32], counts: Array, values: Array
+    indptr: Indices, words: WordIds, counts: Array, values: Array
 ) -> Array:
-    """`C @ values`, documents x behaviours; two running sums a lane hide the adder's latency."""
+    """`C @ values`, documents x behaviours; two running sums per lane hide the adder's latency."""
     n_documents = len(indptr) - 1
     width = np.uint64(values.shape[1])
     sums = np.empty((n_documents, values.shape[1]))
@@ -207,8 +241,8 @@ def _row_sums(
 
 @compiled_lanes
 def scatter(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
+    indptr: Indices,
+    words: WordIds,
     counts: Array,
     posterior: Array,
     n_words: int,
@@ -221,8 +255,8 @@ def scatter(
 
 @compiled_lanes
 def _scatter(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
+    indptr: Indices,
+    words: WordIds,
     counts: Array,
     posterior: Array,
     sums: Array,
@@ -249,9 +283,9 @@ def _scatter(
 
 @compiled_lanes
 def _split(tokens: Array, mixed: Array, phi: Array, theta: Array, word_topic: Array) -> Array:
-    """`theta * (phi.T @ R)` with `R = tokens / mixed` where not 0.
+    """Return `theta * (phi.T @ R)` with `R = tokens / mixed` where not 0: Eq. (15), summed.
 
-    And `word_topic[:] = phi * (R @ theta.T)`.
+    Also `word_topic[:] = phi * (R @ theta.T)`: Eq. (16), summed over the tokens of each word.
     """
     n_words, n_topics = phi.shape
     width = np.uint64(theta.shape[1])
@@ -286,10 +320,10 @@ def _split(tokens: Array, mixed: Array, phi: Array, theta: Array, word_topic: Ar
 
 @compiled
 def _expect(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
+    indptr: Indices,
+    words: WordIds,
     counts: Array,
-    first: NDArray[np.bool_],
+    first: Flags,
     phi: Array,
     theta: Array,
     pi: Array,
@@ -298,21 +332,21 @@ def _expect(
     log_mixed: Array,
     word_topic: Array,
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """The E-step in one piece, so that threads do not meet at the interpreter's lock.
+    """Run the E-step in one kernel, so that threads do not wait for the interpreter's lock.
 
-    Gives the messages and the counts of theta, pi and xi; `word_topic` receives those of phi, and
-    `log_mixed` is used up. One flat tuple: a NamedTuple inside it would be made by Python code,
-    and Numba does not look whether Ctrl-C has cut that short.
+    Return the messages and the counts of theta, pi and xi; `word_topic` receives those of phi, and
+    `log_mixed` is overwritten. The result is one flat tuple: a NamedTuple inside it would be made
+    by Python code, and Numba does not check whether Ctrl-C has interrupted that.
     """
     n = len(pi)
     sums = _row_sums(indptr, words, counts, log_mixed)
-    messages = filter_forward(sums[:, :n].copy(), first, pi, xi)
-    smoothed = smooth_backward(messages, first, xi)
+    messages = filter_forward(sums[:, :n].copy(), first, pi, xi)  # Eq. (10), (12)
+    smoothed = smooth_backward(messages, first, xi)  # Eq. (11), (13), (14)
     posterior = np.zeros(sums.shape)
     posterior[:, :n] = smoothed.posterior
     tokens = log_mixed
     _scatter(indptr, words, counts, posterior, tokens)
-    topic_behaviour = _split(tokens, mixed, phi, theta, word_topic)
+    topic_behaviour = _split(tokens, mixed, phi, theta, word_topic)  # Eq. (15), (16)
     return (
         messages.log_predicted,
         messages.log_filtered,

@@ -1,7 +1,7 @@
-"""The paper's collapsed Gibbs sampler, section IV-C: topics of tokens, behaviours of documents.
+"""Collapsed Gibbs sampler, section IV-C of the paper: Eq. (31) to (33).
 
 The parameters are integrated out. A sweep visits the documents in order: first the topic of each
-token given all else, then the document's behaviour given all else.
+token given everything else, then the document's behaviour given everything else.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled
 from habitus.model.expected_counts import Evidence, ExpectedCounts
 from habitus.model.messages import draw, draw_log
@@ -19,18 +19,18 @@ from habitus.model.special import log_rising
 
 
 class Tokens(NamedTuple):
-    """Documents spelt out, word after word."""
+    """Documents as one list of tokens."""
 
-    words: NDArray[np.int32]
+    words: WordIds
     """Word of each token: document after document, words ascending within a document."""
-    starts: NDArray[np.int64]
-    """Where each document's tokens start; one more than documents."""
-    first: NDArray[np.bool_]
-    """Whether a document opens a sequence."""
+    starts: Indices
+    """Position of each document's first token; one entry more than documents."""
+    first: Flags
+    """Whether a document starts a sequence."""
 
 
-class State(NamedTuple):
-    """Where the chain stands."""
+class GibbsState(NamedTuple):
+    """State of the sampler after a sweep."""
 
     assignments: Assignments
     counts: ExpectedCounts
@@ -41,47 +41,97 @@ class State(NamedTuple):
     """ln p(x, y, z), the collapsed log joint."""
 
 
-def spell(evidence: Evidence) -> Tokens:
-    """Tokens of the evidence, whose counts must be whole numbers."""
-    n_tokens = int(evidence.counts.sum())
-    words, starts = _spell(evidence.indptr, evidence.words, evidence.counts, n_tokens)
-    return Tokens(words, starts, evidence.first)
+def init(
+    assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentrations
+) -> GibbsState:
+    """Return the state at given assignments, which are copied.
 
+    Parameters
+    ----------
+    assignments
+        Topic of each token and behaviour of each document.
+    tokens
+        From `tokens_of`.
+    sizes
+        Numbers of words, topics and behaviours.
+    prior
+        Hyperparameters of the four distributions.
 
-def init(assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentrations) -> State:
-    """Counts and log joint of given assignments."""
+    Returns
+    -------
+    GibbsState
+        Counts and log joint of `assignments`.
+    """
     topics = assignments.topics.astype(np.uint16)  # a copy: sweeps change it in place
     behaviours = assignments.behaviours.astype(np.int64)
     *blocks, document_topics = _count(tokens, topics, behaviours, sizes)
     counts = ExpectedCounts(*blocks)
-    return State(Assignments(topics, behaviours), counts, document_topics, log_joint(counts, prior))
+    own = Assignments(topics, behaviours)
+    return GibbsState(own, counts, document_topics, log_joint(counts, prior))
 
 
-def step(state: State, tokens: Tokens, prior: Concentrations, rng: np.random.Generator) -> State:
-    """One sweep over every token and every document.
+def step(
+    state: GibbsState, tokens: Tokens, prior: Concentrations, rng: np.random.Generator
+) -> GibbsState:
+    """Run one sweep over every token and every document.
 
-    It takes over the arrays of `state` (copying them would cost a tenth of the sweep): go on with
-    the state returned.
+    Parameters
+    ----------
+    state
+        Previous state. Its arrays are changed in place (copying them would take a tenth of the
+        sweep): continue with the state returned.
+    tokens, prior
+        As in `init`.
+    rng
+        Source of the sweep's seed.
+
+    Returns
+    -------
+    GibbsState
+        State after the sweep.
     """
     full = (
         np.ascontiguousarray(np.broadcast_to(h.reshape(-1), (len(block),)))
         for h, block in zip(prior, state.counts, strict=True)
     )
-    chain = Chain(*state.assignments, *state.counts, state.document_topics, *full)
-    gain = _sweep(tokens, chain, rng.integers(2**64, dtype=np.uint64))
+    arrays = SweepArrays(*state.assignments, *state.counts, state.document_topics, *full)
+    gain = _sweep(tokens, arrays, rng.integers(2**64, dtype=np.uint64))
     return state._replace(objective=state.objective + gain)
 
 
+def tokens_of(evidence: Evidence) -> Tokens:
+    """Return the tokens of the evidence, whose counts must be whole numbers."""
+    n_tokens = int(evidence.counts.sum())
+    words, starts = _repeat_words(evidence.indptr, evidence.words, evidence.counts, n_tokens)
+    return Tokens(words, starts, evidence.first)
+
+
 def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
-    """Parameters of one sample, (GS:phi) to (GS:xi), and pi by the same rule."""
+    """Return the point estimates of one sample; pi, which the paper leaves out, by the same rule.
+
+    Parameters
+    ----------
+    counts
+        Counts of the hidden variables.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    estimates : Parameters
+        `(n + h)` over its column sum, of each block.
+    """
     blocks = [n + h for n, h in zip(counts, prior, strict=True)]
     for block in blocks:
-        block /= block.sum(axis=0)
+        block /= block.sum(axis=0)  # Eq. (31) for phi, (32) for theta, (33) for xi
     return Parameters(*blocks)
 
 
 def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
-    """ln p(x, y, z): a Dirichlet-multinomial for every column of every block."""
+    """Return ln p(x, y, z): Eq. (2) with the parameters integrated out.
+
+    Every column of every block is a Dirichlet-multinomial.
+    """
     total = 0.0
     for block, hyperparameter in zip(counts, prior, strict=True):
         h = np.broadcast_to(hyperparameter.reshape(-1), (len(block),))
@@ -93,26 +143,26 @@ def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
 
 
 @compiled
-def _spell(
-    indptr: NDArray[np.int64], words: NDArray[np.int32], counts: Array, n_tokens: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """`np.repeat(words, counts)`, and where each document starts in it."""
-    spelt, starts = np.empty(n_tokens, dtype=np.int32), np.zeros(len(indptr), dtype=np.int64)
+def _repeat_words(
+    indptr: Indices, words: WordIds, counts: Array, n_tokens: int
+) -> tuple[WordIds, Indices]:
+    """`np.repeat(words, counts)`, and the position of each document in it."""
+    repeated, starts = np.empty(n_tokens, dtype=np.int32), np.zeros(len(indptr), dtype=np.int64)
     token = 0
     for t in range(len(indptr) - 1):
         for j in range(indptr[t], indptr[t + 1]):
             for _ in range(int(counts[j])):
-                spelt[token] = words[j]
+                repeated[token] = words[j]
                 token += 1
         starts[t + 1] = token
-    return spelt, starts
+    return repeated, starts
 
 
-class Chain(NamedTuple):
-    """What a sweep changes in place, and the hyperparameters at full length."""
+class SweepArrays(NamedTuple):
+    """Arrays that a sweep changes in place, and the hyperparameters at full length."""
 
     topics: NDArray[np.integer[Any]]
-    behaviours: NDArray[np.int64]
+    behaviours: Indices
     phi: Array
     theta: Array
     pi: Array
@@ -126,9 +176,9 @@ class Chain(NamedTuple):
 
 @compiled
 def _count(
-    tokens: Tokens, topics: NDArray[np.uint16], behaviours: NDArray[np.int64], sizes: Sizes
+    tokens: Tokens, topics: NDArray[np.uint16], behaviours: Indices, sizes: Sizes
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Counts of the assignments, and of topics in documents."""
+    """Count the assignments, and the topics in each document."""
     n_words, n_topics, n_behaviours = sizes
     phi = np.zeros((n_words, n_topics))
     theta = np.zeros((n_topics, n_behaviours))
@@ -150,7 +200,7 @@ def _count(
 
 @compiled
 def _uniform(seed: np.uint64, i: int) -> float:
-    """The i-th of a stream of uniform numbers in [0, 1): SplitMix64, which needs no state."""
+    """Return the i-th uniform number in [0, 1) of a seed: SplitMix64, which needs no state."""
     x = seed + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -160,15 +210,15 @@ def _uniform(seed: np.uint64, i: int) -> float:
 
 @compiled
 def draw_topics(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
+    indptr: Indices,
+    words: WordIds,
     counts: Array,
-    path: NDArray[np.int64],
+    path: Indices,
     phi: Array,
     theta: Array,
     seed: np.uint64,
 ) -> NDArray[np.uint16]:
-    """A topic for each token from p(y | x, z), parameters and path given."""
+    """Draw a topic for each token from p(y | x, z), given the parameters and the path."""
     n_topics = len(theta)
     topics = np.empty(int(counts.sum()), dtype=np.uint16)
     weights = np.empty(n_topics)
@@ -184,50 +234,57 @@ def draw_topics(
 
 
 @compiled
-def _sweep(tokens: Tokens, chain: Chain, seed: np.uint64) -> float:
-    """Resample every topic and behaviour in place; return the gain in log joint."""
-    n_topics, n_behaviours = chain.theta.shape
+def _sweep(tokens: Tokens, arrays: SweepArrays, seed: np.uint64) -> float:
+    """Draw every topic and behaviour anew, in place; return the gain in log joint."""
+    n_topics, n_behaviours = arrays.theta.shape
     topic_totals = np.zeros(n_topics)
-    for w in range(len(chain.phi)):
+    for w in range(len(arrays.phi)):
         for k in range(n_topics):
-            topic_totals[k] += chain.phi[w, k]
+            topic_totals[k] += arrays.phi[w, k]
     behaviour_totals = np.zeros(n_behaviours)
     for k in range(n_topics):
         for z in range(n_behaviours):
-            behaviour_totals[z] += chain.theta[k, z]
-    sum_of_beta = chain.beta.sum()
+            behaviour_totals[z] += arrays.theta[k, z]
+    sum_of_beta = arrays.beta.sum()
     gain = 0.0
     for t in range(len(tokens.first)):
-        gain += _sample_topics(t, tokens, chain, topic_totals, sum_of_beta, seed)
-        uniform = _uniform(seed, len(chain.topics) + t)
-        gain += _sample_behaviour(t, tokens.first, chain, behaviour_totals, uniform)
+        gain += _sample_topics(t, tokens, arrays, topic_totals, sum_of_beta, seed)
+        uniform = _uniform(seed, len(arrays.topics) + t)
+        gain += _sample_behaviour(t, tokens.first, arrays, behaviour_totals, uniform)
     return gain
 
 
 @compiled
 def _sample_topics(
-    t: int, tokens: Tokens, chain: Chain, totals: Array, sum_of_beta: float, seed: np.uint64
+    t: int,
+    tokens: Tokens,
+    arrays: SweepArrays,
+    totals: Array,
+    sum_of_beta: float,
+    seed: np.uint64,
 ) -> float:
-    """p(y | rest) of each token: (n_xy + beta_x) (n_yz + alpha_y) / (n_y + sum beta).
+    """Draw the topic of each token of a document, in place; return the gain in log joint.
 
-    Counts are without the token itself. `own` are n_yz, `totals` n_y, and `scale` the part that
-    does not depend on the word. Staying is decided first, from the sum of all weights alone; only a
-    token that changes its topic looks at each of them and writes any count. One is taken from a
-    count before a hyperparameter is added, so that the smallest one keeps its digits.
+    p(y | rest) is proportional to (n_xy + beta_x) (n_yz + alpha_y) / (n_y + sum beta), the product
+    of Eq. (31) and (32) with counts that leave out the token itself. `own` are n_yz, `totals` n_y,
+    and `scale` is the factor that does not depend on the word. Whether a token keeps its topic is
+    decided first, from the sum of all weights alone; only a token that changes its topic reads each
+    weight and writes counts. One is subtracted from a count before a hyperparameter is added, so
+    that the smallest hyperparameter keeps its digits.
     """
-    z = chain.behaviours[t]
+    z = arrays.behaviours[t]
     n_topics = len(totals)
-    words, topics, alpha, beta = tokens.words, chain.topics, chain.alpha, chain.beta
-    in_document = chain.document_topics[t]
+    words, topics, alpha, beta = tokens.words, arrays.topics, arrays.alpha, arrays.beta
+    in_document = arrays.document_topics[t]
     # One flat table of counts: the compiler then keeps its address in a register.
-    table, width = chain.phi.reshape(-1), np.uint64(n_topics)
+    table, width = arrays.phi.reshape(-1), np.uint64(n_topics)
     own, scale = np.empty(n_topics), np.empty(n_topics)
     sum_of_scale, gain, odds = 0.0, 0.0, 1.0
     for k in range(n_topics):
-        own[k] = chain.theta[k, z]
+        own[k] = arrays.theta[k, z]
         scale[k] = (own[k] + alpha[k]) / (totals[k] + sum_of_beta)
         sum_of_scale += scale[k]
-        chain.theta[k, z] -= in_document[k]
+        arrays.theta[k, z] -= in_document[k]
     for i in range(tokens.starts[t], tokens.starts[t + 1]):
         word, old = np.uint64(words[i]), topics[i]
         row, smooth = word * width, beta[word]
@@ -247,6 +304,8 @@ def _sample_topics(
                     left -= weight
                     if left < 0:
                         break
+            # The log joint gains ln(weight / stay): one logarithm for many tokens, taken before
+            # the product of their odds overflows or underflows.
             odds *= weight / stay
             if not 1e-100 < odds < 1e100:
                 gain += np.log(odds)
@@ -265,36 +324,37 @@ def _sample_topics(
             scale[new] = (own[new] + alpha[new]) / (totals[new] + sum_of_beta)
             sum_of_scale += scale[old] + scale[new]
     for k in range(n_topics):
-        chain.theta[k, z] += in_document[k]
+        arrays.theta[k, z] += in_document[k]
     return float(gain + np.log(odds))
 
 
 @compiled
 def _sample_behaviour(
-    t: int, first: NDArray[np.bool_], chain: Chain, totals: Array, uniform: float
+    t: int, first: Flags, arrays: SweepArrays, totals: Array, uniform: float
 ) -> float:
-    """p(z_t | rest): the document's topics, the step into it and the step out of it.
+    """Draw the behaviour of a document from p(z_t | rest); return the gain in log joint.
 
-    `totals` are the tokens of each behaviour.
+    The probability has three factors: the document's topics, the transition into the document and
+    the transition out of it. `totals` are the tokens of each behaviour.
     """
-    theta, alpha, in_document = chain.theta, chain.alpha, chain.document_topics[t]
+    theta, alpha, in_document = arrays.theta, arrays.alpha, arrays.document_topics[t]
     n_topics, n_behaviours = theta.shape
     n_tokens, sum_of_alpha = in_document.sum(), alpha.sum()
-    old = chain.behaviours[t]
-    before = -1 if first[t] else chain.behaviours[t - 1]
-    after = -1 if t == len(first) - 1 or first[t + 1] else chain.behaviours[t + 1]
-    _move(before, old, after, -1.0, theta, chain.pi, chain.xi, in_document)
+    old = arrays.behaviours[t]
+    before = -1 if first[t] else arrays.behaviours[t - 1]
+    after = -1 if t == len(first) - 1 or first[t + 1] else arrays.behaviours[t + 1]
+    _move(before, old, after, -1.0, theta, arrays.pi, arrays.xi, in_document)
     totals[old] -= n_tokens
-    log_weights = _chain_weights(before, after, chain.pi, chain.xi, chain.eta, chain.gamma)
+    log_weights = _chain_weights(before, after, arrays.pi, arrays.xi, arrays.eta, arrays.gamma)
     for z in range(n_behaviours):
         log_weight = np.log(log_weights[z]) - log_rising(totals[z] + sum_of_alpha, n_tokens)
         for k in range(n_topics):
             log_weight += log_rising(theta[k, z] + alpha[k], in_document[k])
         log_weights[z] = log_weight
     new = draw_log(log_weights, uniform)
-    chain.behaviours[t] = new
+    arrays.behaviours[t] = new
     totals[new] += n_tokens
-    _move(before, new, after, 1.0, theta, chain.pi, chain.xi, in_document)
+    _move(before, new, after, 1.0, theta, arrays.pi, arrays.xi, in_document)
     return float(log_weights[new] - log_weights[old])
 
 
@@ -309,7 +369,7 @@ def _move(
     xi: Array,
     in_document: Array,
 ) -> None:
-    """Count (sign 1) or discount (sign -1) a document under behaviour z; -1 is no neighbour."""
+    """Add (sign 1) or remove (sign -1) the counts of a document; a neighbour of -1 is none."""
     for k in range(len(in_document)):
         theta[k, z] += sign * in_document[k]
     if before < 0:
@@ -324,7 +384,7 @@ def _move(
 def _chain_weights(
     before: int, after: int, pi: Array, xi: Array, eta: Array, gamma: Array
 ) -> Array:
-    """p(z_t = z, after | before, other steps) of each z, up to a factor common to all z."""
+    """Return p(z_t = z, z_{t+1} | z_{t-1}, other transitions) of each z, up to a common factor."""
     n = len(pi)
     weights = np.empty(n)
     sum_of_gamma = gamma.sum()
@@ -334,7 +394,8 @@ def _chain_weights(
             steps = sum_of_gamma
             for z_next in range(n):
                 steps += xi[z_next, z]
-            # before = z: the step into t leaves from z too; and z = after: it is the same step.
+            # Where before = z the transition into t leaves from z too; with z = after, both
+            # transitions are the same one.
             into = xi[after, z] + gamma[after] + (before == z and z == after)
             weights[z] *= into / (steps + (before == z))
     return weights

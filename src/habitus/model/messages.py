@@ -1,47 +1,47 @@
-"""Inference over the chain of behaviours, for any per-document likelihoods.
+"""Messages along the chain of behaviours, for any per-document likelihoods: Eq. (10) to (14).
 
-Every message is renormalised at every document, and kept in logs beside its plain value: a
-document of ten thousand words does not underflow, nor does a behaviour that is a thousand nats
-behind now and the only one allowed next. `xi` and `pi` need not be normalised (those of variational
-Bayes are not).
+Every message is renormalised at every document and kept both in logs and as a probability. So a
+document of ten thousand words does not underflow, and neither does a behaviour that is a thousand
+nats less probable now but the only one allowed next. `xi` and `pi` need not be normalised (those of
+variational Bayes are not).
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
 
-# Below this a sum of plain products may have lost terms to underflow: use logs instead.
+# Below this a sum of products may have lost terms to underflow: use logs instead.
 SAFE = 1e-200
 
 
 class Filtered(NamedTuple):
-    """The forward pass; the paper's accented alpha, normalised."""
+    """Result of the forward pass: the messages of Eq. (10), normalised."""
 
     log_predicted: Array
     """ln p(z_t | x_{1:t-1}), documents x behaviours."""
     log_filtered: Array
     """ln p(z_t | x_{1:t}), documents x behaviours."""
     log_evidence: Array
-    """ln p(x_t | x_{1:t-1}), documents; they add up to ln K, (E:normalisation_const)."""
+    """ln p(x_t | x_{1:t-1}), documents; they add up to ln K of Eq. (12)."""
 
 
 class Smoothed(NamedTuple):
-    """The backward pass."""
+    """Result of the backward pass."""
 
     posterior: Array
     """p(z_t | x_{1:T}), documents x behaviours."""
     first: Array
-    """Expected number of sequences that open with each behaviour, (E:z_t)."""
+    """Expected number of sequences that start with each behaviour, Eq. (13) summed."""
     transitions: Array
-    """Expected number of steps to z' from z, next x behaviours, (E:z_t, z_t-1)."""
+    """Expected number of transitions to z' from z, next x behaviours, Eq. (14) summed."""
 
 
 @compiled
 def _log_sum_exp(values: Array) -> float:
+    """`scipy.special.logsumexp(values)`."""
     best = values.max()
     if best == -np.inf:
         return float(best)
@@ -52,7 +52,7 @@ def _log_sum_exp(values: Array) -> float:
 def log_predict(
     z_next: int, xi: Array, log_xi: Array, filtered: Array, log_filtered: Array
 ) -> float:
-    """ln sum_z xi[z_next, z] p(z | x_{1:t}), in plain numbers where that loses nothing."""
+    """Return `logsumexp(log_xi[z_next] + log_filtered)`, without logs where that is as exact."""
     total = 0.0
     for z in range(len(filtered)):
         total += xi[z_next, z] * filtered[z]
@@ -62,11 +62,23 @@ def log_predict(
 
 
 @compiled
-def filter_forward(log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Array) -> Filtered:
-    """Predict and update, document by document: (E:alpha), and (predictive_behaviour).
+def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> Filtered:
+    """Run the forward pass: predict and update, document by document.
 
-    A document that every reachable behaviour makes impossible has evidence minus infinity and
-    leaves the belief as predicted.
+    Parameters
+    ----------
+    log_like
+        ln p(x_t | z_t), documents x behaviours.
+    first
+        Whether a document starts a sequence.
+    pi, xi
+        p(first behaviour) and p(next behaviour | behaviour).
+
+    Returns
+    -------
+    Filtered
+        Messages. A document that is impossible under every reachable behaviour has a log evidence
+        of minus infinity and leaves p(z_t) as predicted.
     """
     n_documents, n = log_like.shape
     log_xi = np.log(xi)
@@ -81,7 +93,7 @@ def filter_forward(log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Arr
                 log_predicted[t, z] = np.log(pi[z])
             else:
                 log_predicted[t, z] = log_predict(z, xi, log_xi, filtered, log_filtered[t - 1])
-            log_filtered[t, z] = log_predicted[t, z] + log_like[t, z]
+            log_filtered[t, z] = log_predicted[t, z] + log_like[t, z]  # Eq. (10)
             best = max(best, log_filtered[t, z])
         if best == -np.inf:
             log_evidence[t] = best
@@ -93,17 +105,17 @@ def filter_forward(log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Arr
             filtered[z] = np.exp(log_filtered[t, z] - best)
             total += filtered[z]
         log_total = np.log(total)
-        log_evidence[t] = best + log_total
+        log_evidence[t] = best + log_total  # Eq. (12), one factor of K per document
         for z in range(n):
             filtered[z] /= total
-            # Not minus log_evidence: the difference to the best keeps all its digits.
+            # Not minus log_evidence: the difference to `best` keeps all its digits.
             log_filtered[t, z] = (log_filtered[t, z] - best) - log_total
     return Filtered(log_predicted, log_filtered, log_evidence)
 
 
 @compiled
 def _came_from(z_next: int, xi: Array, log_filtered: Array, log_predicted: float) -> Array:
-    """p(z_{t-1} | z_t = z_next, x_{1:t-1}), behaviours."""
+    """Return p(z_{t-1} | z_t = z_next, x_{1:t-1}), behaviours."""
     n = len(log_filtered)
     share = np.zeros(n)
     if log_predicted == -np.inf:
@@ -115,11 +127,24 @@ def _came_from(z_next: int, xi: Array, log_filtered: Array, log_predicted: float
 
 
 @compiled
-def smooth_backward(messages: Filtered, first: NDArray[np.bool_], xi: Array) -> Smoothed:
-    """Posteriors given all documents, from the forward messages alone.
+def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
+    """Run the backward pass: posteriors given all documents, from the forward messages alone.
 
-    p(z_t, z_{t-1} | x_{1:T}) = p(z_t | x_{1:T}) p(z_{t-1} | z_t, x_{1:t-1}): the same as the
-    paper's product of both messages, but a sum of positive terms that are at most one.
+    Instead of the backward messages of Eq. (11), p(z_t, z_{t-1} | x_{1:T}) is computed as
+    p(z_t | x_{1:T}) p(z_{t-1} | z_t, x_{1:t-1}): the same as the product of both messages in
+    Eq. (14), but a sum of positive terms that are at most one.
+
+    Parameters
+    ----------
+    messages
+        From `filter_forward`.
+    first, xi
+        As there.
+
+    Returns
+    -------
+    Smoothed
+        Posteriors of the behaviours, and their expected counts.
     """
     n_documents, n = messages.log_filtered.shape
     posterior = np.zeros((n_documents, n))
@@ -132,7 +157,7 @@ def smooth_backward(messages: Filtered, first: NDArray[np.bool_], xi: Array) -> 
         if t == n_documents - 1 or first[t + 1]:
             posterior[t] = filtered[t]
         if first[t]:
-            first_counts += posterior[t]
+            first_counts += posterior[t]  # Eq. (13)
             continue
         for z_next in range(n):
             here = posterior[t, z_next]
@@ -141,7 +166,7 @@ def smooth_backward(messages: Filtered, first: NDArray[np.bool_], xi: Array) -> 
             if inverse[t, z_next] < limit:
                 scale = here * inverse[t, z_next]
                 for z in range(n):
-                    pair = scale * xi[z_next, z] * filtered[t - 1, z]
+                    pair = scale * xi[z_next, z] * filtered[t - 1, z]  # Eq. (14)
                     transitions[z_next, z] += pair
                     posterior[t - 1, z] += pair
             else:
@@ -155,9 +180,9 @@ def smooth_backward(messages: Filtered, first: NDArray[np.bool_], xi: Array) -> 
 
 @compiled
 def sample_backward(
-    messages: Filtered, first: NDArray[np.bool_], xi: Array, uniforms: Array
-) -> NDArray[np.int64]:
-    """One path of behaviours from p(z_{1:T} | x_{1:T}), a uniform number a document."""
+    messages: Filtered, first: Flags, xi: Array, uniforms: Array
+) -> Indices:
+    """Draw a path of behaviours from p(z_{1:T} | x_{1:T}), by one uniform number per document."""
     n_documents = len(uniforms)
     path = np.empty(n_documents, dtype=np.int64)
     for t in range(n_documents - 1, -1, -1):
@@ -174,7 +199,10 @@ def sample_backward(
 
 @compiled
 def draw(weights: Array, uniform: float) -> int:
-    """Place of a draw in proportion to `weights`; `uniform` lies in [0, 1)."""
+    """Return `searchsorted(cumsum(weights), uniform * weights.sum(), "right")`: one draw.
+
+    `uniform` lies in [0, 1). An index of weight zero is never drawn.
+    """
     left = uniform * weights.sum()
     last = 0
     for i in range(len(weights)):
@@ -188,7 +216,7 @@ def draw(weights: Array, uniform: float) -> int:
 
 @compiled
 def draw_log(log_weights: Array, uniform: float) -> int:
-    """Place of a draw in proportion to the exponentials of `log_weights`."""
+    """Return `draw(exp(log_weights - log_weights.max()), uniform)`."""
     best = log_weights.max()
     weights = np.empty(len(log_weights))
     for i in range(len(log_weights)):
@@ -198,9 +226,9 @@ def draw_log(log_weights: Array, uniform: float) -> int:
 
 @compiled
 def most_probable_path(
-    log_like: Array, first: NDArray[np.bool_], pi: Array, xi: Array
-) -> NDArray[np.int64]:
-    """argmax over z_{1:T} of p(z_{1:T}, x_{1:T}) (Viterbi); the lowest number wins a tie."""
+    log_like: Array, first: Flags, pi: Array, xi: Array
+) -> Indices:
+    """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi); ties go to the lowest z."""
     n_documents, n = log_like.shape
     log_pi, log_xi = np.log(pi), np.log(xi)
     came_from = np.zeros((n_documents, n), dtype=np.int64)
@@ -216,7 +244,7 @@ def most_probable_path(
                 arrived[z] = steps[came_from[t, z]]
         score = arrived + log_like[t]
         if score.max() == -np.inf:
-            score = arrived  # impossible under every behaviour: carries no evidence
+            score = arrived  # impossible under every behaviour: no evidence
         score = score - score.max()
         ends[t] = score.argmax()
     for t in range(n_documents - 1, -1, -1):

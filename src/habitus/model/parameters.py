@@ -1,11 +1,7 @@
-"""The model's parameters, Omega = {Phi, Theta, pi, Xi}, and what else learning yields.
+"""Parameters Omega = {Phi, Theta, pi, Xi} of Eq. (1), their Dirichlet priors and posteriors.
 
 Columns are distributions, as in the paper: an element is the probability of its row given its
 column.
-
-Dirichlet priors of the four distributions.
-
-What the transition matrix says in plain terms.
 """
 
 from collections.abc import Sequence
@@ -15,12 +11,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.errors import InvalidInputError
 
 
 class Sizes(NamedTuple):
-    """The three sizes of a model."""
+    """Sizes of a model."""
 
     n_words: int
     n_topics: int
@@ -28,7 +24,7 @@ class Sizes(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """Point estimates of the four distributions."""
+    """Point estimates of the four distributions, Eq. (1)."""
 
     phi: Array
     """p(word | topic), words x topics."""
@@ -49,8 +45,21 @@ class Parameters(NamedTuple):
         """p(word | behaviour), words x behaviours."""
         return self.phi @ self.theta
 
-    def relabelled(self, topics: NDArray[np.int64], behaviours: NDArray[np.int64]) -> Self:
-        """The same model with topic `topics[i]` renamed i, and behaviour `behaviours[j]` j."""
+    def relabelled(self, topics: Indices, behaviours: Indices) -> Self:
+        """Return the same model with other numbers for its topics and behaviours.
+
+        Parameters
+        ----------
+        topics
+            Topic that gets number i, for each i.
+        behaviours
+            Behaviour that gets number j, for each j.
+
+        Returns
+        -------
+        relabelled : Parameters
+            Parameters with their rows and columns reordered.
+        """
         return type(self)(
             phi=self.phi[:, topics],
             theta=self.theta[np.ix_(topics, behaviours)],
@@ -59,7 +68,25 @@ class Parameters(NamedTuple):
         )
 
     def checked(self, sizes: Sizes | None = None, *, tolerance: float = 1e-6) -> Self:
-        """The same parameters as float64, or an error that names the distribution at fault."""
+        """Return the same parameters as float64, if they are distributions.
+
+        Parameters
+        ----------
+        sizes
+            Sizes that they must have; any if None.
+        tolerance
+            Largest difference of a column's sum from one.
+
+        Returns
+        -------
+        checked : Parameters
+            The four blocks, contiguous.
+
+        Raises
+        ------
+        InvalidInputError
+            Names the block at fault.
+        """
         blocks = _as_blocks(self, sizes)
         for name, block in blocks.items():
             if block.min() < 0 or np.abs(block.sum(axis=0) - 1).max() > tolerance:
@@ -72,27 +99,28 @@ class Parameters(NamedTuple):
 
 
 class DirichletPosterior(NamedTuple):
-    """q(Omega) of variational Bayes: a Dirichlet per column, (VB:beta) to (VB:gamma)."""
+    """q(Omega) of variational Bayes: one Dirichlet per column, Eq. (18) to (22)."""
 
     phi: Array
-    """The paper's beta tilde, words x topics."""
+    """beta tilde of Eq. (19), words x topics."""
     theta: Array
-    """alpha tilde, topics x behaviours."""
+    """alpha tilde of Eq. (20), topics x behaviours."""
     pi: Array
-    """eta tilde, behaviours."""
+    """eta tilde of Eq. (21), behaviours."""
     xi: Array
-    """gamma tilde, next behaviours x behaviours."""
+    """gamma tilde of Eq. (22), next behaviours x behaviours."""
 
     def mean(self) -> Parameters:
-        """Point estimates: the expected values, (VB:phi) to (VB:pi)."""
+        """Return the point estimates: the expected values of the parameters."""
+        # Eq. (27) for phi, (28) for theta, (29) for xi, (30) for pi
         return Parameters(*(block / block.sum(axis=0) for block in self))
 
     def sample(self, rng: np.random.Generator) -> Parameters:
-        """One draw of the parameters."""
+        """Return one draw of the parameters."""
         return Parameters(*(sample_dirichlet(block, rng) for block in self))
 
     def checked(self, sizes: Sizes | None = None) -> Self:
-        """The same posterior as float64, or an error that names the block at fault."""
+        """Return the same posterior as float64; an `InvalidInputError` names a block at fault."""
         blocks = _as_blocks(self, sizes)
         for name, block in blocks.items():
             if block.min() <= 0:
@@ -103,18 +131,18 @@ class DirichletPosterior(NamedTuple):
 
 
 class Assignments(NamedTuple):
-    """A Gibbs sample of the hidden variables."""
+    """Hidden variables of one Gibbs sample."""
 
     topics: NDArray[np.integer[Any]]
     """Topic of each token: document after document, words ascending within a document.
 
     Tokens of documents under `min_words` are left out.
     """
-    behaviours: NDArray[np.int64]
+    behaviours: Indices
     """Behaviour of each document, short ones included."""
 
     def checked(self, sizes: Sizes, n_tokens: int, n_documents: int) -> Self:
-        """The same assignments, or an error if they do not fit the documents."""
+        """Return the same assignments, or raise `InvalidInputError` if they do not fit."""
         wanted = (
             ("topics", self.topics, n_tokens, sizes.n_topics),
             ("behaviours", self.behaviours, n_documents, sizes.n_behaviours),
@@ -135,13 +163,26 @@ class Assignments(NamedTuple):
 
 
 def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
-    """Draw each column from its Dirichlet: concentrations and draws of the same shape."""
+    """Draw each column from its Dirichlet.
+
+    Parameters
+    ----------
+    concentration
+        Parameters of the Dirichlets, one per column.
+    rng
+        Source of random numbers.
+
+    Returns
+    -------
+    Array
+        Draws, of the same shape; each column sums to one.
+    """
     draws = rng.standard_gamma(concentration)
     totals = draws.sum(axis=0)
     if np.all(totals > 0):
         return np.asarray(draws / totals)
     # Concentrations near zero can make every gamma of a column underflow: in that limit the
-    # distribution has all its mass at one place, drawn in proportion to the concentrations.
+    # distribution has all its mass on one row, drawn in proportion to the concentrations.
     matrix = draws.reshape(len(draws), -1)
     shares = concentration.reshape(len(draws), -1)
     for column in np.flatnonzero(matrix.sum(axis=0) == 0):
@@ -150,7 +191,7 @@ def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
 
 
 def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> dict[str, Array]:
-    """The four blocks as finite float64 of fitting shapes."""
+    """Return the four blocks as finite float64 arrays of consistent shapes."""
     blocks = {
         name: np.ascontiguousarray(block, dtype=np.float64)
         for name, block in found._asdict().items()
@@ -177,18 +218,19 @@ class Shapes(NamedTuple):
 
 
 def block_shapes(sizes: Sizes) -> Shapes:
-    """Shapes of phi, theta, pi and xi in a model of these sizes."""
+    """Return the shapes of phi, theta, pi and xi in a model of these sizes."""
     n_words, n_topics, n_behaviours = sizes
     return Shapes(
         (n_words, n_topics), (n_topics, n_behaviours), (n_behaviours,), (n_behaviours, n_behaviours)
     )
 
 
-Hyperparameter = float | Sequence[float] | NDArray[np.float64]
+Hyperparameter = float | Sequence[float] | Array
+"""A symmetric hyperparameter, or one value per component."""
 
 
 class Concentrations(NamedTuple):
-    """The prior spelt out for a model: one column each, to be added to a block of counts."""
+    """Hyperparameters as columns that broadcast against the blocks of counts."""
 
     phi: Array
     """beta, words x 1 (or 1 x 1 where symmetric)."""
@@ -202,10 +244,28 @@ class Concentrations(NamedTuple):
 
 @dataclass(frozen=True)
 class Prior:
-    """Hyperparameters, scalar (symmetric) or one value a component.
+    """Hyperparameters of the four Dirichlet priors.
 
-    `alpha` of theta (topics), `beta` of phi (words), `gamma` of xi (next behaviours), `eta` of pi
-    (behaviours).
+    Parameters
+    ----------
+    alpha
+        Of theta: one value, or one per topic.
+    beta
+        Of phi: one value, or one per word.
+    gamma
+        Of xi: one value, or one per next behaviour.
+    eta
+        Of pi: one value, or one per behaviour.
+
+    Raises
+    ------
+    InvalidInputError
+        Where a value is not above 0.
+
+    Examples
+    --------
+    >>> Prior(alpha=8, beta=0.05)
+    Prior(alpha=8.0, beta=0.05, gamma=1.0, eta=1.0)
     """
 
     alpha: float | tuple[float, ...]
@@ -226,8 +286,23 @@ class Prior:
 
     @classmethod
     def of(cls, prior: "str | Prior") -> Self | "Prior":
-        """Give one of the paper's types by name, one in words, or an own prior as it is.
+        """Return the prior of a name or of a text with values.
 
+        Parameters
+        ----------
+        prior
+            One of the paper's types "1", "H" and "H+1"; values such as "alpha=8,beta=0.05", where
+            those left out are 1; or a `Prior`, which is returned.
+
+        Returns
+        -------
+        Prior
+            The prior.
+
+        Examples
+        --------
+        >>> Prior.of("H")
+        Prior(alpha=8.0, beta=0.05, gamma=1.0, eta=1.0)
         >>> Prior.of("alpha=8,beta=0.05")
         Prior(alpha=8.0, beta=0.05, gamma=1.0, eta=1.0)
         """
@@ -243,11 +318,12 @@ class Prior:
                 raise
             raise InvalidInputError(
                 f"prior must be {', '.join(map(repr, PAPER))} or values such as "
-                f"'alpha=8,beta=0.05' (gamma and eta, if not given, are 1), found {prior!r}"
+                f"'alpha=8,beta=0.05' (gamma and eta, if not given, are 1), found {prior!r}",
+                parameter="prior",
             ) from error
 
     def concentrations(self, sizes: Sizes) -> Concentrations:
-        """The prior as columns that broadcast against the blocks of a model of these sizes."""
+        """Return the hyperparameters as columns for a model of these sizes."""
         columns = {}
         shapes = block_shapes(sizes)._asdict()
         for name, block in (("beta", "phi"), ("alpha", "theta"), ("eta", "pi"), ("gamma", "xi")):
@@ -260,17 +336,18 @@ class Prior:
         return Concentrations(**columns)
 
     def __str__(self) -> str:
-        """In words that `of` understands, where symmetric."""
+        """Return a text that `of` takes, where the prior is symmetric."""
         values = self.to_json().items()
         return ",".join(f"{n}={v:.4g}" if isinstance(v, float) else f"{n}={v}" for n, v in values)
 
     def to_json(self) -> dict[str, float | list[float]]:
-        """Give the hyperparameters as plain values, for a file's header."""
+        """Return the hyperparameters as plain values, for a file's header."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
 
 
 def _checked(name: str, value: Hyperparameter) -> float | tuple[float, ...]:
+    """Return a hyperparameter as a number or a tuple of them, all above 0."""
     try:
         found = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -282,37 +359,9 @@ def _checked(name: str, value: Hyperparameter) -> float | tuple[float, ...]:
     return tuple(found.tolist()) if found.ndim else float(found)
 
 
-PAPER = {
+PAPER: dict[str, Prior] = {
     "1": Prior(alpha=1, beta=1, gamma=1, eta=1),
     "H": Prior(alpha=8, beta=0.05, gamma=1, eta=1),
     "H+1": Prior(alpha=9, beta=1.05, gamma=2, eta=2),
 }
-
-
-def expected_durations(xi: Array) -> Array:
-    """Mean number of documents a behaviour lasts once begun, 1 / (1 - xi[z, z])."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(1 / np.maximum(1 - np.diag(xi), 0))
-
-
-def long_run_shares(xi: Array) -> Array:
-    """Share of documents of each behaviour in the long run: p with xi p = p, summing to one.
-
-    Where the chain has several closed parts, the shortest such p.
-    """
-    n = len(xi)
-    system = np.vstack([xi - np.eye(n), np.ones(n)])
-    shares, *_ = np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)
-    shares = np.maximum(shares, 0)
-    return np.asarray(shares / shares.sum())
-
-
-def successors(xi: Array, behaviour: int) -> list[tuple[int, float]]:
-    """Behaviours that follow when this one ends, most probable first, with their probabilities."""
-    leave = xi[:, behaviour].copy()
-    leave[behaviour] = 0
-    if leave.sum() == 0:
-        return []
-    leave /= leave.sum()
-    order = np.argsort(-leave, kind="stable")
-    return [(int(z), float(leave[z])) for z in order if leave[z] > 0]
+"""Priors of the paper's experiments, by name."""

@@ -1,4 +1,4 @@
-"""Logarithms of the gamma function, and their derivatives, of whole arrays at once."""
+"""Log-gamma function and its derivative: of whole arrays for VB, of single numbers for Gibbs."""
 
 import numpy as np
 
@@ -16,10 +16,20 @@ SHIFT = 8.0
 
 
 def log_gamma_and_digamma(x: Array) -> tuple[Array, Array]:
-    """`scipy.special.gammaln(x), scipy.special.psi(x)` for x > 0.
+    """Return `scipy.special.gammaln(x), scipy.special.psi(x)` for x > 0.
 
-    Stirling's series at X = x + 8 (or x, where that is large already), and the recurrence back
+    Both are Stirling's series at X = x + 8 (or at x, if x is 8 or more), and the recurrence back
     through P = x (x + 1) ... (x + 7). The logarithms are NumPy's, which are vectorised.
+
+    Parameters
+    ----------
+    x
+        Positive numbers, any shape, contiguous.
+
+    Returns
+    -------
+    log_gamma, digamma
+        Arrays of the same shape.
     """
     shifted, product, slope = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     _recurrence(x.reshape(-1), shifted.reshape(-1), product.reshape(-1), slope.reshape(-1))
@@ -32,7 +42,7 @@ def log_gamma_and_digamma(x: Array) -> tuple[Array, Array]:
 
 @compiled
 def _recurrence(x: Array, shifted: Array, product: Array, slope: Array) -> None:
-    """X, P and P' / P; with u = x (x + 7), P = u (u + 6) (u + 10) (u + 12)."""
+    """Compute X, P and P' / P; with u = x (x + 7), P = u (u + 6) (u + 10) (u + 12)."""
     for i in range(len(x)):
         y = x[i]
         small = y < SHIFT
@@ -61,7 +71,7 @@ def _series(shifted: Array, log_shifted: Array, log_product: Array, slope: Array
 
 @compiled
 def log_rising(x: float, n: float) -> float:
-    """ln of x (x + 1) ... (x + n - 1), that is ln Gamma(x + n) - ln Gamma(x), for whole n."""
+    """Return ln of x (x + 1) ... (x + n - 1): `gammaln(x + n) - gammaln(x)`, for whole n."""
     product = 1.0
     if n < SHIFT:
         for i in range(int(n)):
@@ -77,7 +87,7 @@ def log_rising(x: float, n: float) -> float:
 
 @compiled
 def _stirling(x: float) -> float:
-    """ln Gamma(x) - ln(2 pi) / 2 for x >= 8."""
+    """Return `gammaln(x) - log(2 * pi) / 2`, for x >= 8."""
     r = 1 / x
     s = r * r
     c = ((((((C7 * s + C6) * s + C5) * s + C4) * s + C3) * s + C2) * s + C1) * s + C0

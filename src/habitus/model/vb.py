@@ -1,4 +1,4 @@
-"""Variational Bayes, section IV-B of the paper."""
+"""Variational Bayes, section IV-B of the paper: Eq. (17) to (30)."""
 
 from typing import NamedTuple
 
@@ -15,63 +15,89 @@ from habitus.model.special import log_gamma_and_digamma
 CHUNK = 1024
 
 
-class State(NamedTuple):
-    """Where variational Bayes stands."""
+class VBState(NamedTuple):
+    """State of variational Bayes after an iteration."""
 
     posterior: DirichletPosterior
     e_step: EStep
     """Expected counts under the tilde parameters of `posterior`."""
     objective: float
-    """The evidence lower bound, with all its terms."""
+    """Evidence lower bound (ELBO), with all its terms."""
 
 
-def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentrations) -> State:
-    """E-like step and bound at a given posterior of the parameters, which is copied."""
+def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentrations) -> VBState:
+    """Return the state at a given posterior of the parameters, which is copied.
+
+    Parameters
+    ----------
+    posterior
+        Start: q(Omega).
+    evidence
+        Documents to learn from.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    VBState
+        E-like step and ELBO at `posterior`.
+    """
     return _at(DirichletPosterior(*(block.copy() for block in posterior)), evidence, prior)
 
 
-def step(state: State, evidence: Evidence, prior: Concentrations) -> State:
-    """M-like step on the last expected counts, then the E-like step at what it gave.
+def step(state: VBState, evidence: Evidence, prior: Concentrations) -> VBState:
+    """Run one iteration: an M-like step on the last expected counts, then an E-like step.
 
-    It takes over the arrays of `state`, as in EM: go on with the state returned.
+    Parameters
+    ----------
+    state
+        Previous state. Its arrays are reused, as in EM: continue with the state returned.
+    evidence, prior
+        As in `init`.
+
+    Returns
+    -------
+    VBState
+        State after the iteration.
     """
-    return _at(update(state.e_step.counts, prior), evidence, prior, room=state.posterior.phi)
+    return _at(update(state.e_step.counts, prior), evidence, prior, out=state.posterior.phi)
 
 
 def _at(
     posterior: DirichletPosterior,
     evidence: Evidence,
     prior: Concentrations,
-    room: Array | None = None,
-) -> State:
-    """With q(y, z) optimal, (q_yz), the bound is ln K~ - KL(q(Omega) || p(Omega)).
+    out: Array | None = None,
+) -> VBState:
+    """Run the E-like step at a posterior.
 
-    K~ is the normalisation constant of the E-like step.
+    With q(y, z) optimal, Eq. (51), the ELBO is ln K~ - KL(q(Omega) || p(Omega)); K~ is the
+    normalisation constant of the E-like step.
     """
     blocks = [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
-    e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)), room)
+    e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)), out)
     divergence = sum(block.divergence for block in blocks)
-    return State(posterior, e_step, e_step.log_likelihood - divergence)
+    return VBState(posterior, e_step, e_step.log_likelihood - divergence)
 
 
 def update(counts: ExpectedCounts, prior: Concentrations) -> DirichletPosterior:
-    """The M-like step, (VB:beta) to (VB:gamma), in place of the counts."""
+    """Run the M-like step, in place of the counts; return q(Omega)."""
     for n, h in zip(counts, prior, strict=True):
-        n += h
+        n += h  # Eq. (19) for phi, (20) for theta, (21) for pi, (22) for xi
     return DirichletPosterior(*counts)
 
 
 class ExpectedLogs(NamedTuple):
-    """One block of q(Omega), ready for the E-like step."""
+    """Expected logarithms of one block of q(Omega), ready for the E-like step."""
 
     tilde: Array
-    """exp E[ln parameter], (VB:introduced_pi) to (VB:introduced_theta)."""
+    """exp E[ln parameter]: Eq. (23) for pi, (24) for xi, (25) for phi, (26) for theta."""
     divergence: float
-    """KL of the block's Dirichlets from the prior's."""
+    """KL divergence of the block's Dirichlets from those of the prior."""
 
 
 def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
-    """exp(psi(c) - psi(sum of c's column)), and the block's part of the bound."""
+    """Return `exp(psi(c) - psi(c.sum(axis=0)))` of a block, and its part of the ELBO."""
     rows = len(concentration)
     columns = concentration.reshape(rows, -1)
     total = columns.sum(axis=0)
@@ -85,7 +111,7 @@ def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
         part = slice(start, start + CHUNK)
         log_gamma, digamma = log_gamma_and_digamma(columns[part])
         divergence += _finish(columns[part], hyper[part], log_gamma, digamma, psi_total)
-        np.exp(digamma, out=tilde[part])
+        np.exp(digamma, out=tilde[part])  # Eq. (23) to (26)
     return ExpectedLogs(tilde.reshape(concentration.shape), divergence)
 
 
@@ -93,7 +119,7 @@ def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
 def _finish(
     concentration: Array, hyper: Array, log_gamma: Array, digamma: Array, psi_total: Array
 ) -> float:
-    """`digamma -= psi_total`, and the sum of `(c - h) * digamma - log_gamma`."""
+    """`digamma -= psi_total`, in place; return `((c - h) * digamma - log_gamma).sum()`."""
     divergence = 0.0
     for i in range(concentration.shape[0]):
         for j in range(concentration.shape[1]):
