@@ -8,9 +8,9 @@ from corpora import N_BEHAVIOURS, N_TOPICS
 from habitus import Corpus
 from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.expected_counts import gather, log_likelihoods
-from habitus.model.learning import assignments_under, documents_start, posterior_around
 from habitus.model.messages import most_probable_path
 from habitus.model.parameters import Concentrations, Parameters, Prior, Sizes
+from habitus.model.starts import assignments_under, documents_start, posterior_around
 
 SMOOTHING = 5e-6
 
@@ -26,12 +26,12 @@ def start(corpus: Corpus, seed: int = 0) -> Parameters:
     return documents_start(gather(corpus), sizes, np.random.default_rng(seed))
 
 
-def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.State]:
+def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.EMState]:
     """An EM iteration, all in; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
     state = em.init(start(corpus), evidence, blocks)
 
-    def step() -> em.State:
+    def step() -> em.EMState:
         nonlocal state
         state = em.step(state, evidence, blocks, SMOOTHING)
         return state
@@ -41,12 +41,12 @@ def em_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], em.State]
     return step
 
 
-def vb_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], vb.State]:
+def vb_step(corpus: Corpus, prior: str, n_before: int) -> Callable[[], vb.VBState]:
     """A VB iteration with its bound; every call goes on from the last."""
     evidence, blocks = gather(corpus), concentrations(corpus, prior)
     state = vb.init(posterior_around(start(corpus), evidence, blocks), evidence, blocks)
 
-    def step() -> vb.State:
+    def step() -> vb.VBState:
         nonlocal state
         before, state = state.objective, vb.step(state, evidence, blocks)
         assert state.objective >= before - 1e-9 * abs(before)
@@ -64,7 +64,7 @@ class CollapsedChain:
         evidence = gather(corpus)
         self.rng = np.random.default_rng(seed)
         self.prior = concentrations(corpus, prior)
-        self.tokens = gibbs.spell(evidence)
+        self.tokens = gibbs.tokens_of(evidence)
         self.sizes = parameters.sizes
         phi, theta, pi, xi = parameters
         path = most_probable_path(log_likelihoods(evidence, phi, theta), evidence.first, pi, xi)

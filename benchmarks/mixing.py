@@ -19,7 +19,7 @@ import corpora
 import effective
 import fitted
 from habitus import Parameters
-from habitus.model.blocked_gibbs import draw_parameters
+from habitus.model.blocked_gibbs import posterior_draw
 from report import Row, main, progress
 from timing import Rounds, interleave, n_cores, repeated, single_core
 
@@ -82,7 +82,7 @@ def start(n_sweeps: int, n_tokens: int) -> Parameters:
     chain = fitted.BlockedChain(made.corpus, PRIOR, made.parameters)
     for _ in range(n_sweeps):
         chain()
-    return draw_parameters(chain.state.counts, chain.prior, chain.rng)
+    return posterior_draw(chain.state.counts, chain.prior, chain.rng)
 
 
 def run_chain(job: Job, parameters: Parameters) -> effective.Trace:

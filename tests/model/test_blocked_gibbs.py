@@ -66,7 +66,7 @@ def test_parameters_are_drawn_from_counts_plus_hyperparameters():
     parameters = random_parameters(tiny.sizes, seed=2)
     counts = path_counts(tiny, [0, 2, 1, 1], parameters, np.random.default_rng(3))
     recorder = Recorder()
-    found = blocked_gibbs.draw_parameters(counts, prior, recorder)
+    found = blocked_gibbs.posterior_draw(counts, prior, recorder)
     for asked, block, n, h in zip(recorder.asked, found, counts, prior, strict=True):
         concentration = n + np.broadcast_to(h, n.shape)
         np.testing.assert_allclose(asked, concentration, rtol=1e-14)
@@ -80,7 +80,7 @@ def test_drawn_parameters_have_the_moments_of_their_dirichlets():
     rng = np.random.default_rng(5)
     counts = path_counts(tiny, [0, 2, 1, 1], parameters, rng)
     n_draws = 10_000
-    draws = [blocked_gibbs.draw_parameters(counts, prior, rng) for _ in range(n_draws)]
+    draws = [blocked_gibbs.posterior_draw(counts, prior, rng) for _ in range(n_draws)]
     for k, (n, h) in enumerate(zip(counts, prior, strict=True)):
         block = np.stack([draw[k] for draw in draws])
         concentration = n + np.broadcast_to(h, n.shape)
@@ -133,7 +133,7 @@ def successive_conditional(sampler, n_sweeps, seed):
     counts = ExpectedCounts(*(np.zeros(shape) for shape in block_shapes(SIZES)))
     samples = []
     for _ in range(n_sweeps):
-        parameters = sampler.draw_parameters(counts, prior, rng)  # p(Omega | x, y, z)
+        parameters = sampler.posterior_draw(counts, prior, rng)  # p(Omega | x, y, z)
         topics = draw_rows(parameters.theta.T[path[document]], rng)  # p(x, y | z, Omega)
         words = draw_rows(parameters.phi.T[topics], rng)
         table = np.bincount(document * n_words + words, minlength=cells).reshape(-1, n_words)

@@ -35,7 +35,7 @@ def assert_columns_drawn_from(counts, shares):
 def test_frequencies_agree_with_the_parameters(kind):
     parameters = kind(SIZES, seed=1)
     _, (corpus, assignments) = drawn(parameters, seed=2)
-    tokens = gibbs.spell(gather(corpus))
+    tokens = gibbs.tokens_of(gather(corpus))
     prior = Prior().concentrations(SIZES)
     counts = gibbs.init(assignments, tokens, SIZES, prior).counts
     assert_columns_drawn_from(counts.phi, parameters.phi)
@@ -51,7 +51,7 @@ def test_topics_come_in_the_order_of_the_tokens():
     corpus, assignments = generate(
         parameters, np.array([5, 0, 7, 3]), np.random.default_rng(4), lengths=[2, 2]
     )
-    words = gibbs.spell(gather(corpus)).words
+    words = gibbs.tokens_of(gather(corpus)).words
     np.testing.assert_array_equal(words // 2, assignments.topics)
 
 

@@ -35,7 +35,7 @@ def random_state(tiny, prior, seed):
         rng.integers(tiny.sizes.n_topics, size=len(tiny.words)),
         rng.integers(tiny.sizes.n_behaviours, size=len(tiny.documents)),
     )
-    return gibbs.init(assignments, gibbs.spell(tiny.evidence), tiny.sizes, prior)
+    return gibbs.init(assignments, gibbs.tokens_of(tiny.evidence), tiny.sizes, prior)
 
 
 def chain_of(state, prior):
@@ -45,7 +45,7 @@ def chain_of(state, prior):
         for h, block in zip(prior, state.counts, strict=True)
     )
     arrays = (*state.assignments, *state.counts, state.document_topics)
-    return gibbs.Chain(*(array.copy() for array in arrays), *full)
+    return gibbs.SweepArrays(*(array.copy() for array in arrays), *full)
 
 
 def seed_that_gives(uniform, i):
@@ -136,7 +136,7 @@ CONDITIONALS = [
 def test_topic_conditionals_equal_enumeration(case, name):
     tiny = TINY[case]
     prior = prior_of(name, tiny.sizes)
-    tokens = gibbs.spell(tiny.evidence)
+    tokens = gibbs.tokens_of(tiny.evidence)
     state = random_state(tiny, prior, seed=1)
     for i in range(len(tiny.words)):
         found = kernel_topic_conditional(state, tokens, prior, i)
@@ -149,7 +149,7 @@ def test_topic_conditionals_equal_enumeration(case, name):
 def test_behaviour_conditionals_equal_enumeration(case, name):
     tiny = TINY[case]
     prior = prior_of(name, tiny.sizes)
-    tokens = gibbs.spell(tiny.evidence)
+    tokens = gibbs.tokens_of(tiny.evidence)
     for seed in range(4):
         state = random_state(tiny, prior, seed)
         for t in range(len(tiny.documents)):
@@ -163,7 +163,7 @@ def test_a_run_of_one_behaviour_counts_its_own_steps(name):
     """z_{t-1} = z_t = z_{t+1}, where the step into a document and the one out of it are alike."""
     tiny = Tiny(((0,), (1,), (), (0, 2), (2,)), (5,), Sizes(3, 2, 3))
     prior = prior_of(name, tiny.sizes)
-    tokens = gibbs.spell(tiny.evidence)
+    tokens = gibbs.tokens_of(tiny.evidence)
     topics = np.array([0, 1, 0, 1, 1])
     for path in ([1, 1, 1, 1, 1], [0, 0, 2, 0, 0], [2, 1, 2, 1, 2]):
         state = gibbs.init(Assignments(topics, np.array(path)), tokens, tiny.sizes, prior)
@@ -192,7 +192,7 @@ def test_counts_and_objective_after_many_sweeps_equal_a_recount(name):
     n_tokens[5] = 0
     corpus, truth = generate(random_parameters(sizes, seed=3), n_tokens, rng, lengths=[25, 15])
     prior = prior_of(name, sizes)
-    tokens = gibbs.spell(gather(corpus))
+    tokens = gibbs.tokens_of(gather(corpus))
     state = gibbs.init(truth, tokens, sizes, prior)
     start = state.objective
     for _ in range(300):
@@ -220,7 +220,7 @@ def test_hyperparameters_too_small_to_add_to_one_keep_the_objective_finite(hyper
     tiny = TINY["repeats, an empty document, two sequences"]
     prior = PAPER["1"].concentrations(tiny.sizes)
     prior = prior._replace(**{hyperparameter: np.full((1, 1), 1e-20)})
-    tokens = gibbs.spell(tiny.evidence)
+    tokens = gibbs.tokens_of(tiny.evidence)
     rng = np.random.default_rng(5)
     state = random_state(tiny, prior, seed=6)
     for _ in range(50):
@@ -234,7 +234,7 @@ LONG_RUN = Tiny(((0, 0, 1), (2,), (), (1, 2)), (3, 1), Sizes(3, 2, 2))
 
 def test_long_run_agrees_with_the_enumerated_posterior():
     prior = uneven_prior(LONG_RUN.sizes)
-    tokens = gibbs.spell(LONG_RUN.evidence)
+    tokens = gibbs.tokens_of(LONG_RUN.evidence)
     rng = np.random.default_rng(7)
     state = random_state(LONG_RUN, prior, seed=8)
     paths, samples = [], []
@@ -259,7 +259,7 @@ def successive_conditional(sampler, n_sweeps, seed):
 
 def compiled_alternation(sampler):
     """The loop of `successive_conditional`, compiled: hundreds of thousands of sweeps a second."""
-    new_tokens, new_chain = sampler.Tokens, sampler.Chain
+    new_tokens, new_chain = sampler.Tokens, sampler.SweepArrays
     count, sweep = sampler._count, sampler._sweep
 
     @numba.njit

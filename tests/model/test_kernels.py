@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus import Corpus
-from habitus.model import em, gibbs, learning, messages, online, vb
+from habitus.model import em, gibbs, messages, online, starts, vb
 from habitus.model.expected_counts import gather
 from habitus.model.parameters import Sizes
 from reference import numpy_lines
@@ -86,7 +86,7 @@ def test_divergence_of_a_block(rng):
 
 
 def test_tokens_and_their_counts(rng, evidence):
-    tokens = gibbs.spell(evidence)
+    tokens = gibbs.tokens_of(evidence)
     words, starts = numpy_lines.spell(evidence)
     assert np.array_equal(tokens.words, words)
     assert np.array_equal(tokens.starts, starts)
@@ -139,7 +139,7 @@ def test_filter_kernels(rng, n_sets, n_behaviours):
 def test_likeness_of_documents(rng, evidence):
     seeds = np.array([0, 4, 7])
     np.testing.assert_allclose(
-        learning._likeness(evidence, seeds),
+        starts._likeness(evidence, seeds),
         numpy_lines.cosines(evidence, seeds),
         rtol=1e-13,
         atol=1e-15,

@@ -43,7 +43,7 @@ def test_objective_stays_finite_in_a_document_of_twenty_thousand_tokens():
     counts = np.zeros((2, 40))
     counts[0, :20], counts[1, 20:] = 1000, 1000
     evidence, prior = gather(Corpus(counts)), PAPER["H"].concentrations(sizes)
-    tokens, rng = gibbs.spell(evidence), np.random.default_rng(0)
+    tokens, rng = gibbs.tokens_of(evidence), np.random.default_rng(0)
     topics = rng.integers(4, size=len(tokens.words))
     state = gibbs.init(Assignments(topics, np.array([0, 1])), tokens, sizes, prior)
     for _ in range(12):

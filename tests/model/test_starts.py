@@ -3,7 +3,7 @@
 import numpy as np
 
 from habitus.corpus import Corpus
-from habitus.model import learning
+from habitus.model import starts
 from habitus.model.expected_counts import gather
 from reference import numpy_lines
 
@@ -26,7 +26,7 @@ def test_each_seed_is_the_candidate_that_leaves_the_least_distance():
     counts = np.stack([rng.multinomial(60, groups[t % 5]) for t in range(40)])
     evidence = gather(Corpus(counts))
     recorder = Recorder(0)
-    seeds = learning._seeds(evidence, 5, recorder)
+    seeds = starts._seeds(evidence, 5, recorder)
     distance = np.ones(40)
     n_decided = 0
     for seed, candidates in zip(seeds, recorder.candidates, strict=True):

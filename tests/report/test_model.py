@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.image import imread
 
 from habitus import MarkovClusteringTopicModel
-from habitus.model.parameters import long_run_shares
+from habitus.model.inspection import long_run_shares
 from habitus.report.figures.scene import captions, draw_model
 
 

@@ -29,7 +29,7 @@ from habitus.anomaly.localisation import (
 from habitus.anomaly.thresholds import JOIN
 from habitus.errors import FileError, InvalidInputError
 from habitus.model import MarkovClusteringTopicModel
-from habitus.model.parameters import long_run_shares
+from habitus.model.inspection import long_run_shares
 
 SCHEMA = 1
 

@@ -24,15 +24,14 @@ from habitus.model.expected_counts import Evidence, gather, log_likelihoods
 from habitus.model.generate import generate
 from habitus.model.learning import (
     LEARNERS,
-    Callback,
-    Init,
-    Learnt,
-    Settings,
-    best_of_restarts,
-    check_init,
+    IterationCallback,
+    LearningResult,
+    LearningSettings,
+    run_restarts,
 )
 from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
 from habitus.model.parameters import Parameters, Prior, Sizes
+from habitus.model.starts import Init, check_init
 
 CHUNK = 65_536
 
@@ -370,7 +369,7 @@ class MarkovClusteringTopicModel(Estimator):
         y: Any = None,
         *,
         lengths: ArrayLike | None = None,
-        callback: Callback | None = None,
+        callback: IterationCallback | None = None,
     ) -> Self:
         """Learn the parameters from documents in time order.
 
@@ -384,10 +383,14 @@ class MarkovClusteringTopicModel(Estimator):
             min_words=self.min_words, n_behaviours=self.n_behaviours, learning=self.learning,
         )  # fmt: skip
         settings = self._settings(evidence)
-        best, self.restarts_ = best_of_restarts(
-            LEARNERS[self.learning], evidence, settings, callback or _silent,
-            seeds=seed_of(self.random_state).spawn(self.n_restarts), n_jobs=self.n_jobs,
-        )  # fmt: skip
+        best, self.restarts_, _ = run_restarts(
+            LEARNERS[self.learning],
+            evidence,
+            settings,
+            callback or _silent,
+            seeds=seed_of(self.random_state).spawn(self.n_restarts),
+            n_jobs=self.n_jobs,
+        )
         self._keep(best, corpus)
         return self
 
@@ -481,7 +484,7 @@ class MarkovClusteringTopicModel(Estimator):
         self._check_fitted()
         return self.parameters_.sizes
 
-    def _settings(self, evidence: Evidence) -> Settings:
+    def _settings(self, evidence: Evidence) -> LearningSettings:
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
         if not (init is None or isinstance(init, str)) and self.n_restarts > 1:
@@ -489,7 +492,7 @@ class MarkovClusteringTopicModel(Estimator):
                 "a given init starts every run alike: n_restarts must be 1, found "
                 f"{self.n_restarts}"
             )
-        return Settings(
+        return LearningSettings(
             sizes=sizes,
             prior=Prior.of(self.prior).concentrations(sizes),
             n_iterations=int(self.n_iterations),
@@ -501,11 +504,11 @@ class MarkovClusteringTopicModel(Estimator):
             init=init,
         )
 
-    def _keep(self, best: Learnt, corpus: Corpus) -> None:
+    def _keep(self, best: LearningResult, corpus: Corpus) -> None:
         self.parameters_ = best.parameters
         self.objective_ = best.objective
         self.posterior_ = best.posterior
-        self.samples_ = best.samples
+        self.samples_ = best.chain.samples if best.chain else ()
         self.assignments_ = best.assignments
         self.degenerate_ = best.degenerate
         self.n_iter_ = len(best.objective)

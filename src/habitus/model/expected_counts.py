@@ -197,9 +197,7 @@ def _mix(phi: Array, theta: Array) -> Array:
 
 
 @compiled_lanes
-def _row_sums(
-    indptr: Indices, words: WordIds, counts: Array, values: Array
-) -> Array:
+def _row_sums(indptr: Indices, words: WordIds, counts: Array, values: Array) -> Array:
     """`C @ values`, documents x behaviours; two running sums per lane hide the adder's latency."""
     n_documents = len(indptr) - 1
     width = np.uint64(values.shape[1])

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from habitus.arrays import Array
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError, MissingPackageError
-from habitus.model.parameters import (
-    Parameters,
-    expected_durations,
-    long_run_shares,
-    successors,
-)
+from habitus.model.parameters import Parameters
 
 WordsOf = Literal["topics", "behaviours"]
 
@@ -118,10 +113,70 @@ def transition_graph(xi: Array) -> TransitionGraph:
         probabilities=xi,
         expected_durations=expected_durations(xi),
         long_run_shares=long_run_shares(xi),
-        successors=tuple(
-            tuple(Successor(*pair) for pair in successors(xi, z)) for z in range(len(xi))
-        ),
+        successors=tuple(successors(xi, z) for z in range(len(xi))),
     )
+
+
+def expected_durations(xi: Array) -> Array:
+    """Return the mean number of consecutive documents of each behaviour, `1 / (1 - diag(xi))`.
+
+    Parameters
+    ----------
+    xi
+        p(next behaviour | behaviour), next behaviours x behaviours.
+
+    Returns
+    -------
+    Array
+        Durations in documents; infinite for a behaviour that is never left.
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / np.maximum(1 - np.diag(xi), 0))
+
+
+def long_run_shares(xi: Array) -> Array:
+    """Return the stationary distribution of the behaviours: p with `xi @ p = p`.
+
+    Parameters
+    ----------
+    xi
+        p(next behaviour | behaviour), next behaviours x behaviours.
+
+    Returns
+    -------
+    Array
+        Share of documents of each behaviour, summing to one. Where the Markov chain has several
+        closed classes, the solution of smallest norm.
+    """
+    n = len(xi)
+    system = np.vstack([xi - np.eye(n), np.ones(n)])
+    shares, *_ = np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)
+    shares = np.maximum(shares, 0)
+    return np.asarray(shares / shares.sum())
+
+
+def successors(xi: Array, behaviour: int) -> tuple[Successor, ...]:
+    """Return the behaviours that follow one when it ends, most probable first.
+
+    Parameters
+    ----------
+    xi
+        p(next behaviour | behaviour), next behaviours x behaviours.
+    behaviour
+        The behaviour that ends.
+
+    Returns
+    -------
+    tuple of Successor
+        Behaviours of positive probability; none where `behaviour` is never left.
+    """
+    leave = xi[:, behaviour].copy()
+    leave[behaviour] = 0
+    if leave.sum() == 0:
+        return ()
+    leave /= leave.sum()
+    order = np.argsort(-leave, kind="stable")
+    return tuple(Successor(int(z), float(leave[z])) for z in order if leave[z] > 0)
 
 
 def words_dataframe(

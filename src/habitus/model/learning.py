@@ -13,6 +13,7 @@ from habitus.arrays import Array
 from habitus.errors import InvalidInputError
 from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.blocked_gibbs import BlockedGibbsState
+from habitus.model.convergence import SampleChain
 from habitus.model.em import EMState
 from habitus.model.expected_counts import Evidence
 from habitus.model.gibbs import GibbsState
@@ -23,7 +24,6 @@ from habitus.model.parameters import (
     Parameters,
     Sizes,
 )
-from habitus.model.posterior_samples import SamplerRun
 from habitus.model.starts import Init, start_assignments, start_parameters, start_posterior
 from habitus.model.vb import VBState
 
@@ -59,7 +59,8 @@ class LearningResult(NamedTuple):
     degenerate: tuple[str, ...] = ()
     """Topics and behaviours that ended without data of their own, in words."""
     posterior: DirichletPosterior | None = None
-    run: SamplerRun | None = None
+    chain: SampleChain | None = None
+    """Posterior samples of a sampler."""
     assignments: Assignments | None = None
 
 
@@ -126,10 +127,10 @@ def learn_gibbs(
     def step(state: GibbsState) -> GibbsState:
         return gibbs.step(state, tokens, settings.prior, rng)
 
-    state, trace, run = _walk(
+    state, trace, chain = _walk(
         gibbs.init(start, tokens, settings.sizes, settings.prior), step, settings, callback
     )
-    return LearningResult(run.samples[-1], trace, run=run, assignments=state.assignments)
+    return LearningResult(chain.samples[-1], trace, chain=chain, assignments=state.assignments)
 
 
 def learn_blocked_gibbs(
@@ -144,10 +145,10 @@ def learn_blocked_gibbs(
     def step(state: BlockedGibbsState) -> BlockedGibbsState:
         return blocked_gibbs.step(state, evidence, settings.prior, rng)
 
-    _, trace, run = _walk(
+    _, trace, chain = _walk(
         blocked_gibbs.init(start, evidence, settings.prior, rng), step, settings, callback
     )
-    return LearningResult(run.samples[-1], trace, run=run)
+    return LearningResult(chain.samples[-1], trace, chain=chain)
 
 
 def _blocked_start(
@@ -203,7 +204,7 @@ def _walk(
     step: Callable[[Walker], Walker],
     settings: LearningSettings,
     callback: IterationCallback,
-) -> tuple[Walker, Array, SamplerRun]:
+) -> tuple[Walker, Array, SampleChain]:
     """Sweep; keep a sample at the end of the burn-in, then one every `thinning` sweeps.
 
     Return the last state, the objective after each sweep, and the samples in order.
@@ -217,7 +218,7 @@ def _walk(
         if after >= 0 and after % settings.thinning == 0:
             samples.append(gibbs.estimate(state.counts, settings.prior))
             log_joint.append(state.objective)
-    return state, np.array(trace), SamplerRun(tuple(samples), np.array(log_joint))
+    return state, np.array(trace), SampleChain(tuple(samples), np.array(log_joint))
 
 
 def _degenerate(state: EMState) -> tuple[str, ...]:
@@ -239,7 +240,7 @@ class Restarts(NamedTuple):
     """First run of the highest final objective."""
     objectives: Array
     """Final objective of each run."""
-    runs: tuple[SamplerRun, ...]
+    chains: tuple[SampleChain, ...]
     """Samples of each run of a sampler; of the best run alone unless all are kept."""
 
 
@@ -251,7 +252,7 @@ def run_restarts(
     *,
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int | None,
-    keep_runs: bool = False,
+    keep_chains: bool = False,
 ) -> Restarts:
     """Run a learner once per seed.
 
@@ -271,7 +272,7 @@ def run_restarts(
         One seed per run.
     n_jobs
         Runs at a time, as in joblib.
-    keep_runs
+    keep_chains
         Keep the samples of all runs, not of the best one alone.
 
     Returns
@@ -292,22 +293,22 @@ def run_restarts(
     n_threads = effective_n_jobs(n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            return _best(pool.map(run, map(np.random.default_rng, seeds)), keep_runs)
+            return _best(pool.map(run, map(np.random.default_rng, seeds)), keep_chains)
         finally:
             stopped.set()
 
 
-def _best(results: Iterable[LearningResult], keep_runs: bool) -> Restarts:
+def _best(results: Iterable[LearningResult], keep_chains: bool) -> Restarts:
     """Return the best result; the others are freed as they come, their samples unless kept."""
-    best, objectives, runs = None, [], []
+    best, objectives, chains = None, [], []
     for result in results:
         objectives.append(result.objective[-1])
-        if keep_runs and result.run is not None:
-            runs.append(result.run)
+        if keep_chains and result.chain is not None:
+            chains.append(result.chain)
         if best is None or result.objective[-1] > best.objective[-1]:
             best = result
     if best is None:
         raise InvalidInputError("n_restarts must be at least 1", parameter="n_restarts")
-    if not runs and best.run is not None:
-        runs.append(best.run)
-    return Restarts(best, np.array(objectives), tuple(runs))
+    if not chains and best.chain is not None:
+        chains.append(best.chain)
+    return Restarts(best, np.array(objectives), tuple(chains))

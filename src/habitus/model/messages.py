@@ -179,9 +179,7 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
 
 
 @compiled
-def sample_backward(
-    messages: Filtered, first: Flags, xi: Array, uniforms: Array
-) -> Indices:
+def sample_backward(messages: Filtered, first: Flags, xi: Array, uniforms: Array) -> Indices:
     """Draw a path of behaviours from p(z_{1:T} | x_{1:T}), by one uniform number per document."""
     n_documents = len(uniforms)
     path = np.empty(n_documents, dtype=np.int64)
@@ -225,9 +223,7 @@ def draw_log(log_weights: Array, uniform: float) -> int:
 
 
 @compiled
-def most_probable_path(
-    log_like: Array, first: Flags, pi: Array, xi: Array
-) -> Indices:
+def most_probable_path(log_like: Array, first: Flags, pi: Array, xi: Array) -> Indices:
     """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi); ties go to the lowest z."""
     n_documents, n = log_like.shape
     log_pi, log_xi = np.log(pi), np.log(xi)

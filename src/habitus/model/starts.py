@@ -177,9 +177,7 @@ def _likeness(evidence: Evidence, seeds: Indices) -> Array:
 
 
 @compiled
-def _cosines(
-    indptr: Indices, words: WordIds, counts: Array, n_words: int, seeds: Indices
-) -> Array:
+def _cosines(indptr: Indices, words: WordIds, counts: Array, n_words: int, seeds: Indices) -> Array:
     """`sqrt(C / totals) @ sqrt(C[seeds] / totals[seeds]).T`; 0 for an empty document."""
     roots = np.zeros((n_words, len(seeds)))
     for s in range(len(seeds)):

@@ -26,7 +26,7 @@ from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
-from habitus.model.parameters import expected_durations, long_run_shares, successors
+from habitus.model.inspection import expected_durations, long_run_shares, successors
 from habitus.report.figures.drawing import (
     FAULT,
     FINER,
