@@ -19,7 +19,7 @@ from habitus.anomaly.calibration import learn
 from habitus.anomaly.detection import detect
 from habitus.corpus.documents import Corpus
 from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.metrics import match
+from habitus.evaluation.matching import match
 from habitus.ingest.extraction import extract
 from habitus.lab import Junction, render, write_labels
 from habitus.lab.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys

@@ -1,9 +1,11 @@
 """The least likely words, their boxes, and the paper's recall."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
-from habitus.anomaly.localisation import boxes_of, least_likely, localisation_recall
+from habitus.anomaly.localisation import boxes_of, least_likely, localisation_recall, random_recall
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
 GRID = Vocabulary.of_frame(720, 576)  # halved once: cells of 16 pixels
@@ -20,10 +22,26 @@ def test_least_likely_words_come_first_and_the_more_frequent_wins_a_tie(n_top):
 
 
 def test_recall_is_hits_over_what_could_be_found():
-    assert localisation_recall([4, 7, 9], abnormal=[7, 9, 11, 12, 13], n_top=3) == 2 / 3
-    assert localisation_recall([4, 7, 9, 1], abnormal=[7], n_top=4) == 1
-    assert localisation_recall([4, 7, 9], abnormal=[9], n_top=2) == 0
-    assert localisation_recall([4], abnormal=[], n_top=1) == 1
+    ranked = np.array([False, True, True, False, True])
+    assert localisation_recall(ranked, [1, 2, 3, 4, 5, 9]).tolist() == [
+        0,
+        1 / 2,
+        2 / 3,
+        2 / 3,
+        1,
+        1,
+    ]
+    assert localisation_recall(np.array([False, True]), 1) == 0
+    assert localisation_recall(np.zeros(3, dtype=bool), [1, 3]).tolist() == [1, 1]
+
+
+def test_recall_of_words_in_random_order_is_the_mean_over_all_orders():
+    for n_top in (1, 2, 3, 4, 9):
+        found = [
+            localisation_recall(np.array(order), n_top)
+            for order in permutations([True, True, False, False])
+        ]
+        assert random_recall(2, 4, n_top) == pytest.approx(np.mean(found), rel=1e-12)
 
 
 def test_words_near_each_other_share_a_box_in_pixels_of_the_camera():

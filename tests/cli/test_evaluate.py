@@ -11,8 +11,7 @@ import pytest
 from habitus import Corpus
 from habitus.cli import main
 from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.labels import footage_of
-from habitus.evaluation.places import abnormal_documents
+from habitus.evaluation.labels import abnormal_documents, footage_of_corpus
 from habitus.lab import Junction, render, write_labels
 from habitus.lab.junction.video import write_boxes
 
@@ -106,7 +105,7 @@ def test_all_forms_of_the_same_labels_give_the_same_figures(figures):
 def test_a_table_and_a_picture_of_the_video_itself(folder):
     run = done("evaluate", "scene.model", "scene.mp4", "--labels", "boxes.csv", *GIVEN,
                "--picture", "curves.png", cwd=folder)  # fmt: skip
-    for words in ("area under precision-recall", "area under ROC", "best accuracy", "precision at",
+    for words in ("average precision", "area under ROC", "best accuracy", "precision at",
                   "recall at", "chance", "30/h", "median delay", "u-turn", "least likely words",
                   "average_precision_score", "wrote curves.png"):  # fmt: skip
         assert words in run.stdout, words
@@ -119,7 +118,7 @@ def test_events_alone_tell_what_they_can(folder, figures):
     for source, more in (("scene.corpus", ()), ("scene.mp4", ("--clip", CLIP))):
         run = done("evaluate", "events.jsonl", source, "-l", "boxes.csv", "--skip", NORMAL, *more,
                    "--json", cwd=folder)  # fmt: skip
-        assert "no score for each document" in run.stderr
+        assert "no score per document" in run.stderr
         found = json.loads(run.stdout)
         assert found["events"]["at_rates"] == []
         assert set(found["documents"]) == {"precision", "recall"}
@@ -128,7 +127,7 @@ def test_events_alone_tell_what_they_can(folder, figures):
         assert found["box_hits"] == whole["box_hits"]
     table = done("evaluate", "events.jsonl", "scene.corpus", "-l", "boxes.csv", cwd=folder).stdout
     assert "these events" in table
-    assert "area" not in table
+    assert "average precision" not in table
 
 
 def test_labels_of_frames_fit_a_video_by_its_container_alone(folder):
@@ -136,7 +135,7 @@ def test_labels_of_frames_fit_a_video_by_its_container_alone(folder):
                "--json", cwd=folder)  # fmt: skip
     assert json.loads(run.stdout)["n_events"] == 3
     corpus = Corpus.load(folder / "scene.corpus")
-    assert footage_of(corpus, "").n_frames.sum() == SECONDS * FPS
+    assert footage_of_corpus(corpus, "").n_frames.sum() == SECONDS * FPS
 
 
 def test_a_report_takes_labels_of_frames_too(folder):
@@ -169,9 +168,9 @@ BAD = {
         (("scene.model", "-l", "early.csv", "--skip", 80), "no document abnormal"),
         (("scene.model", "-l", "all.csv"), "every document abnormal"),
         (("scene.model", "-l", "colour.csv"), "found the columns start, end, colour"),
-        (("scene.model", "-l", "rate.txt"), "25 labels a second, 12.5 frames"),
+        (("scene.model", "-l", "rate.txt"), "25 labels per second, 12.5 frames per second"),
         (("scene.model", "-l", "few.csv"), "2 clips, but scene.corpus has 300 documents of 0.5 s"),
-        (("scene.model", "-l", "two.m"), "labels of 2 videos: tell which, from 1 on"),
+        (("scene.model", "-l", "two.m"), "labels of 2 videos: choose one of them by its number"),
         (("scene.model", "-l", "two.m", "--label-line", 3), "line 3 of 2 does not exist"),
         (("scene.model", "-l", "absent.csv"), "absent.csv: cannot be read"),
         (("scene.model", "-l", "empty"), "no images"),

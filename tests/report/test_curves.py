@@ -1,15 +1,12 @@
 """The picture of the curves: whole, the same each time, and drawn from the figures."""
 
-from copy import copy
-
 import cv2
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from habitus.anomaly.detection import detect
 from habitus.errors import InvalidInputError
-from habitus.evaluation.assessment import assess
+from habitus.evaluation.assessment import evaluate_model
 from habitus.report.figures.curves import _precision_recall, draw_curves
 from reference.planted import detector_of, planted
 
@@ -17,10 +14,7 @@ from reference.planted import detector_of, planted
 @pytest.fixture(scope="module")
 def found():
     corpus, model, labels = planted()
-    detector = detector_of(model)
-    before = copy(detector)
-    detection = detect(detector, corpus, source="planted", share=0.05)
-    return assess(detection, labels, detector=before)
+    return evaluate_model(detector_of(model), corpus, labels, share=0.05)
 
 
 def test_a_picture_with_and_without_places(tmp_path, found):
@@ -47,7 +41,7 @@ def test_the_area_under_the_drawn_line_is_the_area_told(found):
     assert line.get_drawstyle() == "steps-pre"
     recall, precision = line.get_xdata(), line.get_ydata()
     area = (np.diff(recall) * precision[1:]).sum()
-    assert area == pytest.approx(found.documents["area"].value, rel=1e-9)
+    assert area == pytest.approx(found.documents["average_precision"].value, rel=1e-9)
 
 
 def test_other_kinds_of_picture_are_refused(tmp_path, found):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
 # Cells at most this far apart, in cells, belong to one box: a vehicle's windows are still.
@@ -34,12 +34,43 @@ def least_likely(surprises: Array, counts: Array, n_top: int) -> NDArray[np.int6
     return np.lexsort((-counts, -surprises))[:n_top]
 
 
-def localisation_recall(found: ArrayLike, abnormal: ArrayLike, n_top: int) -> float:
-    """The paper's: hits among the `n_top` found words over min(n_top, abnormal words)."""
-    truth = np.unique(np.asarray(abnormal))
-    possible = min(n_top, len(truth))
-    hits = np.isin(np.asarray(found)[:n_top], truth).sum()
-    return float(hits / possible) if possible else 1.0
+def localisation_recall(ranked: Flags, n_top: ArrayLike) -> Array:
+    """Return the paper's localisation recall of one document.
+
+    Parameters
+    ----------
+    ranked
+        Whether each word of the document is abnormal, the least likely word first.
+    n_top
+        One or more numbers of least likely words.
+
+    Returns
+    -------
+    Array
+        For each `n_top`: abnormal words among the `n_top` least likely ones, divided by
+        min(n_top, abnormal words), the largest number possible; 1 without an abnormal word.
+
+    Examples
+    --------
+    >>> localisation_recall(np.array([True, False, True, True]), [1, 2, 4])
+    array([1. , 0.5, 1. ])
+    """
+    n_top, n_abnormal = np.asarray(n_top), int(ranked.sum())
+    if n_abnormal == 0:
+        return np.ones(n_top.shape)
+    hits = np.cumsum(ranked)[np.minimum(n_top, len(ranked)) - 1]
+    return np.asarray(hits / np.minimum(n_top, n_abnormal))
+
+
+def random_recall(n_abnormal: int, n_words: int, n_top: ArrayLike) -> Array:
+    """Return the expected `localisation_recall` of words in random order.
+
+    >>> random_recall(2, 10, [1, 5, 20])
+    array([0.2, 0.5, 1. ])
+    """
+    n_top = np.asarray(n_top)
+    expected_hits = np.minimum(n_top, n_words) * n_abnormal / n_words
+    return np.asarray(expected_hits / np.minimum(n_top, n_abnormal))
 
 
 def groups_of(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> list[list[int]]:

@@ -85,7 +85,7 @@ def compare(
     """
     from habitus.cli.progress import chain_progress_bar
     from habitus.evaluation.label_files import align, parse_labels
-    from habitus.evaluation.labels import footage_of as labelled_footage
+    from habitus.evaluation.labels import footage_of_corpus
     from habitus.lab.comparison.findings import summarise
     from habitus.lab.comparison.protocol import Protocol, available, chosen, footage_of, identity_of
     from habitus.lab.comparison.results_page import write_comparison
@@ -104,7 +104,7 @@ def compare(
         video, output, clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask,
         region=region, jobs=jobs,
     )  # fmt: skip
-    truth = align(known, labelled_footage(corpus, video.name), labels)
+    truth = align(known, footage_of_corpus(corpus, video.name))
     footage = footage_of(corpus, truth, seconds)
     store, wanted = Store(output, identity_of(footage, protocol)), runs_of(chains, runs)
     with chain_progress_bar("comparing") as progress:
@@ -123,13 +123,13 @@ def parsed_duration(text: str) -> float:
     >>> [parsed_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h")]
     [300.0, 300.0, 300.0, 300.0, 1800.0]
     """
-    from habitus.evaluation.labels import seconds_of
+    from habitus.evaluation.labels import parse_seconds
 
     found = re.fullmatch(r"([\d.:]+)\s*([a-z]*)", text.strip().lower())
     try:
         if found is None or found[2] not in UNITS:
             raise ValueError
-        seconds = seconds_of(found[1]) * UNITS[found[2]]
+        seconds = parse_seconds(found[1]) * UNITS[found[2]]
     except ValueError:
         raise InvalidInputError(
             f"a length of time is written as 300s, 5min or 5:00, found {text!r}"

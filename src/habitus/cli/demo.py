@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from habitus.anomaly.detection import Detection
     from habitus.corpus.documents import Corpus
-    from habitus.evaluation.metrics import Match
+    from habitus.evaluation.matching import Match
     from habitus.lab import Anomaly, Junction
     from habitus.model import MarkovClusteringTopicModel
 
@@ -39,7 +39,7 @@ def demo(
     """
     from habitus.anomaly.detection import detect
     from habitus.anomaly.detector import Detector
-    from habitus.evaluation.metrics import match
+    from habitus.evaluation.matching import match
     from habitus.lab import Junction, write_labels
     from habitus.report.page.render import write_report
 

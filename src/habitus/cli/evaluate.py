@@ -1,20 +1,18 @@
 """habitus evaluate: how good a detector is, against labels."""
 
 import json
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from habitus.cli import options
-from habitus.cli.detection import documents_of, judge_documents, load_detector
+from habitus.cli.detection import documents_of, load_detector
 from habitus.cli.figures import tell
 from habitus.cli.inputs import check_duration, check_output, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.anomaly.detector import Detector
     from habitus.evaluation.assessment import Assessment
     from habitus.evaluation.label_files import Labelling
     from habitus.video import Source
@@ -78,6 +76,7 @@ def evaluate(
     how late at 1, 2, 6 and 30 false alarms an hour, and whether the place is right. Example:
     habitus evaluate junction.model later.mp4 --labels later.csv --picture curves.png
     """
+    from habitus.evaluation.assessment import evaluate_model
     from habitus.evaluation.label_files import parse_labels
     from habitus.files import kind_of
 
@@ -92,13 +91,14 @@ def evaluate(
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
     if kind_of(judge) is None and judge.is_file():
         _check_alone(judge, picture, threshold, share, alerts_per_day)
-        found = _of_events(judge, video, known, labels, clip=clip, skip=skip)
+        found = _of_events(judge, video, known, clip=clip, skip=skip)
     else:
         detector = load_detector(
             judge, measure=measure.value, approximation=approximation.value, n_samples=samples,
             threshold=threshold, share=share, alerts_per_day=alerts_per_day, seed=seed,
         )  # fmt: skip
-        found = _of_model(detector, video, known, labels, jobs=jobs, skip=skip, share=share)
+        corpus = documents_of(detector, video, jobs=jobs)
+        found = evaluate_model(detector, corpus, known, name=video.name, skip=skip, share=share)
     if picture is not None:
         from habitus.report.figures.curves import draw_curves
 
@@ -111,54 +111,26 @@ def evaluate(
         typer.echo(f"wrote {picture}")
 
 
-def _of_model(
-    detector: "Detector",
-    video: "Source",
-    known: "Labelling",
-    labels: Path,
-    *,
-    jobs: int,
-    skip: float | None,
-    share: float | None,
-) -> "Assessment":
-    from habitus.evaluation.assessment import assess
-    from habitus.evaluation.label_files import align
-    from habitus.evaluation.labels import footage_of
-
-    corpus = documents_of(detector, video, jobs=jobs)
-    truth = align(known, footage_of(corpus, video.name), labels)
-    before = copy(detector)
-    return assess(
-        judge_documents(detector, corpus, video, skip=skip, share=share), truth, detector=before
-    )
-
-
 def _of_events(
-    file: Path,
-    video: "Source",
-    known: "Labelling",
-    labels: Path,
-    *,
-    clip: float,
-    skip: float | None,
+    file: Path, video: "Source", known: "Labelling", *, clip: float, skip: float | None
 ) -> "Assessment":
     from habitus.anomaly.events import read_events
     from habitus.corpus.documents import Corpus
-    from habitus.evaluation.assessment import assess_events
-    from habitus.evaluation.label_files import align
-    from habitus.evaluation.labels import footage_of, footage_of_video
+    from habitus.evaluation.assessment import evaluate_events
+    from habitus.evaluation.labels import footage_of_corpus, footage_of_video
     from habitus.files import kind_of
 
     events = read_events(file)
     if not video.is_live and kind_of(video.address) == "corpus":
-        footage = footage_of(Corpus.load(video.address), video.name)
+        footage = footage_of_corpus(Corpus.load(video.address), video.name)
     else:
         footage = footage_of_video(video, clip)
-    truth = align(known, footage, labels)
     typer.echo(
-        "note: events alone: no score for each document, so no areas and no curves", err=True
+        "note: events alone have no score per document, so there are no curves and no average "
+        "precision",
+        err=True,
     )
-    return assess_events(events, footage, truth, skip=skip)
+    return evaluate_events(events, footage, known, skip=skip)
 
 
 def _check_alone(file: Path, picture: Path | None, *thresholds: float | None) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from habitus.evaluation.assessment import Assessment, Found
+    from habitus.evaluation.assessment import Assessment
+    from habitus.evaluation.matching import FoundEvents
 
 NAMES = {
-    "area": "area under precision-recall (1)",
-    "roc_area": "area under ROC",
+    "average_precision": "average precision (1)",
+    "roc_auc": "area under ROC",
     "best_accuracy": "best accuracy (2)",
     "precision": "precision",
     "recall": "recall",
@@ -57,7 +58,7 @@ def _table(*headings: str) -> "Table":
 
 
 def _documents(found: "Assessment") -> "Table":
-    table = _table("documents", "value", "chance", "9 times in 10")
+    table = _table("documents", "value", "chance", "90 % interval")
     for name in NAMES:
         e = found.documents.get(name)
         if e is not None:
@@ -77,21 +78,25 @@ def _name(name: str, found: "Assessment") -> str:
     return f"{NAMES[name]} {where}"
 
 
-def _columns(found: "Assessment") -> "list[tuple[str, Found]]":
+def _columns(found: "Assessment") -> "list[tuple[str, FoundEvents]]":
     """What each set of found events is called."""
     chosen = "these events" if found.threshold is None else f"at {found.threshold:.4g}"
-    return [*((f"{f.at.rate:g}/h", f) for f in found.at_rates), (chosen, found.chosen)]
+    return [*((f"{f.rate:g}/h", f) for f in found.at_rates), (chosen, found.chosen)]
 
 
 def _found(found: "Assessment") -> "Table":
     allowed = "allowed" if found.at_rates else "alarms"
     table = _table(allowed, "events found", "share", "chance", "median delay", "false alarms")
-    for name, (at, chance) in _columns(found):
-        delay = f"{at.delay:.1f} s" if at.found.any() else "-"
+    for name, at in _columns(found):
+        delay = f"{at.median_delay:.1f} s" if at.found.any() else "-"
         table.add_row(
-            name, f"{at.found.sum()} of {len(at.found)}", f"{at.share:.0%}", f"{chance:.0%}", delay,
-            str(at.n_false),
-        )  # fmt: skip
+            name,
+            f"{at.found.sum()} of {len(at.found)}",
+            f"{at.share:.0%}",
+            f"{at.chance:.0%}",
+            delay,
+            str(at.n_false_alarms),
+        )
     return table
 
 
@@ -99,7 +104,7 @@ def _kinds(found: "Assessment") -> "Table":
     columns = _columns(found)
     table = _table("kind", "events", *(name for name, _ in columns))
     for kind, k in found.kinds().items():
-        counts = (str(f.at.found[k].sum()) for _, f in columns)
+        counts = (str(f.found[k].sum()) for _, f in columns)
         table.add_row(kind or "(none)", str(len(k)), *counts)
     return table
 
@@ -125,19 +130,19 @@ def _places(found: "Assessment") -> list[str]:
 
 def _notes(found: "Assessment") -> list[str]:
     from habitus.anomaly.events import clock
-    from habitus.evaluation.metrics import HOUR
+    from habitus.evaluation.matching import HOUR
 
     lines = []
-    if "area" in found.documents:
+    if "average_precision" in found.documents:
         lines = [
             "(1) as scikit-learn's average_precision_score; chance: the share of abnormal ones",
             "(2) over all thresholds; chance: calling every document the commoner of the two",
         ]
-    blind = [f"{f.at.rate:g}/h" for f in found.at_rates if f.at.rate * found.seconds < HOUR]
+    blind = [f"{f.rate:g}/h" for f in found.at_rates if f.rate * found.seconds < HOUR]
     if blind:
         lines.append(f"{clock(found.seconds)} is short: {', '.join(blind)} allow no false alarm")
     return [
         *lines,
-        "9 times in 10: blocks of up to 30 documents drawn anew; chance of events: the same "
-        "alarms, shifted in time",
+        "90 % interval: bootstrap over blocks of up to 30 documents; chance of events: the same "
+        "scores, shifted in time",
     ]

@@ -48,7 +48,7 @@ def report(
     habitus report later.mp4 --model junction.model -o report.html --annotate annotated.mp4
     """
     from habitus.evaluation.label_files import align, parse_labels
-    from habitus.evaluation.labels import footage_of
+    from habitus.evaluation.labels import footage_of_corpus
     from habitus.report.page.render import write_report
 
     check_output(output, annotate)
@@ -60,7 +60,7 @@ def report(
     )  # fmt: skip
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
     corpus = documents_of(detector, video, jobs=jobs)
-    truth = align(known, footage_of(corpus, video.name), str(labels)) if known else []
+    truth = align(known, footage_of_corpus(corpus, video.name)) if known else []
     detection = judge_documents(detector, corpus, video, skip=skip, share=share)
     if annotate is not None:
         annotate_video(annotate, video, detection, detector.model)

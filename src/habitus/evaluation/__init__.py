@@ -1,1 +1,1 @@
-"""How good a model is, against a truth."""
+"""Evaluation of a detector against labels."""

@@ -1,235 +1,335 @@
-"""Everything that labels tell about a detector, in one result."""
+"""All figures of a detector against labels, in one result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detection import Detection
+from habitus.anomaly.detection import Detection, detect
 from habitus.anomaly.detector import Detector
 from habitus.arrays import Array, Flags
+from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.labels import Footage, Label
-from habitus.evaluation.metrics import (
+from habitus.evaluation.label_files import Labelling, align
+from habitus.evaluation.labels import (
+    Label,
+    LabelledFootage,
+    abnormal_documents,
+    footage_of_corpus,
+    labels_since,
+)
+from habitus.evaluation.matching import (
     RATES,
+    FoundEvents,
+    chance_of_finding,
+    found_at_rates,
+    found_at_threshold,
+    found_by_decisions,
+)
+from habitus.evaluation.metrics import (
     Curve,
     Estimate,
-    FoundAt,
-    Scored,
-    area,
-    best_accuracy,
-    bootstrap,
-    chance_of_events,
+    ScoredDocuments,
     check_both,
-    events_found,
-    found_at,
-    found_by,
+    decision_estimates,
     precision_recall,
+    ranking_estimates,
     roc,
-    roc_area,
 )
-from habitus.evaluation.places import (
+from habitus.evaluation.spatial_accuracy import (
     BoxHits,
     Localisation,
-    Placed,
-    abnormal_documents,
+    LocatedEvent,
     box_hits,
     localise,
 )
+from habitus.progress import ProgressCallback
 
+VERSION = 2
+"""Version of the JSON form; 2 renamed `area` and `roc_area` to `average_precision`, `roc_auc`."""
 CURVE_RATES = tuple(float(rate) for rate in np.geomspace(0.5, 60, 49))
-"""False alarms an hour that the curve of events is drawn at."""
-
-
-class Found(NamedTuple):
-    """Events found at a rate of false alarms, or at the chosen threshold."""
-
-    at: FoundAt
-    chance: float
-    """Share that the same scores find when they are shifted in time."""
+"""False alarms per hour at which the curve of found events is computed."""
 
 
 class Assessment(NamedTuple):
-    """How well abnormal documents and events are told, against labels."""
+    """Accuracy of a detector for documents, events and locations."""
 
     labels: list[Label]
-    """Those that count: what ended before the first document is left out."""
+    """Labels that count: those that end before the first document do not."""
     n_documents: int
     n_abnormal: int
     seconds: float
+    """Duration of the footage."""
     threshold: float | None
-    """The chosen one; None where only events are known."""
+    """Threshold of the detector; None if only its events are known."""
     documents: dict[str, Estimate]
-    """Area under the precision-recall curve, ROC area, best accuracy, and precision and recall at
-    the chosen threshold, as far as they are known, by name."""
-    chosen: Found
-    """At the chosen threshold, or by the given events."""
-    at_rates: list[Found]
-    """At each of RATES; empty where only events are known."""
+    """`average_precision`, `roc_auc`, `best_accuracy`, `precision` and `recall`, where known."""
+    chosen: FoundEvents
+    """Events found at the threshold of the detector, or by the given events."""
+    at_rates: list[FoundEvents]
+    """Events found at each of RATES; empty if only events are known."""
     precision_recall: Curve | None
     roc: Curve | None
     events: Curve | None
-    """Share of events found over false alarms an hour."""
+    """Share of labelled events found against false alarms per hour."""
     events_chance: Curve | None
     localisation: Localisation | None
     box_hits: BoxHits | None
 
     def kinds(self) -> dict[str, list[int]]:
-        """Labels of each kind, by number; kinds in the order of the alphabet."""
+        """Return the indices of the labels of each kind, kinds in alphabetical order."""
         names = sorted({label.kind for label in self.labels})
         return {
             name: [k for k, label in enumerate(self.labels) if label.kind == name] for name in names
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Give all figures as plain values; None stands for what is not defined."""
+        """Return all figures as plain values; None stands for an undefined value."""
+        where = self.localisation
         return {
             "habitus": "assessment",
-            "version": 1,
+            "version": VERSION,
             "n_documents": self.n_documents,
             "n_abnormal": self.n_abnormal,
             "n_events": len(self.labels),
             "seconds": self.seconds,
             "threshold": self.threshold,
             "documents": {
-                name: {key: value if np.isfinite(value) else None for key, value in known.items()}
-                for name, known in ((n, e._asdict()) for n, e in self.documents.items())
+                name: {key: _finite(value) for key, value in estimate._asdict().items()}
+                for name, estimate in self.documents.items()
             },
             "events": {
-                "chosen": self._found(self.chosen),
-                "at_rates": [self._found(found) for found in self.at_rates],
+                "chosen": self._events_json(self.chosen),
+                "at_rates": [self._events_json(found) for found in self.at_rates],
             },
-            "localisation": self.localisation and {
+            "localisation": where
+            and {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in self.localisation._asdict().items()
+                for name, value in where._asdict().items()
             },
             "box_hits": self.box_hits and self.box_hits._asdict(),
-        }  # fmt: skip
+        }
 
-    def _found(self, found: Found) -> dict[str, Any]:
-        at = found.at
+    def _events_json(self, found: FoundEvents) -> dict[str, Any]:
         return {
-            "false_alarms_per_hour": at.rate,
-            "threshold": at.threshold if np.isfinite(at.threshold) else None,
-            "n_found": int(at.found.sum()),
-            "share": at.share,
+            "false_alarms_per_hour": found.rate,
+            "threshold": _finite(found.threshold),
+            "n_found": int(found.found.sum()),
+            "share": found.share,
             "chance": found.chance,
-            "median_delay": at.delay if at.found.any() else None,
-            "n_false_alarms": at.n_false,
+            "median_delay": _finite(found.median_delay),
+            "n_false_alarms": found.n_false_alarms,
             "kinds": {
-                kind: {"n": len(k), "n_found": int(at.found[k].sum())}
+                kind: {"n": len(k), "n_found": int(found.found[k].sum())}
                 for kind, k in self.kinds().items()
             },
         }
 
 
-def scored_of(detection: Detection) -> Scored:
-    """The scores of a detection."""
-    corpus = detection.corpus
-    return Scored(detection.normality, detection.judged, corpus.times, corpus.clip)
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def evaluate_model(
+    detector: Detector,
+    corpus: Corpus,
+    labels: Sequence[Label] | Labelling,
+    *,
+    name: str = "",
+    skip: float | None = None,
+    share: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Assessment:
+    """Detect events in a corpus and compute all figures against labels.
+
+    Parameters
+    ----------
+    detector
+        Detector with its threshold.
+    corpus
+        Documents of one video.
+    labels
+        Labels in seconds, or the content of a label file (`parse_labels`).
+    name
+        Name of the video, for messages.
+    skip
+        Seconds at the start to leave out of all figures, such as those the model was learnt from.
+    share
+        Share of these documents to call abnormal, instead of the detector's threshold.
+    progress
+        Called while chance levels are computed, the slowest part.
+
+    Returns
+    -------
+    Assessment
+    """
+    known = align(labels, footage_of_corpus(corpus, name))
+    if skip is not None:
+        corpus = corpus.take(np.flatnonzero(corpus.times >= skip))
+        if not len(corpus):
+            raise InvalidInputError(
+                f"{name}: shorter than the {skip:g} s to skip", parameter="skip"
+            )
+    surprisals = _surprisals(detector, corpus)
+    detection = detect(detector, corpus, source=name, share=share)
+    return assess(detection, known, surprisals=surprisals, progress=progress)
+
+
+def evaluate_events(
+    events: Sequence[LocatedEvent],
+    footage: LabelledFootage,
+    labels: Sequence[Label] | Labelling,
+    *,
+    skip: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Assessment:
+    """Compute the figures that events alone allow: without a score per document, no ranking.
+
+    Parameters
+    ----------
+    events
+        Detected events, such as those `habitus.anomaly.events.read_events` reads.
+    footage
+        The video that events and labels are of.
+    labels
+        Labels in seconds, or the content of a label file (`parse_labels`).
+    skip
+        Seconds at the start whose documents and events do not count.
+    progress
+        Called while chance levels are computed.
+
+    Returns
+    -------
+    Assessment
+        Its threshold, curves and localisation are None.
+    """
+    known = align(labels, footage)
+    _check_events(events, footage, skip)
+    times, clip = footage.times[footage.times >= (skip or 0.0)], footage.clip
+    events = [event for event in events if event.end > times[0]]
+    counted = labels_since(known, float(times[0]))
+    abnormal = abnormal_documents(counted, times, clip)
+    check_both(abnormal)
+    decided = abnormal_documents(events, times, clip)
+    judged = np.ones(len(times), dtype=np.bool_)
+    scored = ScoredDocuments(-decided.astype(np.float64), judged, times, clip)
+    chance = chance_of_finding(scored, counted, (), -0.5, progress)
+    found = found_by_decisions(decided, scored, counted, float("nan"))
+    return Assessment(
+        labels=counted,
+        n_documents=len(times),
+        n_abnormal=int(abnormal.sum()),
+        seconds=scored.seconds,
+        threshold=None,
+        documents=decision_estimates(decided, abnormal),
+        chosen=found._replace(chance=chance.at_threshold),
+        at_rates=[],
+        precision_recall=None,
+        roc=None,
+        events=None,
+        events_chance=None,
+        localisation=None,
+        box_hits=box_hits(events, counted, clip, footage.size),
+    )
 
 
 def assess(
-    detection: Detection, labels: Sequence[Label], *, detector: Detector | None = None
-) -> Assessment:
-    """All figures of a detection.
-
-    `detector` is one as it was before the first document, for the localisation recall; without it
-    that is left out.
-    """
-    scored = scored_of(detection)
-    counted = counting(labels, float(scored.times[0]))
-    abnormal = abnormal_documents(counted, scored.times, scored.clip)
-    check_both(abnormal)
-    scores, at, v = scored.abnormality, detection.threshold, detection.corpus.vocabulary
-    rates, chance_at_threshold = chance_of_events(scored, counted, (*RATES, *CURVE_RATES), at)
-    found = events_found(scored, counted, (*RATES, *CURVE_RATES))
-    n, x = len(RATES), np.array(CURVE_RATES)
-    return Assessment(
-        counted, len(abnormal), int(abnormal.sum()), scored.seconds, at,
-        {**_ranking(scores, abnormal), **_calling(detection.abnormal, abnormal)},
-        Found(found_at(scored, counted, at), chance_at_threshold),
-        [Found(f, chance) for f, chance in zip(found[:n], rates[:n], strict=True)],
-        precision_recall(scores, abnormal), roc(scores, abnormal),
-        Curve(x, np.array([f.share for f in found[n:]])), Curve(x, np.array(rates[n:])),
-        localise(detector, detection.corpus, counted, abnormal) if detector else None,
-        box_hits(detection.events, counted, scored.clip, (v.width, v.height) if v else None),
-    )  # fmt: skip
-
-
-def assess_events(
-    events: Sequence[Placed],
-    footage: Footage,
+    detection: Detection,
     labels: Sequence[Label],
     *,
-    skip: float | None = None,
+    surprisals: Array | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Assessment:
-    """What events alone tell: they are alarms at one threshold, without a score a document.
+    """Compute all figures of a detection against labels.
 
-    Neither documents nor events of the first `skip` seconds count.
+    Parameters
+    ----------
+    detection
+        Result of a detector on the documents of one video.
+    labels
+        Labels in seconds.
+    surprisals
+        -ln p(word | x_{1:t-1}), one per entry of `detection.corpus.counts`, for localisation.
+    progress
+        Called while chance levels are computed, the slowest part.
+
+    Returns
+    -------
+    Assessment
+
+    Raises
+    ------
+    InvalidInputError
+        If the labels mark no document, or every document, abnormal.
     """
-    times, clip = footage.times[footage.times >= (skip or 0.0)], footage.clip
-    _check_events(events, footage, skip)
-    events = [event for event in events if event.end > times[0]]
-    counted = counting(labels, float(times[0]))
-    abnormal = abnormal_documents(counted, times, clip)
+    corpus, threshold = detection.corpus, detection.threshold
+    scored = ScoredDocuments(detection.normality, detection.judged, corpus.times, corpus.clip)
+    counted = labels_since(labels, float(corpus.times[0]))
+    abnormal = abnormal_documents(counted, corpus.times, corpus.clip)
     check_both(abnormal)
-    called = abnormal_documents(events, times, clip)
-    scored = Scored(-called.astype(np.float64), np.ones(len(times), dtype=np.bool_), times, clip)
-    _, chance = chance_of_events(scored, counted, (), -0.5)
-    found = Found(found_by(called, scored, counted, float("nan")), chance)
+    rates, n = (*RATES, *CURVE_RATES), len(RATES)
+    found = found_at_rates(scored, counted, rates)
+    chance = chance_of_finding(scored, counted, rates, threshold, progress)
+    chosen = found_at_threshold(scored, counted, threshold)
+    localisation = None
+    if surprisals is not None:
+        localisation = localise(corpus, surprisals, abnormal & detection.judged, counted)
     return Assessment(
-        counted, len(times), int(abnormal.sum()), scored.seconds, None,
-        _calling(called, abnormal), found, [], None, None, None, None, None,
-        box_hits(events, counted, clip, footage.size),
-    )  # fmt: skip
+        labels=counted,
+        n_documents=len(abnormal),
+        n_abnormal=int(abnormal.sum()),
+        seconds=scored.seconds,
+        threshold=threshold,
+        documents=_document_estimates(scored, detection.abnormal, abnormal),
+        chosen=chosen._replace(chance=chance.at_threshold),
+        at_rates=[
+            each._replace(chance=share)
+            for each, share in zip(found[:n], chance.at_rates[:n], strict=True)
+        ],
+        precision_recall=precision_recall(scored.abnormality, abnormal),
+        roc=roc(scored.abnormality, abnormal),
+        events=Curve(np.array(CURVE_RATES), np.array([each.share for each in found[n:]])),
+        events_chance=Curve(np.array(CURVE_RATES), np.array(chance.at_rates[n:])),
+        localisation=localisation,
+        box_hits=box_hits(detection.events, counted, corpus.clip, _frame_size(corpus)),
+    )
 
 
-def _check_events(events: Sequence[Placed], footage: Footage, skip: float | None) -> None:
+def _document_estimates(
+    scored: ScoredDocuments, decided: Flags, abnormal: Flags
+) -> dict[str, Estimate]:
+    return {
+        **ranking_estimates(scored.abnormality, abnormal),
+        **decision_estimates(decided, abnormal),
+    }
+
+
+def _frame_size(corpus: Corpus) -> tuple[int, int] | None:
+    v = corpus.vocabulary
+    return (v.width, v.height) if v is not None else None
+
+
+def _surprisals(detector: Detector, corpus: Corpus) -> Array:
+    from copy import copy
+
+    found, indptr = np.zeros(corpus.counts.nnz), corpus.counts.indptr
+    for t, judgement in enumerate(copy(detector).judge(corpus)):
+        if judgement.judged:
+            found[indptr[t] : indptr[t + 1]] = judgement.surprisals
+    return found
+
+
+def _check_events(
+    events: Sequence[LocatedEvent], footage: LabelledFootage, skip: float | None
+) -> None:
+    """Raise InvalidInputError for events or a `skip` beyond the end of the footage."""
     if skip is not None and skip >= footage.end:
-        raise InvalidInputError(f"{footage.name}: shorter than the {skip:g} s to skip")
+        raise InvalidInputError(
+            f"{footage.name}: shorter than the {skip:g} s to skip", parameter="skip"
+        )
     late = [event.start for event in events if event.start >= footage.end]
     if late:
         raise InvalidInputError(
             f"an event at {late[0]:g} s is outside {footage.name}, which ends at {footage.end:g} "
-            "s: events of another video?"
+            "s: are these the events of another video?"
         )
-
-
-def counting(labels: Sequence[Label], first: float) -> list[Label]:
-    """Labels from a time on: what ended before is left out, what goes on starts there."""
-    return sorted(label.since(first) for label in labels if label.end > first)
-
-
-def _ranking(scores: Array, abnormal: Flags) -> dict[str, Estimate]:
-    """Figures over all thresholds."""
-    share = float(abnormal.mean())
-    figures: dict[str, tuple[Callable[[Array, Flags], float], float]] = {
-        "area": (area, share),
-        "roc_area": (roc_area, 0.5),
-        "best_accuracy": (best_accuracy, max(share, 1 - share)),
-    }
-    return {
-        name: Estimate(figure(scores, abnormal), chance, *bootstrap(figure, scores, abnormal))
-        for name, (figure, chance) in figures.items()
-    }
-
-
-def _calling(called: Flags, abnormal: Flags) -> dict[str, Estimate]:
-    """Precision, if anything was called abnormal, and recall."""
-    calls = called.astype(np.float64)
-    figures = {"recall": (_recall, float(called.mean()))}
-    if called.any():
-        figures = {"precision": (_precision, float(abnormal.mean())), **figures}
-    return {
-        name: Estimate(figure(calls, abnormal), chance, *bootstrap(figure, calls, abnormal))
-        for name, (figure, chance) in figures.items()
-    }
-
-
-def _precision(calls: Array, abnormal: Flags) -> float:
-    return float(calls @ abnormal / calls.sum()) if calls.any() else float("nan")
-
-
-def _recall(calls: Array, abnormal: Flags) -> float:
-    return float(calls @ abnormal / abnormal.sum())

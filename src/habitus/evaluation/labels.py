@@ -1,96 +1,117 @@
-"""A label: something that is known to have happened, when, of what kind and where.
+"""Labels of abnormal events, the footage they refer to, and the documents and words they mark."""
 
-The footage that labels are of: its documents, its frames, and when each of them is.
-"""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.anomaly.localisation import Box
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.video import Source
 
-# Ends and starts are written with some digits only: this much is no overlap.
+# Label files round their times: labels that overlap by no more than this, in seconds, do not.
 ROUNDING = 1e-6
+# Share of a document that labels must cover to make it abnormal. A label shorter than a document
+# marks the document that contains its midpoint, so that every label marks one.
+COVERED = 0.5
+# Duration in seconds given to a sighting: it marks the document that contains its time.
+SIGHTING_DURATION = 1e-3
+
+
+class TimeSpan(Protocol):
+    """Anything with a start and an end in seconds: a label, an event."""
+
+    @property
+    def start(self) -> float:
+        """Start in seconds."""
+        ...
+
+    @property
+    def end(self) -> float:
+        """End in seconds."""
+        ...
 
 
 class Sighting(NamedTuple):
-    """Where something was at a time."""
+    """Location of an object at one time."""
 
     time: float
-    """In seconds of video."""
+    """Seconds of video."""
     box: Box
 
 
 class Label(NamedTuple):
-    """Something abnormal, as a person or the scene's own truth has it."""
+    """An abnormal event, as labelled by a person or known from a rendered scene."""
 
     start: float
-    """In seconds of video."""
+    """Seconds of video."""
     end: float
     kind: str = ""
     box: Box | None = None
-    """Where, in pixels of the camera's frame; of all its time together."""
+    """Location in pixels of the frame, around all sightings."""
     track: tuple[Sighting, ...] = ()
-    """Where at each time, in order of time, if that is known."""
+    """Location at each time, in time order, where known."""
 
-    def places(self, start: float, end: float) -> list[Box]:
-        """Boxes while `start` <= time < `end`; the box of all its time where no more is known."""
-        seen = [sighting.box for sighting in self.track if start <= sighting.time < end]
-        return seen or ([self.box] if self.box is not None and not self.track else [])
+    def boxes(self, start: float, end: float) -> list[Box]:
+        """Return the boxes at `start` <= time < `end`; the overall box without a track."""
+        inside = [sighting.box for sighting in self.track if start <= sighting.time < end]
+        return inside or ([self.box] if self.box is not None and not self.track else [])
 
     def since(self, time: float) -> "Label":
-        """The part of it from a time on."""
+        """Return the label with everything before `time` cut off."""
         return self._replace(start=max(self.start, time))
 
 
-def around(boxes: Sequence[Box]) -> Box:
-    """The box around all of these.
+def enclosing_box(boxes: Sequence[Box]) -> Box:
+    """Return the smallest box around all given boxes.
 
-    >>> around([Box(0, 5, 10, 20), Box(3, 2, 30, 10)])
+    >>> enclosing_box([Box(0, 5, 10, 20), Box(3, 2, 30, 10)])
     Box(left=0, top=2, right=30, bottom=20)
     """
     left, top, right, bottom = zip(*boxes, strict=True)
     return Box(min(left), min(top), max(right), max(bottom))
 
 
-def seconds_of(text: str) -> float:
-    """Seconds, or a time with colons.
+def parse_seconds(text: str) -> float:
+    """Return the seconds of a number or of a time with colons.
 
-    >>> seconds_of("754.5"), seconds_of("12:34.5"), seconds_of("1:00:00")
+    >>> parse_seconds("754.5"), parse_seconds("12:34.5"), parse_seconds("1:00:00")
     (754.5, 754.5, 3600.0)
     """
     first, *parts = (float(part) for part in text.strip().split(":"))
     if len(parts) > 2 or any(not 0 <= part < 60 for part in parts):
-        raise ValueError(f"{text.strip()!r} is no time such as 754.5, 12:34.5 or 0:12:34.5")
+        raise ValueError(f"{text.strip()!r} is not a time such as 754.5, 12:34.5 or 0:12:34.5")
     seconds = first
     for part in parts:
         seconds = 60 * seconds + part
     return seconds
 
 
-def check_labels(labels: Sequence[Label], first: float, last: float, what: str = "labels") -> None:
-    """Refuse labels that lie outside the video that they should be of."""
+def labels_since(labels: Sequence[Label], time: float) -> list[Label]:
+    """Return the labels that end after `time`, in order; those in progress start at `time`."""
+    return sorted(label.since(time) for label in labels if label.end > time)
+
+
+def check_labels(labels: Sequence[Label], first: float, last: float, name: str = "labels") -> None:
+    """Raise InvalidInputError if a label lies outside `first` to `last` seconds of video."""
     for label in labels:
         if label.end <= first or label.start >= last:
             raise InvalidInputError(
-                f"{what}: {label.kind or 'a label'} from {label.start:g} to {label.end:g} s is "
-                f"outside the video, which runs from {first:g} to {last:g} s: another video, or "
-                "other units?"
+                f"{name}: {label.kind or 'a label'} from {label.start:g} to {label.end:g} s is "
+                f"outside the video, which runs from {first:g} to {last:g} s: is this another "
+                "video, or are the times in other units?"
             )
 
 
-def check_intervals(labels: Sequence[Label], what: str = "labels") -> None:
-    """Refuse labels of one kind that overlap, unless they are of different places.
+def check_overlaps(labels: Sequence[Label], name: str = "labels") -> None:
+    """Raise InvalidInputError if two labels of one kind overlap without different boxes.
 
-    Two things of a kind may happen at once; one thing labelled twice would count twice.
+    Two events of one kind may happen at once; one event labelled twice would count twice.
     """
     in_order = sorted(labels, key=lambda label: (label.kind, label.start, label.end))
     for k, one in enumerate(in_order):
@@ -99,38 +120,38 @@ def check_intervals(labels: Sequence[Label], what: str = "labels") -> None:
                 break
             if one.box == other.box or one.box is None or other.box is None:
                 raise InvalidInputError(
-                    f"{what}: {one.kind or 'a label'} from {other.start:g} to {other.end:g} s "
-                    f"overlaps the one from {one.start:g} to {one.end:g} s: make them one, or "
-                    "give each its kind or its box"
+                    f"{name}: {one.kind or 'a label'} from {other.start:g} to {other.end:g} s "
+                    f"overlaps the one from {one.start:g} to {one.end:g} s: merge them, or "
+                    "give each its own kind or box"
                 )
 
 
-class Footage(NamedTuple):
-    """When documents and frames of one video are."""
+class LabelledFootage(NamedTuple):
+    """Times of the documents and frames of the one video that labels refer to."""
 
     name: str
     times: Array
-    """Start of each document, in seconds."""
+    """Start of each document in seconds."""
     clip: float
-    """Seconds to a document."""
+    """Duration of a document in seconds."""
     n_frames: NDArray[np.int64] | None = None
-    """Frames of each document, where known."""
+    """Number of frames of each document, where known."""
     size: tuple[int, int] | None = None
-    """Width and height of the camera's frame, where known."""
-    fewer: int = 0
-    """Frames that the video may have less than `n_frames` says."""
+    """Width and height of the frame, where known."""
+    uncertain_frames: int = 0
+    """Number of frames that the video may have more or fewer than `n_frames` sums to."""
 
     @property
     def end(self) -> float:
-        """End of the last document."""
+        """End of the last document in seconds."""
         return float(self.times[-1]) + self.clip
 
-    def frames(self) -> Array:
-        """Start and end of each frame in seconds, frames x 2; evenly spaced within a document."""
+    def frame_times(self) -> Array:
+        """Return start and end of each frame, frames x 2; even spacing within a document."""
         if self.n_frames is None:
             raise InvalidInputError(
-                f"{self.name}: nobody knows how many frames each document has, so labels a frame "
-                "cannot be set to time: give the video, or intervals in seconds"
+                f"{self.name}: the number of frames per document is not known, so labels per frame "
+                "have no times: give the video, or labels in seconds"
             )
         n = self.n_frames
         step = self.clip / np.maximum(n, 1)
@@ -140,28 +161,26 @@ class Footage(NamedTuple):
         starts = self.times[document] + number * step[document]
         return np.stack([starts, starts + step[document]], axis=1)
 
-    def fitted(self, flags: NDArray[np.bool_], what: str) -> NDArray[np.bool_]:
-        """Flags a frame, as many as there are frames; refused where they are of other footage.
+    def fit_flags(self, flags: Flags, name: str) -> Flags:
+        """Return one flag per frame, or raise InvalidInputError for flags of other footage.
 
-        A video's end is no document where it is shorter than half a clip: its flags fall away.
+        The end of a video is no document if it is shorter than half a clip: its flags are dropped.
         """
-        n = len(self.frames())
+        n = len(self.frame_times())
         per_clip = int(np.max(self.n_frames if self.n_frames is not None else 0, initial=0))
-        if not n - self.fewer <= len(flags) <= n + self.fewer + per_clip // 2 + 1:
+        slack = self.uncertain_frames
+        if not n - slack <= len(flags) <= n + slack + per_clip // 2 + 1:
+            seconds = len(self.times) * self.clip
             raise InvalidInputError(
-                f"{what}: labels of {len(flags)} frames, but {self.name} has {n} in "
-                f"{len(self.times) * self.clip:g} s ({self._rates(len(flags), n)}): another video, "
-                "or a different frame rate?"
+                f"{name}: labels of {len(flags)} frames, but {self.name} has {n} in {seconds:g} s "
+                f"({len(flags) / seconds:.4g} labels per second, {n / seconds:.4g} frames per "
+                "second): is this another video, or another frame rate?"
             )
         return np.concatenate([flags, np.zeros(max(n - len(flags), 0), dtype=np.bool_)])[:n]
 
-    def _rates(self, found: int, n: int) -> str:
-        seconds = len(self.times) * self.clip
-        return f"{found / seconds:.4g} labels a second, {n / seconds:.4g} frames"
-
-    def labels(self, flags: NDArray[np.bool_]) -> list[Label]:
-        """A label for each stretch of flagged frames."""
-        frames, edges = self.frames(), np.diff(flags.astype(np.int8), prepend=0, append=0)
+    def labels_from_flags(self, flags: Flags) -> list[Label]:
+        """Return one label per run of flagged frames."""
+        frames, edges = self.frame_times(), np.diff(flags.astype(np.int8), prepend=0, append=0)
         firsts, lasts = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
         return [
             Label(float(frames[a, 0]), float(frames[b, 1]))
@@ -169,32 +188,146 @@ class Footage(NamedTuple):
         ]
 
 
-def footage_of(corpus: Corpus, name: str) -> Footage:
-    """The footage of a corpus, which must be of one video."""
+def footage_of_corpus(corpus: Corpus, name: str) -> LabelledFootage:
+    """Return the document and frame times of a corpus.
+
+    Parameters
+    ----------
+    corpus
+        Documents of one video.
+    name
+        Name of the video or file, for messages.
+
+    Raises
+    ------
+    InvalidInputError
+        If the corpus is empty or its times restart, as those of several videos do.
+    """
     if not len(corpus):
-        raise InvalidInputError(f"{name}: no document in it")
+        raise InvalidInputError(f"{name}: the corpus has no documents")
     if (np.diff(corpus.times) <= 0).any():
         raise InvalidInputError(
-            f"{name}: several videos, each from 0 s on: labels could be of any; evaluate one video "
-            "at a time"
+            f"{name}: several videos, each with times from 0 s, so a label could be of any: "
+            "evaluate one video at a time"
         )
     v = corpus.vocabulary
     size = (v.width, v.height) if v is not None else None
-    return Footage(name, corpus.times, corpus.clip, corpus.n_frames, size)
+    return LabelledFootage(name, corpus.times, corpus.clip, corpus.n_frames, size)
 
 
-def footage_of_video(source: "Source", clip: float) -> Footage:
-    """The footage of a video as its container describes it: nothing is decoded but a frame."""
+def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
+    """Return the document and frame times of a video from its container, without decoding it.
+
+    Parameters
+    ----------
+    source
+        Video file.
+    clip
+        Duration of a document in seconds.
+
+    Raises
+    ------
+    InvalidInputError
+        If the container does not give the duration of the video.
+    """
     from habitus.video import Reader
 
     with Reader(source) as reader:
         seconds, fps, size = reader.duration, reader.fps, (reader.width, reader.height)
     if not seconds:
         raise InvalidInputError(
-            f"{source.name}: does not tell how long it is: give the corpus that extract makes of it"
+            f"{source.name}: the container does not give a duration: extract a corpus and give that"
         )
     # As documents are made: the last one needs at least half a clip.
     times = np.arange(max(1, int(seconds / clip + 0.5)), dtype=np.float64) * clip
     edges = np.minimum(np.round(np.append(times, times[-1] + clip) * fps), round(seconds * fps))
     n_frames = np.diff(edges).astype(np.int64)
-    return Footage(source.name, times, clip, n_frames, size, fewer=2)
+    return LabelledFootage(source.name, times, clip, n_frames, size, uncertain_frames=2)
+
+
+def abnormal_documents(spans: Sequence[TimeSpan], times: Array, clip: float) -> Flags:
+    """Return whether each document is abnormal according to labels.
+
+    A document is abnormal if labels cover at least half of it, or if it contains the midpoint of a
+    label shorter than a document.
+
+    Parameters
+    ----------
+    spans
+        Labels or events; they may overlap.
+    times
+        Start of each document in seconds.
+    clip
+        Duration of a document in seconds.
+
+    Examples
+    --------
+    >>> abnormal_documents([Label(1.5, 3.2)], np.arange(4.0), 1.0)
+    array([False,  True,  True, False])
+    """
+    covered = np.zeros(len(times))
+    abnormal = np.zeros(len(times), dtype=np.bool_)
+    for start, end in _union(spans):
+        covered += np.clip(np.minimum(end, times + clip) - np.maximum(start, times), 0, None)
+    for span in spans:
+        middle = (span.start + span.end) / 2
+        abnormal |= (times <= middle) & (middle < times + clip) & (span.end - span.start < clip)
+    return abnormal | (covered >= COVERED * clip * (1 - 1e-9))
+
+
+def _union(spans: Sequence[TimeSpan]) -> list[tuple[float, float]]:
+    """Return disjoint intervals that cover the same times."""
+    union: list[tuple[float, float]] = []
+    for start, end in sorted((span.start, span.end) for span in spans):
+        if union and start <= union[-1][1]:
+            union[-1] = (union[-1][0], max(end, union[-1][1]))
+        else:
+            union.append((start, end))
+    return union
+
+
+class AbnormalPlace(NamedTuple):
+    """A box that is abnormal from `start` to `end`, in seconds."""
+
+    start: float
+    end: float
+    box: Box
+
+
+def abnormal_places(labels: Iterable[Label]) -> list[AbnormalPlace]:
+    """Return one place per sighting of a label, or its box for its whole duration."""
+    places: list[AbnormalPlace] = []
+    for label in labels:
+        if label.track:
+            places += (
+                AbnormalPlace(time, time + SIGHTING_DURATION, box) for time, box in label.track
+            )
+        elif label.box:
+            places.append(AbnormalPlace(label.start, label.end, label.box))
+    return places
+
+
+def abnormal_words(corpus: Corpus, places: Sequence[AbnormalPlace]) -> Flags:
+    """Return whether each word of each document is abnormal according to labels.
+
+    A word is abnormal if the centre of its cell lies in the box of a place, and the place alone
+    would make its document abnormal.
+
+    Returns
+    -------
+    Flags
+        One flag per entry of `corpus.counts`, in its order; all False for a corpus without a
+        vocabulary.
+    """
+    counts, inside = corpus.counts, np.zeros(corpus.counts.nnz, dtype=np.bool_)
+    if corpus.vocabulary is None:
+        return inside
+    boxes = corpus.vocabulary.boxes(counts.indices)
+    centre_x, centre_y = boxes[:, ::2].mean(axis=1), boxes[:, 1::2].mean(axis=1)
+    for place in places:
+        left, top, right, bottom = place.box
+        for t in np.flatnonzero(abnormal_documents([place], corpus.times, corpus.clip)):
+            here = slice(counts.indptr[t], counts.indptr[t + 1])
+            x, y = centre_x[here], centre_y[here]
+            inside[here] |= (left <= x) & (x < right) & (top <= y) & (y < bottom)
+    return inside

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from habitus.evaluation.metrics import area
+from habitus.evaluation.metrics import average_precision
 from habitus.lab.comparison.baselines import BASELINES, SMOOTHING
 from reference.labelled import QUICK
 
@@ -102,4 +102,4 @@ def test_all_are_finite_and_call_short_documents_normal(footage, name):
 def test_lower_is_more_abnormal(footage, name):
     judged, abnormal = footage.long_enough(QUICK)[footage.n_train :], footage.abnormal
     chance = abnormal[judged].mean()
-    assert area(-normality(name, footage)[judged], abnormal[judged]) > 2 * chance
+    assert average_precision(-normality(name, footage)[judged], abnormal[judged]) > 2 * chance

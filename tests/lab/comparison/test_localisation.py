@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from habitus.anomaly.localisation import Box, localisation_recall
-from habitus.evaluation.places import Place
+from habitus.anomaly.localisation import Box
+from habitus.evaluation.labels import AbnormalPlace
 from habitus.lab.comparison.baselines import N_TOP, SHARES, chance_of, recall_of, truths_of
 from habitus.lab.comparison.protocol import CHAINS
 from habitus.lab.comparison.runs import run_chain
@@ -33,16 +33,16 @@ def test_a_cell_is_in_the_box_if_its_middle_is(footage, truths, by, same):
 
 
 def test_recall_is_the_papers_mean_over_documents(footage, truths):
-    rng, counts = np.random.default_rng(0), footage.corpus.counts
+    rng = np.random.default_rng(0)
     surprises = {truth.document: rng.exponential(size=len(truth.abnormal)) for truth in truths}
     found = recall_of(truths, surprises, footage)
 
     def expected(n_top_of):
         each = []
         for document, abnormal in truths:
-            words = counts.indices[counts.indptr[document] : counts.indptr[document + 1]]
             order = np.argsort(-surprises[document])
-            each.append(localisation_recall(words[order], words[abnormal], n_top_of(abnormal)))
+            n_top = n_top_of(abnormal)
+            each.append(abnormal[order][:n_top].sum() / min(n_top, abnormal.sum()))
         return np.mean(each)
 
     for i, n_top in enumerate(N_TOP):
@@ -70,7 +70,7 @@ def test_the_model_finds_the_corner(footage, truths):
 
 
 def test_closer_boxes_take_the_place_of_those_of_the_labels(footage):
-    moments = [Place(102.5, 102.501, BOX), Place(102.7, 102.701, Box(0, 0, 8, 8))]
+    moments = [AbnormalPlace(102.5, 102.501, BOX), AbnormalPlace(102.7, 102.701, Box(0, 0, 8, 8))]
     (truth,) = truths_of(footage._replace(places=moments), QUICK)
     assert truth.document == 102
     assert truths_of(footage._replace(places=[]), QUICK) == []

@@ -22,7 +22,7 @@ from habitus.anomaly.detector import Detector
 from habitus.anomaly.localisation import least_likely
 from habitus.anomaly.measures import mean
 from habitus.arrays import Array
-from habitus.evaluation.places import abnormal_words
+from habitus.evaluation.labels import abnormal_words
 from habitus.lab.comparison.protocol import Footage, Protocol
 from habitus.model.expected_counts import gather
 from habitus.model.messages import filter_forward

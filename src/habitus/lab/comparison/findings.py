@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from habitus.arrays import Array
-from habitus.evaluation.metrics import HOUR, Scored, area, best_accuracy, events_found, roc_area
+from habitus.evaluation.matching import HOUR, found_at_rates
+from habitus.evaluation.metrics import ScoredDocuments, average_precision, best_accuracy, roc_auc
 from habitus.lab.comparison.baselines import N_TOP, SHARES, Judged, Recall, chance_of, truths_of
 from habitus.lab.comparison.protocol import LOCALISED, PRIORS, SHORT, Footage, Method, Protocol
 from habitus.lab.comparison.runs import Finished, Run, Store
@@ -159,15 +160,17 @@ def _row(
     method: Method, group: str, runs: list[Judged], footage: Footage, protocol: Protocol
 ) -> Row:
     judged, truth = footage.long_enough(protocol)[footage.n_train :], footage.abnormal
-    scored = [Scored(run.normality, judged, footage.times, footage.corpus.clip) for run in runs]
+    scored = [
+        ScoredDocuments(run.normality, judged, footage.times, footage.corpus.clip) for run in runs
+    ]
     abnormality = [each.abnormality for each in scored]
     recalls = [run.recall for run in runs if run.recall is not None]
     return Row(
         method, group, abnormality,
-        np.array([area(each, truth) for each in abnormality]),
-        np.array([roc_area(each, truth) for each in abnormality]),
+        np.array([average_precision(each, truth) for each in abnormality]),
+        np.array([roc_auc(each, truth) for each in abnormality]),
         np.array([best_accuracy(each, truth) for each in abnormality]),
-        np.array([events_found(each, footage.events, (RATE,))[0].share for each in scored]),
+        np.array([found_at_rates(each, footage.events, (RATE,))[0].share for each in scored]),
         float(np.mean([run.learning for run in runs])),
         float(np.mean([run.deciding for run in runs])),
         Recall(*(np.mean(each, axis=0) for each in zip(*recalls, strict=True)))

@@ -23,9 +23,14 @@ import numpy as np
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.labels import Label, check_labels
+from habitus.evaluation.labels import (
+    AbnormalPlace,
+    Label,
+    abnormal_documents,
+    abnormal_places,
+    check_labels,
+)
 from habitus.evaluation.metrics import check_both
-from habitus.evaluation.places import Place, abnormal_documents, places_of
 
 
 class Reported(NamedTuple):
@@ -228,7 +233,7 @@ class Footage(NamedTuple):
     """The first so many documents are learnt from."""
     labels: list[Label]
     """All of them, whether they lie in the training part or not."""
-    places: list[Place]
+    places: list[AbnormalPlace]
 
     @property
     def train(self) -> Corpus:
@@ -288,7 +293,7 @@ def footage_of(corpus: Corpus, labels: Sequence[Label], train: float) -> Footage
             f"{train:g} s"
         )
     check_labels(list(labels), first, last)
-    found = Footage(corpus, n_train, list(labels), places_of(labels))
+    found = Footage(corpus, n_train, list(labels), abnormal_places(labels))
     check_both(found.abnormal)
     return found
 

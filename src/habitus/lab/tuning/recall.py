@@ -16,7 +16,8 @@ from habitus.anomaly.thresholds import DAY, budget_threshold, runs, tail_of
 from habitus.arrays import Array
 from habitus.corpus.documents import Bag, Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.metrics import Scored, match
+from habitus.evaluation.matching import match
+from habitus.evaluation.metrics import ScoredDocuments
 from habitus.lab.tuning.synthetic import (
     KINDS,
     WHOLE,
@@ -159,7 +160,7 @@ class _Judge:
         """Whether there is an alarm at that time anyway."""
         return self._matched(self.plain, trial)
 
-    def judged(self, counts: Array) -> Scored:
+    def judged(self, counts: Array) -> ScoredDocuments:
         """Normality of each document, on-line from the start of the stretch."""
         judgements = []
         for t, document in enumerate(counts.reshape(len(counts), -1)):
@@ -171,9 +172,9 @@ class _Judge:
             )
         normality = np.array([judgement.normality for judgement in judgements])
         judged = np.array([judgement.judged for judgement in judgements], dtype=np.bool_)
-        return Scored(normality, judged, self.times, self.clip)
+        return ScoredDocuments(normality, judged, self.times, self.clip)
 
-    def _matched(self, scored: Scored, trial: Injection) -> list[bool]:
+    def _matched(self, scored: ScoredDocuments, trial: Injection) -> list[bool]:
         last = min(trial.start + len(trial.words), len(self.times)) - 1
         event = Event(self.times[trial.start], self.times[last] + self.clip)
         return [match(_alarms(scored, level), [event]).n_found == 1 for level in self.thresholds]
@@ -184,7 +185,7 @@ def _cut(fold: Fold) -> Fold:
     return fold._replace(held_out=fold.held_out.take(np.arange(n)))
 
 
-def _alarms(scored: Scored, level: float) -> list[Event]:
+def _alarms(scored: ScoredDocuments, level: float) -> list[Event]:
     stretches = runs(scored.judged & (scored.normality < level))
     return [Event(scored.times[a], scored.times[b] + scored.clip) for a, b in stretches]
 

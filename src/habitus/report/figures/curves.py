@@ -13,7 +13,8 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 from habitus.corpus.vocabulary import Direction
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import Assessment
-from habitus.evaluation.metrics import RATES, Curve
+from habitus.evaluation.matching import RATES
+from habitus.evaluation.metrics import Curve
 from habitus.files import written_whole
 from habitus.report.figures.drawing import COLOURS, EVENT, INK, PAPER
 
@@ -107,7 +108,7 @@ def _precision_recall(ax: Axes, found: Assessment) -> None:
     ax.set(xlim=(-0.02, 1.02), xlabel="recall: abnormal documents that are found",
            ylabel="precision: found documents that are abnormal")  # fmt: skip
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _head(ax, "precision and recall", f"{_interval(found, 'area')}; average precision")
+    _head(ax, "precision and recall", f"{_interval(found, 'average_precision')}; average precision")
 
 
 def _roc(ax: Axes, found: Assessment) -> None:
@@ -121,21 +122,20 @@ def _roc(ax: Axes, found: Assessment) -> None:
     ax.set(xlim=(-0.02, 1.02), xlabel="normal documents called abnormal",
            ylabel="abnormal documents that are found")  # fmt: skip
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _head(ax, "ROC", _interval(found, "roc_area"))
+    _head(ax, "ROC", _interval(found, "roc_auc"))
 
 
 def _events(ax: Axes, found: Assessment) -> None:
     curve, chance = found.events or _nothing(), found.events_chance or _nothing()
     ax.plot(chance.x, chance.y, color=CHANCE, linestyle="--", linewidth=1.4)
     ax.step(curve.x, curve.y, where="post", color=CURVE, linewidth=2)
-    for f in found.at_rates:
-        at = f.at
+    for at in found.at_rates:
         ax.plot([at.rate], [at.share], "o", color=CURVE, markersize=5)
         ax.annotate(f"{at.found.sum()} of {len(at.found)}", (at.rate, at.share), (0, 7),
                     textcoords="offset points", ha="center", fontsize=9, color=INK,
                     bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})  # fmt: skip
-    rate = found.chosen.at.rate
-    _chosen(ax, min(max(rate, curve.x[0]), curve.x[-1]), found.chosen.at.share)
+    rate = found.chosen.rate
+    _chosen(ax, min(max(rate, curve.x[0]), curve.x[-1]), found.chosen.share)
     ax.set(xscale="log", xlim=(0.47, 64), xlabel="false alarms an hour",
            ylabel="labelled events that are found")  # fmt: skip
     ticks = (0.5, *RATES, 10, 60)

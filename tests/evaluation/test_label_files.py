@@ -7,16 +7,16 @@ import pytest
 from habitus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.labels import Footage, Label, footage_of
+from habitus.evaluation.labels import Label, LabelledFootage, footage_of_corpus
 from habitus.lab.junction.video import write_boxes
 
 FPS = 10
 
 
 def footage(seconds=20, *, tail=0, clip=1.0):
-    """So many seconds at ten frames a second; `tail` frames of a last document."""
+    """So many seconds at ten frames per second; `tail` frames of a last document."""
     n_frames = np.array([round(FPS * clip)] * round(seconds / clip) + [tail] * (tail > 0))
-    return Footage("a video", np.arange(len(n_frames)) * clip, clip, n_frames, (40, 30))
+    return LabelledFootage("a video", np.arange(len(n_frames)) * clip, clip, n_frames, (40, 30))
 
 
 def written(path, text):
@@ -76,7 +76,7 @@ def test_numpy_files(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
         read_labels(tmp_path / "absent.npy", footage())
     np.save(tmp_path / "gt.npy", np.arange(200))
-    with pytest.raises(InvalidInputError, match="expected one 0 or 1 a frame"):
+    with pytest.raises(InvalidInputError, match="expected one 0 or 1 per frame"):
         read_labels(tmp_path / "gt.npy", footage())
 
 
@@ -96,7 +96,7 @@ def test_a_line_is_chosen_only_where_a_line_is_a_video(tmp_path):
     (tmp_path / "masks").mkdir()
     written(tmp_path / "table.csv", "start,end\n1,2\n")
     for name in ("gt.npy", "masks", "table.csv"):
-        with pytest.raises(InvalidInputError, match="leave out --label-line"):
+        with pytest.raises(InvalidInputError, match="there is no line 1 to choose"):
             read_labels(tmp_path / name, footage(), line=1)
 
 
@@ -121,9 +121,9 @@ def test_masks_tell_when_and_where(tmp_path):
     (label,) = read_labels(tmp_path, footage())
     assert (label.start, label.end) == (pytest.approx(4.2), pytest.approx(6.1))
     assert label.box == (0, 3, 30, 30)
-    assert label.places(4.2, 4.25) == [(2, 3, 12, 9)]
-    assert sorted(label.places(4.99, 5.01)) == [(0, 20, 5, 30), (10, 3, 20, 9)]
-    assert label.places(9.0, 9.5) == []
+    assert label.boxes(4.2, 4.25) == [(2, 3, 12, 9)]
+    assert sorted(label.boxes(4.99, 5.01)) == [(0, 20, 5, 30), (10, 3, 20, 9)]
+    assert label.boxes(9.0, 9.5) == []
     with pytest.raises(InvalidInputError, match="masks of 40x30 pixels, but a video has 360x288"):
         read_labels(tmp_path, footage()._replace(size=(360, 288)))
     with pytest.raises(InvalidInputError, match="labels of 200 frames, but a video has 500"):
@@ -143,24 +143,37 @@ def test_boxes_frame_by_frame_are_the_junctions_own(tmp_path, scene):
         assert label.start == pytest.approx(event.start, abs=1e-3)
         assert label.end == pytest.approx(event.end, abs=2e-3)
         frame, *box = event.boxes[len(event.boxes) // 2].tolist()
-        assert label.places(frame / 12.5 - 0.002, frame / 12.5 + 0.002) == [tuple(box)]
+        assert label.boxes(frame / 12.5 - 0.002, frame / 12.5 + 0.002) == [tuple(box)]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("f.txt", "0\n" * 250, "labels of 250 frames, but a video has 200 in 20 s (12.5 labels a "
-         "second, 10 frames): another video, or a different frame rate?"),
-        ("f.txt", "0\n" * 199, "a different frame rate?"),
+        (
+            "f.txt",
+            "0\n" * 250,
+            "labels of 250 frames, but a video has 200 in 20 s (12.5 labels "
+            "per second, 10 frames per second): is this another video, or another frame rate?",
+        ),
+        ("f.txt", "0\n" * 199, "another frame rate?"),
         ("f.txt", "300:310", "labels of 310 frames, but a video has 200"),
-        ("c.csv", "clip,abnormal\n" + "".join(f"{k},0\n" for k in range(10)),
-         "10 clips, but a video has 20 documents of 1 s"),
-        ("c.csv", "clip,abnormal\n" + "".join(f"{k + 1},0\n" for k in range(20)),
-         "clip 1 where document 0 is, which should be 0"),
-        ("i.csv", "start,end,kind\n30,40,u-turn\n",
-         "u-turn from 30 to 40 s is outside the video, which runs from 0 to 20 s"),
+        (
+            "c.csv",
+            "clip,abnormal\n" + "".join(f"{k},0\n" for k in range(10)),
+            "10 clips, but a video has 20 documents of 1 s",
+        ),
+        (
+            "c.csv",
+            "clip,abnormal\n" + "".join(f"{k + 1},0\n" for k in range(20)),
+            "clip 1 for document 0, expected 0",
+        ),
+        (
+            "i.csv",
+            "start,end,kind\n30,40,u-turn\n",
+            "u-turn from 30 to 40 s is outside the video, which runs from 0 to 20 s",
+        ),
     ],
-)  # fmt: skip
+)
 def test_labels_of_other_footage_are_refused_in_one_line(tmp_path, name, text, message):
     with pytest.raises(InvalidInputError) as raised:
         read_labels(written(tmp_path / name, text), footage())
@@ -172,14 +185,14 @@ def test_labels_of_frames_and_clips_need_footage(tmp_path):
     for text in ("0 1 1", "5:9", "clip,abnormal\n0,1\n"):
         with pytest.raises(InvalidInputError, match="need the video that they are of"):
             read_labels(written(tmp_path / "x", text))
-    bare = footage_of(Corpus(np.ones((3, 4))), "bare")
-    with pytest.raises(InvalidInputError, match="nobody knows how many frames"):
+    bare = footage_of_corpus(Corpus(np.ones((3, 4))), "bare")
+    with pytest.raises(InvalidInputError, match="number of frames per document is not known"):
         read_labels(written(tmp_path / "x", "0 1 1"), bare)
 
 
 def test_uneven_frame_rates_keep_frames_in_their_documents():
     uneven = footage()._replace(n_frames=np.array([10] * 9 + [5, 0, 20] + [10] * 8))
-    frames = uneven.frames()
+    frames = uneven.frame_times()
     assert len(frames) == 195
     assert frames[90].tolist() == [9.0, 9.2]
     assert frames[95].tolist() == [11.0, 11.05]
@@ -190,4 +203,4 @@ def test_uneven_frame_rates_keep_frames_in_their_documents():
 def test_several_videos_at_once_are_refused():
     corpus = Corpus.joined([Corpus(np.ones((3, 4))), Corpus(np.ones((3, 4)))])
     with pytest.raises(InvalidInputError, match="evaluate one video at a time"):
-        footage_of(corpus, "two")
+        footage_of_corpus(corpus, "two")

@@ -7,7 +7,6 @@ import pytest
 from habitus.errors import InvalidInputError
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.labels import Label, check_labels
-from habitus.evaluation.metrics import match
 from habitus.lab import write_labels
 
 
@@ -50,8 +49,8 @@ def test_the_junction_writes_what_is_read(tmp_path, scene):
         ("start,end,end\n1,2,3\n", "found the columns start, end, end"),
         ("start,end\n2,1\n", "line 2: a label must end after it starts, found 2 to 1"),
         ("start,end\n1,2\n-3,1\n", "line 3: a label must end after it starts"),
-        ("start,end\n1,two\n", "line 2: end is no number"),
-        ("start,end\n1,2:75\n", "line 2: end is no number: '2:75' is no time such as"),
+        ("start,end\n1,two\n", "line 2: end is not a number"),
+        ("start,end\n1,2:75\n", "line 2: end is not a number: '2:75' is not a time such as"),
         ("start,end\n1\n", "line 2: expected 2 values"),
         ("start,end\n1,2,3\n", "line 2: expected 2 values"),
         ("start,end\n1,inf\n", "must end after it starts"),
@@ -60,14 +59,14 @@ def test_the_junction_writes_what_is_read(tmp_path, scene):
         ("start,end,left,top,right,bottom\n1,2,5,5,,9\n", "a box needs left, top, right and"),
         ("start,end,left,top,right,bottom\n1,2,5,5,4,9\n", "found 5,5,4,9"),
         ("clip,abnormal\n0,yes\n", "line 2: abnormal must be 0 or 1, found 'yes'"),
-        ("frame,abnormal\n0,1\n2,0\n", "frames must be numbered from 0 or 1 on"),
+        ("frame,abnormal\n0,1\n2,0\n", "frames must be numbered from 0 or 1, one row per frame"),
         ("0\n1\n2\n", "such as 60:152, found '2'"),
-        ("10,20\n30,40\n", "a table needs a first line with its columns, such as start,end"),
+        ("10,20\n30,40\n", "a table needs a header line with its columns, such as start,end"),
         ("0:5\n", "frames count from 1 and a range must not end before it starts, found 0:5"),
-        ("5:9 8:12\n", "frames 8:12 overlap others that end at 9"),
+        ("5:9 8:12\n", "frames 8:12 overlap a range that ends at 9"),
         ("12:8\n", "must not end before it starts, found 12:8"),
-        ("1,x,0\n", "expected 0 or 1 for each frame, or ranges of frames such as 60:152"),
-        ("a.gt_frame = [1:5];\na.gt_frame = [2:6];\n", "labels of 2 videos: tell which"),
+        ("1,x,0\n", "expected 0 or 1 per frame, or ranges of frames such as 60:152"),
+        ("a.gt_frame = [1:5];\na.gt_frame = [2:6];\n", "labels of 2 videos: choose one"),
         ("a.gt_frame = [1:z];\n", "such as 60:152, found '1:z'"),
     ],
 )
@@ -99,12 +98,3 @@ def test_labels_of_another_video_are_refused():
     check_labels([Label(1, 2), Label(9.5, 12)], 0.0, 10.0)
     with pytest.raises(InvalidInputError, match="outside the video, which runs from 0 to 10 s"):
         check_labels([Label(1, 2), Label(754, 760, "u-turn")], 0.0, 10.0)
-
-
-def test_alarms_and_truth_match_where_they_overlap():
-    truth = [Label(10, 14), Label(30, 31), Label(50, 60)]
-    alarms = [Label(13, 15), Label(14, 16), Label(31.5, 33), Label(40, 41)]
-    found = match(alarms, truth)
-    assert found.found_by == [0, 2, None]
-    assert found.false_alarms == [3]
-    assert found.n_found == 2

@@ -6,8 +6,14 @@ import pytest
 from habitus import Corpus
 from habitus.anomaly.localisation import Box
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.evaluation.labels import Label, Sighting
-from habitus.evaluation.places import Place, abnormal_documents, abnormal_words, places_of
+from habitus.evaluation.labels import (
+    AbnormalPlace,
+    Label,
+    Sighting,
+    abnormal_documents,
+    abnormal_places,
+    abnormal_words,
+)
 
 MS = 1000
 
@@ -62,7 +68,7 @@ FULL = Corpus(np.ones((8, GRID.n_words)), vocabulary=GRID)  # a document a secon
 
 def words_of(labels, corpus=FULL):
     """Abnormal words of each document."""
-    flags, counts = abnormal_words(corpus, places_of(labels)), corpus.counts
+    flags, counts = abnormal_words(corpus, abnormal_places(labels)), corpus.counts
     return [
         counts.indices[a:b][flags[a:b]].tolist()
         for a, b in zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
@@ -125,6 +131,6 @@ def test_abnormal_words_are_those_a_look_at_every_cell_gives():
 
 
 def test_no_word_is_abnormal_where_nobody_knows_what_words_mean():
-    place = Place(0.0, 8.0, Box(0, 0, 48, 32))
+    place = AbnormalPlace(0.0, 8.0, Box(0, 0, 48, 32))
     assert abnormal_words(FULL, [place]).all()
     assert not abnormal_words(Corpus(FULL.counts), [place]).any()

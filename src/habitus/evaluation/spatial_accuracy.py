@@ -1,0 +1,179 @@
+"""Spatial accuracy: whether the least likely words and the boxes of events lie where labels do."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.anomaly.localisation import Box, least_likely, localisation_recall, random_recall
+from habitus.arrays import Array, Flags
+from habitus.corpus.documents import Corpus
+from habitus.evaluation.labels import Label, abnormal_places, abnormal_words
+from habitus.evaluation.matching import match
+
+N_TOPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
+"""Numbers of least likely words that localisation recall is computed for."""
+# Pixels between the random places of a box that the chance of a hit is computed from.
+STRIDE = 4
+
+Boxes = NDArray[np.int64]
+
+
+class Localisation(NamedTuple):
+    """The paper's localisation recall against N_top, mean over documents."""
+
+    n_tops: tuple[int, ...]
+    recall: Array
+    """Abnormal words among the N_top least likely ones, over min(N_top, abnormal words)."""
+    reach: Array
+    """Largest share of all abnormal words that N_top words can hold."""
+    chance: Array
+    """Expected recall of words in random order."""
+    n_documents: int
+
+
+class BoxHits(NamedTuple):
+    """Found events with a labelled box, and those with a detected box that overlaps it."""
+
+    n_events: int
+    n_hits: int
+    chance: float
+    """Expected share of hits of boxes of the same sizes at random places."""
+
+
+class LocatedEvent(Protocol):
+    """A detected event with boxes, such as `habitus.anomaly.events.Event`."""
+
+    @property
+    def start(self) -> float:
+        """Start in seconds."""
+        ...
+
+    @property
+    def end(self) -> float:
+        """End in seconds."""
+        ...
+
+    @property
+    def peak(self) -> float:
+        """Start of the most abnormal document in seconds."""
+        ...
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Location at the peak, in pixels."""
+        ...
+
+
+def localise(
+    corpus: Corpus, surprisals: Array, documents: Flags, labels: Sequence[Label]
+) -> Localisation | None:
+    """Return localisation recall against N_top.
+
+    Parameters
+    ----------
+    corpus
+        Documents with a vocabulary.
+    surprisals
+        -ln p(word | x_{1:t-1}), one per entry of `corpus.counts`, in its order.
+    documents
+        Whether each document counts: those abnormal and judged.
+    labels
+        Labels with boxes. A word is abnormal if the centre of its cell lies in a labelled box
+        while the label lasts.
+
+    Returns
+    -------
+    Localisation or None
+        Mean over the documents with abnormal words; None if there is no such document.
+    """
+    counts, inside = corpus.counts, abnormal_words(corpus, abnormal_places(labels))
+    rows = []
+    for t in np.flatnonzero(documents):
+        here = slice(counts.indptr[t], counts.indptr[t + 1])
+        n_abnormal, n_words = int(inside[here].sum()), len(inside[here])
+        if n_abnormal:
+            order = least_likely(surprisals[here], counts.data[here], n_words)
+            recall = localisation_recall(inside[here][order], N_TOPS)
+            reach = np.minimum(N_TOPS, n_abnormal) / n_abnormal
+            rows.append([recall, reach, random_recall(n_abnormal, n_words, N_TOPS)])
+    if not rows:
+        return None
+    recall, reach, chance = np.mean(rows, axis=0)
+    return Localisation(N_TOPS, recall, reach, chance, len(rows))
+
+
+def box_hits(
+    events: Sequence[LocatedEvent],
+    labels: Sequence[Label],
+    clip: float,
+    size: tuple[int, int] | None,
+) -> BoxHits | None:
+    """Count the found events of which a detected box overlaps the labelled one.
+
+    Parameters
+    ----------
+    events
+        Detected events; the boxes compared are those of the first event that finds a label.
+    labels
+        Labels; those without a box do not count.
+    clip
+        Duration of a document in seconds.
+    size
+        Width and height of the frame, if known.
+
+    Returns
+    -------
+    BoxHits or None
+        None if no found event has a labelled box, or `size` is None.
+    """
+    if size is None:
+        return None
+    hits, chances = [], []
+    for label, k in zip(labels, match(events, labels).found_by, strict=True):
+        if k is None or label.box is None:
+            continue
+        time = events[k].peak
+        labelled = _as_array(label.boxes(time, time + clip) or [label.box])
+        hits.append(bool(_overlap(_as_array(events[k].boxes), labelled).any()))
+        chances.append(chance_of_hit(events[k].boxes, labelled, size))
+    if not hits:
+        return None
+    return BoxHits(len(hits), sum(hits), float(np.mean(chances)))
+
+
+def chance_of_hit(boxes: Sequence[Box], labelled: Boxes, size: tuple[int, int]) -> float:
+    """Return the probability that a box, each at a random place, overlaps a labelled one.
+
+    Parameters
+    ----------
+    boxes
+        Boxes to move to random places within the frame.
+    labelled
+        Labelled boxes, boxes x 4.
+    size
+        Width and height of the frame.
+    """
+    missed = 1.0
+    for box in boxes:
+        width, height = box.right - box.left, box.bottom - box.top
+        left, top = (
+            np.arange(0, max(whole - part, 0) + 1, STRIDE)
+            for whole, part in zip(size, (width, height), strict=True)
+        )
+        x, y = (grid.reshape(-1) for grid in np.meshgrid(left, top))
+        moved = np.stack([x, y, x + width, y + height], axis=1)
+        missed *= 1 - float(_overlap(moved, labelled).any(axis=1).mean())
+    return 1 - missed
+
+
+def _as_array(boxes: Sequence[Box]) -> Boxes:
+    return np.array(boxes, dtype=np.int64).reshape(-1, 4)
+
+
+def _overlap(one: Boxes, other: Boxes) -> Flags:
+    """Return whether each box of one overlaps each box of the other."""
+    a, b = one[:, None], other[None]
+    positive = np.minimum(a[..., 2:], b[..., 2:]) > np.maximum(a[..., :2], b[..., :2])
+    return np.asarray(positive.all(axis=-1))
