@@ -7,10 +7,8 @@ from habitus.lab.crossing import crossing, crossing_vocabulary
 
 if TYPE_CHECKING:
     from habitus.lab.junction.anomalies import KINDS
-    from habitus.lab.junction.labels import Anomaly
-    from habitus.lab.junction.planes import to_bgr
-    from habitus.lab.junction.scene import Junction
-    from habitus.lab.junction.video import render, write_boxes, write_labels
+    from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
+    from habitus.lab.junction.raster import to_bgr
 
 _JUNCTION = {"KINDS", "Anomaly", "Junction", "render", "to_bgr", "write_boxes", "write_labels"}
 

@@ -1,7 +1,7 @@
-"""What is not habitual: how each kind of anomaly is brought about.
+"""Kinds of anomalies: how each is started in the simulated world.
 
-Each function looks for an occasion and, if there is one, starts the anomaly with a given number; it
-gives a function that tells when it is over, or None.
+Each starter looks for an opportunity. If there is one, it starts the anomaly with the given number
+and returns a function that tells whether the anomaly is over; otherwise it returns None.
 """
 
 from collections.abc import Callable
@@ -9,123 +9,122 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.lab.junction.fleet import CAR, CYCLE, VAN, Fleet
+from habitus.arrays import Array
 from habitus.lab.junction.layout import (
-    ABNORMAL,
-    CROSSING,
-    HALF,
-    HOLDS,
-    LANE,
+    ABNORMAL_SECTIONS,
+    ARM_LENGTH,
+    CROSSING_SPAN,
+    CYCLE_LANE,
+    HALF_ROAD,
+    HOLD_POINTS,
+    LANE_WIDTH,
     MOVEMENTS,
-    REACH,
-    STOP,
-    Points,
-    number,
-    place,
-)  # fmt: skip
-from habitus.lab.junction.layout import CYCLE as CYCLE_LANE
-from habitus.lab.junction.people import START, Person
-from habitus.lab.junction.signals import Light
-from habitus.lab.junction.traffic import World
+    STOP_LINE,
+    SignalLight,
+    path_index,
+    point_on_arm,
+)
+from habitus.lab.junction.traffic import WALK_START, Pedestrian, World
+from habitus.lab.junction.vehicles import CAR, CYCLE, VAN, Fleet
 
 KINDS = ("wrong-way", "red-light", "jaywalker", "pavement", "u-turn", "breakdown")
-STANDING = (15.0, 60.0)
+BREAKDOWN_SECONDS = (15.0, 60.0)
 """Seconds that a vehicle which broke down stands."""
-GIVES_UP = 40.0
+U_TURN_PATIENCE = 40.0
 """Seconds after which one who finds no gap to turn round gives up."""
-NORMAL = ("ahead", "left", "right")
+NORMAL_MOVEMENTS = ("ahead", "left", "right")
 
 
-Finish = Callable[[], bool]
-Launch = Callable[[World, np.random.Generator, int], Finish | None]
+IsOver = Callable[[], bool]
+Starter = Callable[[World, np.random.Generator, int], IsOver | None]
 
 
 def _visible_arms(world: World, distance: float, left: float, *, margin: float = 0.04) -> list[int]:
-    spots = [place(arm, distance, left) for arm in range(4)]
+    spots = [point_on_arm(arm, distance, left) for arm in range(4)]
     return [arm for arm in range(4) if world.camera.sees(*spots[arm], margin=margin)]
 
 
-def _mark(vehicle: Fleet, event: int, start: float, end: float) -> None:
-    vehicle["event"], vehicle["odd"] = event, (start, end)
+def _label(vehicle: Fleet, anomaly: int, start: float, end: float) -> None:
+    vehicle["anomaly"], vehicle["abnormal"] = anomaly, (start, end)
 
 
-def _gone_by(world: World, ident: int) -> Finish:
+def _until_passed(world: World, vehicle_id: int) -> IsOver:
     """Over once a vehicle has passed the abnormal part of its path, or has left."""
 
-    def finished() -> bool:
-        found = world.fleet[world.fleet["id"] == ident]
+    def is_over_now() -> bool:
+        found = world.fleet[world.fleet["id"] == vehicle_id]
         return not len(found) or bool(
-            found["front"][0] - found["length"][0] > found["odd"][0, 1] + 1
+            found["front"][0] - found["length"][0] > found["abnormal"][0, 1] + 1
         )
 
-    return finished
+    return is_over_now
 
 
-def _send(
-    world: World, event: int, kind: int, arm: int, movement: str, wish: float | None = None
-) -> Finish | None:
+def _send_vehicle(
+    world: World, anomaly: int, kind: int, arm: int, movement: str, wish: float | None = None
+) -> IsOver | None:
     """A vehicle that takes an abnormal path, at a speed of its own or a given one."""
-    made = world.add(kind, number(arm, movement))
+    made = world.add(kind, path_index(arm, movement))
     if made is None:
         return None
     if wish is not None:
-        made["wish"] = made["speed"] = wish
-    _mark(made, event, *ABNORMAL[movement])
-    return _gone_by(world, int(made["id"][0]))
+        made["desired_speed"] = made["speed"] = wish
+    _label(made, anomaly, *ABNORMAL_SECTIONS[movement])
+    return _until_passed(world, int(made["id"][0]))
 
 
-def wrong_way(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """Up the lane that leads out, past the queue, and off to the right at green; or by cycle."""
-    arms = _visible_arms(world, 30.0, -LANE)
+    arms = _visible_arms(world, 30.0, -LANE_WIDTH)
     # a car's occasions are rarer: who waits long lets a cycle try
-    if (event + int(world.time // 30)) % 3 == 2 or not arms:
-        return _wrong_way_cycle(world, rng, event)
+    if (anomaly + int(world.time // 30)) % 3 == 2 or not arms:
+        return _wrong_way_cycle(world, rng, anomaly)
     for arm in rng.permutation(arms).tolist():
-        arrival = world.time + (REACH - STOP) / 9.0
-        if world.signals.left_of_green(arm, "wrong-way", arrival) < 5.0 or _used(world, arm):
+        arrival = world.time + (ARM_LENGTH - STOP_LINE) / 9.0
+        if world.signals.left_of_green(arm, "wrong-way", arrival) < 5.0 or _exit_in_use(world, arm):
             continue
         kind = int(rng.choice([CAR, CAR, VAN]))
-        finish = _send(world, event, kind, arm, "wrong-way", 9.5)
-        if finish is not None:
-            world.closed.add(arm)
-            return finish
+        is_over = _send_vehicle(world, anomaly, kind, arm, "wrong-way", 9.5)
+        if is_over is not None:
+            world.closed_exits.add(arm)
+            return is_over
     return None
 
 
-def _wrong_way_cycle(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def _wrong_way_cycle(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """Up a cycle lane that leads out, round the corner, and down one that leads in."""
-    arms = [a for a in range(4) if world.camera.sees(*place(a, 14.0, -CYCLE_LANE))]
+    arms = [a for a in range(4) if world.camera.sees(*point_on_arm(a, 14.0, -CYCLE_LANE))]
     for arm in rng.permutation(arms).tolist():
-        lanes = _cycles(world, arm) | _cycles(world, arm + 1)
+        lanes = _cycles_on_arm(world, arm) | _cycles_on_arm(world, arm + 1)
         if not lanes.any():
-            world.quiet.update((a, "cycle") for a in range(4))
-            return _send(world, event, CYCLE, arm, "wrong-way-cycle", 5.2)
+            world.paused_lanes.update((a, "cycle") for a in range(4))
+            return _send_vehicle(world, anomaly, CYCLE, arm, "wrong-way-cycle", 5.2)
     return None
 
 
-def _cycles(world: World, arm: int) -> NDArray[np.bool_]:
+def _cycles_on_arm(world: World, arm: int) -> NDArray[np.bool_]:
     """Which vehicles are cycles in an arm, or on their way into it."""
     fleet = world.fleet
-    u = place(arm, 1.0, 0.0)
+    u = point_on_arm(arm, 1.0, 0.0)
     near = fleet["x"] * u[0] + fleet["y"] * u[1] > 8
-    bound = np.array([world.leaves_by(int(path)) == arm % 4 for path in fleet["path"]], dtype=bool)
+    bound = np.array([world.exit_arm(int(path)) == arm % 4 for path in fleet["path"]], dtype=bool)
     return np.asarray((fleet["kind"] == CYCLE) & (near | bound))
 
 
-def _used(world: World, arm: int) -> bool:
+def _exit_in_use(world: World, arm: int) -> bool:
     """Whether anybody is on an arm's way out, or about to be."""
     fleet = world.fleet
-    u = place(arm, 1.0, 0.0)
+    u = point_on_arm(arm, 1.0, 0.0)
     along, left = fleet["x"] * u[0] + fleet["y"] * u[1], fleet["x"] * u[1] - fleet["y"] * u[0]
-    out = (along > 5) & (np.abs(left + LANE) < 1.7)
-    bound = np.array([world.leaves_by(int(path)) == arm for path in fleet["path"]], dtype=bool)
+    out = (along > 5) & (np.abs(left + LANE_WIDTH) < 1.7)
+    bound = np.array([world.exit_arm(int(path)) == arm for path in fleet["path"]], dtype=bool)
     # who can still stop at his line will do so
     stands = fleet["front"] + fleet["speed"] ** 2 / (2 * 3.0) + 1.0
     inside = (stands > world.stops[fleet["path"]]) & (along < 8)
     return bool((out | (bound & inside)).any())
 
 
-def red_light(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def red_light(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """One who comes first to a red light while others have green, and drives on."""
     phase = world.signals.phase(world.time)
     if phase == 3:
@@ -133,28 +132,37 @@ def red_light(world: World, rng: np.random.Generator, event: int) -> Finish | No
     for a in world.fleet:
         movement = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)]
         ahead = float(world.stops[a["path"]] - a["front"])
-        if movement not in ("ahead", "cycle-ahead") or not 6 < ahead < 60 or a["event"] >= 0:
+        if movement not in ("ahead", "cycle-ahead") or not 6 < ahead < 60 or a["anomaly"] >= 0:
             continue
         quick = a["speed"] > (3.0 if a["kind"] == CYCLE else 5.0)
-        if quick and a["gap"] > ahead + 6 and _is_red(world, a, ahead) and _safe(world, a):
-            a["lawless"] = True
+        if (
+            quick
+            and a["gap"] > ahead + 6
+            and _runs_red(world, a, ahead)
+            and _crosses_safely(world, a)
+        ):
+            a["ignores_signals"] = True
             stop = float(world.stops[a["path"]])
-            _mark(a, event, stop, stop + 2 * STOP - 4)
-            return _gone_by(world, int(a["id"]))
+            _label(a, anomaly, stop, stop + 2 * STOP_LINE - 4)
+            return _until_passed(world, int(a["id"]))
     return None
 
 
-def _is_red(world: World, a: Fleet, ahead: float) -> bool:
+def _runs_red(world: World, a: Fleet, ahead: float) -> bool:
     """Red when it gets there, or already, and then green for those who cross."""
     arm, movement = divmod(int(a["path"]), len(MOVEMENTS))
     there = world.time + ahead / float(a["speed"])
     own = [world.signals.light(arm, MOVEMENTS[movement], t) for t in (world.time, there)]
     others = [(arm + 1, "ahead"), (arm + 2, "right")]
     cross = [world.signals.light(*other, t) for other in others for t in (there, there + 2.5)]
-    return own[0] in (Light.AMBER, Light.RED) and own[1] == Light.RED and Light.GREEN in cross
+    return (
+        own[0] in (SignalLight.AMBER, SignalLight.RED)
+        and own[1] == SignalLight.RED
+        and SignalLight.GREEN in cross
+    )
 
 
-def _safe(world: World, a: Fleet) -> bool:
+def _crosses_safely(world: World, a: Fleet) -> bool:
     """Whether all whose paths cross will see it in time, or will be gone."""
     line = float(world.stops[a["path"]] - a["front"]) / float(a["speed"])
     for b in world.fleet:
@@ -164,13 +172,13 @@ def _safe(world: World, a: Fleet) -> bool:
             continue
         arm, movement = divmod(int(b["path"]), len(MOVEMENTS))
         then = world.signals.light(arm, MOVEMENTS[movement], world.time + line - 0.3)
-        if b["held"] and then != Light.GREEN:
+        if b["will_stop"] and then != SignalLight.GREEN:
             continue
         # once it is over the line, others let it pass if they can still stop where they must
         across = (arm + int(a["path"]) // len(MOVEMENTS)) % 2 == 1
         must = world.stops[b["path"]] if across else b_start - 1.5
-        reach = b["front"] + b["speed"] * line + 0.5 * b["pull"] * line**2
-        speed = b["speed"] + b["pull"] * line
+        reach = b["front"] + b["speed"] * line + 0.5 * b["max_acceleration"] * line**2
+        speed = b["speed"] + b["max_acceleration"] * line
         gone = (b_end - b["front"] + b["length"]) / max(float(b["speed"]), 0.1)
         away = gone + 1.0 < (start - a["front"]) / a["speed"] and b["speed"] > 4
         if not away and reach + speed**2 / 7.0 > must:
@@ -178,27 +186,31 @@ def _safe(world: World, a: Fleet) -> bool:
     return True
 
 
-def jaywalker(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def jaywalker(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """Somebody on foot who crosses where, or when, one must not."""
     for k in rng.permutation(len(world.people)):
         person = world.people[k]
-        arm = int(np.argmax([person.at @ place(a, 1.0, 0.0) for a in range(4)]))
-        u = place(arm, 1.0, 0.0)
+        arm = int(np.argmax([person.at @ point_on_arm(a, 1.0, 0.0) for a in range(4)]))
+        u = point_on_arm(arm, 1.0, 0.0)
         along, left = float(person.at @ u), float(person.at[0] * u[1] - person.at[1] * u[0])
-        beside = HALF < abs(left) < HALF + 4.2 and person.crossing < 0
-        away = 19 < along < 44 or (CROSSING[0] < along < CROSSING[1] and not person.moving)
+        beside = HALF_ROAD < abs(left) < HALF_ROAD + 4.2 and person.crossing < 0
+        away = 19 < along < 44 or (
+            CROSSING_SPAN[0] < along < CROSSING_SPAN[1] and not person.moving
+        )
         if beside and away and not world.signals.walk(world.time + 5):
-            over = place(arm, along + rng.uniform(-2, 2.0), -np.sign(left) * (HALF + 1.5))
+            over = point_on_arm(
+                arm, along + rng.uniform(-2, 2.0), -np.sign(left) * (HALF_ROAD + 1.5)
+            )
             in_view = world.camera.sees(*person.at) and world.camera.sees(*over)
-            if in_view and _gap(world, arm, along):
-                return _step_out(world, person, arm, over, event, rng)
+            if in_view and _road_is_clear(world, arm, along):
+                return _start_jaywalking(world, person, arm, over, anomaly, rng)
     return None
 
 
-def _gap(world: World, arm: int, along: float) -> bool:
-    """Whether no vehicle is near a place of an arm, or will be before one is over it."""
+def _road_is_clear(world: World, arm: int, along: float) -> bool:
+    """Whether no vehicle is near a point_on_arm of an arm, or will be before one is over it."""
     fleet = world.fleet
-    spot = place(arm, along, 0.0)
+    spot = point_on_arm(arm, along, 0.0)
     away = np.stack([spot[0] - fleet["x"], spot[1] - fleet["y"]])
     distance = np.hypot(*away) - 0.5 * fleet["length"]
     towards = (away * [np.cos(fleet["heading"]), np.sin(fleet["heading"])]).sum(axis=0) > 0
@@ -208,102 +220,108 @@ def _gap(world: World, arm: int, along: float) -> bool:
     return not bool(((soon & ~standing) | near).any())
 
 
-def _step_out(
-    world: World, person: Person, arm: int, over: Points, event: int, rng: np.random.Generator
-) -> Finish:
-    u = place(arm, 1.0, 0.0)
+def _start_jaywalking(
+    world: World, person: Pedestrian, arm: int, over: Array, anomaly: int, rng: np.random.Generator
+) -> IsOver:
+    u = point_on_arm(arm, 1.0, 0.0)
     side = float(np.sign(over[0] * u[1] - over[1] * u[0]))
-    person.way = [over, place(arm, START, side * (HALF + 2.0))]
+    person.way = [over, point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))]
     person.waits = [-1, -1]
-    person.crossing, person.event, person.pace = arm, event, float(rng.uniform(1.3, 2.1))
+    person.crossing, person.anomaly, person.pace = arm, anomaly, float(rng.uniform(1.3, 2.1))
     return lambda: person.crossing < 0 or person not in world.people
 
 
-def pavement(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def pavement(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """A vehicle, or a cycle, on the pavement."""
-    arms = _visible_arms(world, 36.0, HALF + 1.3)
-    if event % 2 and arms:
+    arms = _visible_arms(world, 36.0, HALF_ROAD + 1.3)
+    if anomaly % 2 and arms:
         arm = int(rng.choice(arms))
         green = world.signals.left_of_green(arm, "ahead", world.time + 7.0)
-        if _queue(world, arm, ("ahead", "left")) > 2 or green < 4.0:
+        if _queue_length(world, arm, ("ahead", "left")) > 2 or green < 4.0:
             return None
-        return _send(world, event, int(rng.choice([CAR, CAR, VAN])), arm, "pavement")
+        return _send_vehicle(world, anomaly, int(rng.choice([CAR, CAR, VAN])), arm, "pavement")
     seen = [
-        arm for arm in range(4)
-        if world.camera.sees(*place(arm, 20.0, 8.2)) or world.camera.sees(*place(arm - 1, 20, -8.2))
-    ]  # fmt: skip
+        arm
+        for arm in range(4)
+        if world.camera.sees(*point_on_arm(arm, 20.0, 8.2))
+        or world.camera.sees(*point_on_arm(arm - 1, 20, -8.2))
+    ]
     if not seen:
         return None
-    return _send(world, event, CYCLE, int(rng.choice(seen)), "pavement-cycle", 5.5)
+    return _send_vehicle(world, anomaly, CYCLE, int(rng.choice(seen)), "pavement-cycle", 5.5)
 
 
-def u_turn(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def u_turn(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """Back where one came from: in the junction, or in an arm."""
     arms = _visible_arms(world, 35.0, 0.0)
     lane: tuple[str, ...]
-    if event % 2 and arms:
+    if anomaly % 2 and arms:
         arm, movement, lane = int(rng.choice(arms)), "u-turn-arm", ("ahead", "left")
     else:
         arm, movement, lane = int(rng.integers(4)), "u-turn", ("right",)
-    if _queue(world, arm, lane) > 3:
+    if _queue_length(world, arm, lane) > 3:
         return None
-    finish = _send(world, event, CAR, arm, movement)
-    if finish is None or movement == "u-turn":
-        return finish
-    return _or_gives_up(world, finish, event, number(arm, "ahead"))
+    is_over = _send_vehicle(world, anomaly, CAR, arm, movement)
+    if is_over is None or movement == "u-turn":
+        return is_over
+    return _or_gives_up(world, is_over, anomaly, path_index(arm, "ahead"))
 
 
-def _or_gives_up(world: World, finish: Finish, event: int, path: int) -> Finish:
+def _or_gives_up(world: World, is_over: IsOver, anomaly: int, path: int) -> IsOver:
     """The same, but one who waits for a gap for too long drives on ahead: nothing happened."""
-    late = world.time + GIVES_UP
+    late = world.time + U_TURN_PATIENCE
 
-    def finished() -> bool:
-        at = np.flatnonzero(world.fleet["event"] == event)
-        if len(at) and world.time > late and world.fleet["front"][at[0]] < HOLDS["u-turn-arm"]:
-            world.fleet["path"][at[0]], world.fleet["event"][at[0]] = path, -1
+    def is_over_now() -> bool:
+        at = np.flatnonzero(world.fleet["anomaly"] == anomaly)
+        if (
+            len(at)
+            and world.time > late
+            and world.fleet["front"][at[0]] < HOLD_POINTS["u-turn-arm"]
+        ):
+            world.fleet["path"][at[0]], world.fleet["anomaly"][at[0]] = path, -1
             return True
-        return finish()
+        return is_over()
 
-    return finished
+    return is_over_now
 
 
-def _queue(world: World, arm: int, movements: tuple[str, ...]) -> int:
+def _queue_length(world: World, arm: int, movements: tuple[str, ...]) -> int:
     """How many drive towards the stop line of a lane."""
-    lane = np.isin(world.fleet["path"], [number(arm, movement) for movement in movements])
-    return int((lane & (world.fleet["front"] < REACH - STOP)).sum())
+    lane = np.isin(world.fleet["path"], [path_index(arm, movement) for movement in movements])
+    return int((lane & (world.fleet["front"] < ARM_LENGTH - STOP_LINE)).sum())
 
 
-def breakdown(world: World, rng: np.random.Generator, event: int) -> Finish | None:
+def breakdown(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
     """A vehicle that stops at green with nothing ahead of it, and stands."""
     for a in world.fleet:
         movement = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)]
-        if movement not in NORMAL or a["event"] >= 0 or a["speed"] < 4:
+        if movement not in NORMAL_MOVEMENTS or a["anomaly"] >= 0 or a["speed"] < 4:
             continue
         stands = float(a["speed"]) ** 2 / (2 * 3.2)
         ahead = float(world.stops[a["path"]] - a["front"]) - stands
         arm = int(a["path"]) // len(MOVEMENTS)
-        spot = place(arm, STOP + ahead + 2, LANE * (movement != "right"))
+        spot = point_on_arm(arm, STOP_LINE + ahead + 2, LANE_WIDTH * (movement != "right"))
         free = a["gap"] > 8 and 6 < ahead < 45
         green = world.signals.left_of_green(arm, movement, world.time)
         if free and green > 4.0 and world.camera.sees(*spot, margin=0.05, farthest=66.0):
-            a["broken"] = world.time + stands / 3 + rng.uniform(*STANDING)
-            _mark(a, event, -np.inf, np.inf)
-            return _repaired(world, int(a["id"]))
+            a["broken_until"] = world.time + stands / 3 + rng.uniform(*BREAKDOWN_SECONDS)
+            _label(a, anomaly, -np.inf, np.inf)
+            return _until_repaired(world, int(a["id"]))
     return None
 
 
-def _repaired(world: World, ident: int) -> Finish:
-    def finished() -> bool:
-        at = np.flatnonzero(world.fleet["id"] == ident)
-        if not len(at) or world.time < world.fleet["broken"][at[0]]:
+def _until_repaired(world: World, vehicle_id: int) -> IsOver:
+    def is_over_now() -> bool:
+        at = np.flatnonzero(world.fleet["id"] == vehicle_id)
+        if not len(at) or world.time < world.fleet["broken_until"][at[0]]:
             return not len(at)
-        world.fleet["broken"][at[0]], world.fleet["event"][at[0]] = 0, -1
+        world.fleet["broken_until"][at[0]], world.fleet["anomaly"][at[0]] = 0, -1
         return True
 
-    return finished
+    return is_over_now
 
 
-LAUNCHES: dict[str, Launch] = {
+STARTERS: dict[str, Starter] = {
     "wrong-way": wrong_way,
     "red-light": red_light,
     "jaywalker": jaywalker,

@@ -1,15 +1,17 @@
-"""The camera on its mast: metres on the ground -> pixels."""
+"""The camera on its mast, which projects metres to pixels, and the daylight it records."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.lab.junction.layout import HALF, Points
+from habitus.arrays import Array
+from habitus.lab.junction.layout import HALF_ROAD
 
 NEAR = 0.8
 """Nothing nearer than this is drawn, metres."""
-FARTHEST = 45.0
+LABEL_RANGE = 45.0
 """Metres up to which an anomaly is worth a label: a person there is a 24th of the frame high."""
 
 
@@ -17,9 +19,9 @@ FARTHEST = 45.0
 class Camera:
     """A pinhole on a mast beside the road, that looks down at the junction."""
 
-    position: Points
+    position: Array
     """x, y, z in metres."""
-    axes: Points
+    axes: Array
     """3 x 3: right, down and forward, as unit vectors of the ground's axes."""
     focal: float
     """In pixels."""
@@ -27,14 +29,16 @@ class Camera:
     height: int
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, width: int, height: int) -> "Camera":
-        """A typical place: a corner's pavement, some ten metres up."""
+    def random(cls, rng: np.random.Generator, width: int, height: int) -> "Camera":
+        """A typical point_on_arm: a corner's pavement, some ten metres up."""
         side = rng.choice([-1.0, 1.0])
         angle = rng.integers(4) * np.pi / 2 + side * np.radians(rng.uniform(17, 38))
         away, up = rng.uniform(28, 34), rng.uniform(9.0, 13.5)
         position = np.array([away * np.cos(angle), away * np.sin(angle), up])
         ground = np.abs(position[:2])
-        ground[ground.argmin()] = max(ground.min(), HALF + 1.0)  # a mast stands beside the road
+        ground[ground.argmin()] = max(
+            ground.min(), HALF_ROAD + 1.0
+        )  # a mast stands beside the road
         position[:2] = np.copysign(ground, position[:2])
         target = np.array([*rng.uniform(-2.5, 2.5, 2), 0.0])
         # the horizon near the upper edge, whatever the height
@@ -42,8 +46,8 @@ class Camera:
         tilt = np.arctan2(0.5 * height * rng.uniform(0.72, 0.86), focal)
         return cls(position, _axes(target - position, tilt), float(focal), width, height)
 
-    def seen(self, points: Points) -> Points:
-        """Points x 3 in metres -> points x 3: column and row in pixels, and depth in metres.
+    def project(self, points: Array) -> Array:
+        """Array x 3 in metres -> points x 3: column and row in pixels, and depth in metres.
 
         Pixel (0, 0) covers the square from (0, 0) to (1, 1).
         """
@@ -51,26 +55,68 @@ class Camera:
         scale = self.focal / np.maximum(depth, NEAR)
         return np.stack([right * scale + self.width / 2, down * scale + self.height / 2, depth], 1)
 
-    def sees(self, x: float, y: float, *, margin: float = 0.0, farthest: float = FARTHEST) -> bool:
-        """Whether a place on the ground is in the frame, `margin` of its size from the edges."""
-        column, row, depth = self.seen(np.array([[x, y, 0.7]]))[0]
+    def sees(
+        self, x: float, y: float, *, margin: float = 0.0, farthest: float = LABEL_RANGE
+    ) -> bool:
+        """Whether a point_on_arm on the ground is in the frame, `margin` of its size from the edges."""
+        column, row, depth = self.project(np.array([[x, y, 0.7]]))[0]
         inside = (
             margin <= column / self.width <= 1 - margin
             and margin <= row / self.height <= 1 - margin
         )
         return bool(inside and NEAR < depth < farthest)
 
-    def rays(self, fine: int) -> NDArray[np.float64]:
-        """Directions of rays, `fine` x `fine` for each pixel: rows x columns x 3."""
-        x = (np.arange(self.width * fine) + 0.5) / fine - self.width / 2
-        y = (np.arange(self.height * fine) + 0.5) / fine - self.height / 2
+    def rays(self, subpixels: int) -> NDArray[np.float64]:
+        """Directions of rays, `subpixels` x `subpixels` for each pixel: rows x columns x 3."""
+        x = (np.arange(self.width * subpixels) + 0.5) / subpixels - self.width / 2
+        y = (np.arange(self.height * subpixels) + 0.5) / subpixels - self.height / 2
         right, down, forward = self.axes
         across = x[None, :, None] * right + y[:, None, None] * down
         return np.asarray(across + self.focal * forward)
 
 
-def _axes(towards: Points, tilt: float) -> Points:
+def _axes(towards: Array, tilt: float) -> Array:
     level = np.array([towards[0], towards[1], 0.0]) / np.hypot(towards[0], towards[1])
     forward = np.cos(tilt) * level - np.array([0.0, 0.0, np.sin(tilt)])
     right = np.array([level[1], -level[0], 0.0])
     return np.stack([right, np.cross(forward, right), forward])
+
+
+class Daylight(NamedTuple):
+    """What lights the scene."""
+
+    sun: NDArray[np.float64]
+    """Unit vector towards the sun."""
+    direct: float
+    """Share of the light that comes from the sun itself: 0.05 under clouds to 0.55."""
+    gain: float
+    """Of the picture: less at dusk."""
+    tint: NDArray[np.float64]
+    """Gains of blue, green and red."""
+    noise: float
+    """Standard deviation of a pixel's brightness."""
+
+    @classmethod
+    def random(cls, rng: np.random.Generator) -> "Daylight":
+        """A bright, cloudy or low-sun hour."""
+        weather = rng.choice(["bright", "cloudy", "low"], p=[0.45, 0.35, 0.2])
+        height = np.radians(
+            rng.uniform(*{"bright": (35, 60), "cloudy": (40, 60), "low": (20, 30)}[weather])
+        )
+        angle = rng.uniform(0, 2 * np.pi)
+        sun = np.array(
+            [np.cos(angle) * np.cos(height), np.sin(angle) * np.cos(height), np.sin(height)]
+        )
+        direct = {"bright": rng.uniform(0.42, 0.55), "cloudy": rng.uniform(0.04, 0.12), "low": 0.4}
+        gain = {"bright": rng.uniform(0.95, 1.1), "cloudy": rng.uniform(0.8, 1.0), "low": 0.78}
+        warm = {"bright": 0.03, "cloudy": -0.02, "low": 0.09}[weather]
+        tint = np.array([1 - warm, 1.0, 1 + warm])
+        noise = rng.uniform(1.4, 2.4) / gain[weather]
+        return cls(sun, float(direct[weather]), float(gain[weather]), tint, float(noise))
+
+    @property
+    def shadow(self) -> float:
+        """How much of the light a shadow takes away."""
+        return (
+            0.85 * self.direct * float(self.sun[2]) / (1 - self.direct * (1 - float(self.sun[2])))
+        )

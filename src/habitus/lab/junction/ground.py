@@ -1,4 +1,4 @@
-"""What the ground looks like: asphalt, markings, kerbs, pavements and verges."""
+"""Appearance of the ground: asphalt, markings, kerbs, pavements and verges."""
 
 from typing import NamedTuple
 
@@ -7,24 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.lab.junction.layout import (
-    CORNER,
-    CROSSING,
-    CYCLE,
-    HALF,
-    KERB,
-    LANE,
-    PAVEMENT,
-    STOP,
-    outward,
-)  # fmt: skip
+    CORNER_START,
+    CROSSING_SPAN,
+    CYCLE_LANE,
+    HALF_ROAD,
+    KERB_RADIUS,
+    LANE_WIDTH,
+    PAVEMENT_WIDTH,
+    STOP_LINE,
+    arm_direction,
+)
 
-Floats = NDArray[np.float32]
+Float32Array = NDArray[np.float32]
 TILE = 40.96
 """Metres after which a texture comes again."""
 SIDE = 1024
 
 
-class Style(NamedTuple):
+class GroundStyle(NamedTuple):
     """Choices of the builders; colours are blue, green, red."""
 
     asphalt: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Style(NamedTuple):
     wear: float
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> "Style":
+    def random(cls, rng: np.random.Generator) -> "GroundStyle":
         """Plausible choices."""
         grey = rng.uniform(88, 118)
         kinds = np.array([(62, 98, 78), (70, 104, 92), (118, 124, 128), (96, 108, 120)])
@@ -54,7 +54,9 @@ class Style(NamedTuple):
         )
 
 
-def texture(rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]) -> Floats:
+def texture(
+    rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]
+) -> Float32Array:
     """A tile of clouds of several sizes (texels), mean 0 and deviation 1, that repeats."""
     made = np.zeros((SIDE, SIDE), np.float32)
     for size, weight in zip(sizes, weights, strict=True):
@@ -67,14 +69,20 @@ def texture(rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[flo
     return np.asarray(made / made.std(), np.float32)
 
 
-def sampled(tile: Floats, x: Floats, y: Floats) -> Floats:
+def sampled(tile: Float32Array, x: Float32Array, y: Float32Array) -> Float32Array:
     """A tile's values at places on the ground."""
     u = (x * (SIDE / TILE)).astype(np.int64) % SIDE
     v = (y * (SIDE / TILE)).astype(np.int64) % SIDE
     return tile[v, u]
 
 
-def ground(x: Floats, y: Floats, far: Floats, style: Style, rng: np.random.Generator) -> Floats:
+def ground(
+    x: Float32Array,
+    y: Float32Array,
+    far: Float32Array,
+    style: GroundStyle,
+    rng: np.random.Generator,
+) -> Float32Array:
     """Colours of places on the ground: places x 3; `far` is their distance from the camera."""
     fine = texture(rng, (1, 2, 8), (0.6, 0.6, 0.5))
     coarse = texture(rng, (32, 64, 256), (0.5, 0.8, 1.0))
@@ -82,12 +90,12 @@ def ground(x: Floats, y: Floats, far: Floats, style: Style, rng: np.random.Gener
     patches = sampled(coarse, x, y)
     ax, ay = np.abs(x), np.abs(y)
     colour = _lots(x, y, style) * (1 + 0.10 * detail + 0.09 * patches)[:, None]
-    paved = _inside(ax, ay, HALF + PAVEMENT, max(KERB - PAVEMENT, 0.5))
+    paved = _inside(ax, ay, HALF_ROAD + PAVEMENT_WIDTH, max(KERB_RADIUS - PAVEMENT_WIDTH, 0.5))
     slabs = 1 - 0.13 * ((np.minimum(x % 0.9, y % 0.9) < 0.07) & (far < 45))
     pavement = style.paving * (slabs + 0.05 * detail + 0.05 * patches)[:, None]
     colour = np.where(paved[:, None], pavement, colour)
-    road = _inside(ax, ay, HALF, KERB)
-    kerb = _inside(ax, ay, HALF + 0.3, KERB - 0.3) & ~road
+    road = _inside(ax, ay, HALF_ROAD, KERB_RADIUS)
+    kerb = _inside(ax, ay, HALF_ROAD + 0.3, KERB_RADIUS - 0.3) & ~road
     colour[kerb] = style.paving * 1.18
     tracks = _tracks(x, y)
     asphalt = style.asphalt * (1 + 0.07 * detail + 0.06 * patches - 0.06 * tracks)[:, None]
@@ -97,69 +105,78 @@ def ground(x: Floats, y: Floats, far: Floats, style: Style, rng: np.random.Gener
     return np.asarray(np.where(road[:, None], asphalt, colour), np.float32)
 
 
-def _inside(ax: Floats, ay: Floats, half: float, radius: float) -> NDArray[np.bool_]:
+def _inside(ax: Float32Array, ay: Float32Array, half: float, radius: float) -> NDArray[np.bool_]:
     """Within two crossing strips whose corners are rounded."""
     edge = half + radius
     corner = (ax < edge) & (ay < edge) & ((ax - edge) ** 2 + (ay - edge) ** 2 > radius**2)
     return (ax < half) | (ay < half) | corner
 
 
-def _lots(x: Floats, y: Floats, style: Style) -> Floats:
+def _lots(x: Float32Array, y: Float32Array, style: GroundStyle) -> Float32Array:
     return np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
 
 
-def _tracks(x: Floats, y: Floats) -> Floats:
+def _tracks(x: Float32Array, y: Float32Array) -> Float32Array:
     """Where tyres and oil make the lanes darker."""
     worn = np.zeros_like(x)
     for across, along in ((x, y), (y, x)):
-        for lane in (-LANE, 0.0, LANE):
+        for lane in (-LANE_WIDTH, 0.0, LANE_WIDTH):
             for wheel in (-0.75, 0.75):
-                worn += np.exp(-(((across - lane - wheel) / 0.35) ** 2)) * (np.abs(along) > HALF)
-            worn += 0.7 * np.exp(-(((across - lane) / 0.4) ** 2)) * (np.abs(along) > STOP)
+                worn += np.exp(-(((across - lane - wheel) / 0.35) ** 2)) * (
+                    np.abs(along) > HALF_ROAD
+                )
+            worn += 0.7 * np.exp(-(((across - lane) / 0.4) ** 2)) * (np.abs(along) > STOP_LINE)
     return worn
 
 
-def _markings(x: Floats, y: Floats, style: Style) -> tuple[NDArray[np.bool_], Floats]:
+def _markings(
+    x: Float32Array, y: Float32Array, style: GroundStyle
+) -> tuple[NDArray[np.bool_], Float32Array]:
     """Where there is paint on the road, and its colour."""
     painted = np.zeros(len(x), bool)
     colour = np.full((len(x), 3), 205.0, np.float32)
     for arm in range(4):
-        u = outward(arm)
+        u = arm_direction(arm)
         d, c = x * u[0] + y * u[1], x * u[1] - y * u[0]
         if style.cycle is not None:
-            lane = (np.abs(np.abs(c) - CYCLE) < 0.75) & (d > CORNER + 3.5)
+            lane = (np.abs(np.abs(c) - CYCLE_LANE) < 0.75) & (d > CORNER_START + 3.5)
             painted |= lane
             colour[lane] = style.cycle
         white = _arm_markings(d, c)
         painted |= white
         colour[white] = 205.0
     if style.box:
-        hatched = (np.abs(x) < HALF) & (np.abs(y) < HALF)
+        hatched = (np.abs(x) < HALF_ROAD) & (np.abs(y) < HALF_ROAD)
         near = np.minimum((x + y) % 2.6, (x - y) % 2.6) < 0.2
-        edge = np.maximum(np.abs(x), np.abs(y)) > HALF - 0.2
+        edge = np.maximum(np.abs(x), np.abs(y)) > HALF_ROAD - 0.2
         yellow = hatched & (near | edge)
         painted |= yellow
         colour[yellow] = (70, 170, 190)
     return painted, colour
 
 
-def _arm_markings(d: Floats, c: Floats) -> NDArray[np.bool_]:
+def _arm_markings(d: Float32Array, c: Float32Array) -> NDArray[np.bool_]:
     """White paint of an arm, by distance from the centre and to the left of those who drive in."""
-    beyond = d > STOP
-    dashes = (d % 6.0 < 2.2) | (d < STOP + 14)
-    white = beyond & (np.abs(c - LANE / 2) < 0.07) & dashes
-    white |= beyond & (np.abs(c + LANE / 2) < 0.08) & ((d % 9.0 < 6.5) | (d < STOP + 20))
-    white |= beyond & (np.abs(np.abs(c) - 1.5 * LANE) < 0.06) & (d % 3.0 < 1.8)
-    white |= (np.abs(d - STOP - 0.2) < 0.2) & (c > -LANE / 2) & (c < HALF - 0.1)
-    bars = (d > CROSSING[0]) & (d < CROSSING[1]) & (np.abs(c) < HALF - 0.2) & (c % 1.1 < 0.55)
+    beyond = d > STOP_LINE
+    dashes = (d % 6.0 < 2.2) | (d < STOP_LINE + 14)
+    white = beyond & (np.abs(c - LANE_WIDTH / 2) < 0.07) & dashes
+    white |= beyond & (np.abs(c + LANE_WIDTH / 2) < 0.08) & ((d % 9.0 < 6.5) | (d < STOP_LINE + 20))
+    white |= beyond & (np.abs(np.abs(c) - 1.5 * LANE_WIDTH) < 0.06) & (d % 3.0 < 1.8)
+    white |= (np.abs(d - STOP_LINE - 0.2) < 0.2) & (c > -LANE_WIDTH / 2) & (c < HALF_ROAD - 0.1)
+    bars = (
+        (d > CROSSING_SPAN[0])
+        & (d < CROSSING_SPAN[1])
+        & (np.abs(c) < HALF_ROAD - 0.2)
+        & (c % 1.1 < 0.55)
+    )
     return np.asarray(white | bars | _arrows(d, c))
 
 
-def _arrows(d: Floats, c: Floats) -> NDArray[np.bool_]:
+def _arrows(d: Float32Array, c: Float32Array) -> NDArray[np.bool_]:
     white = np.zeros(len(d), bool)
-    for start in (STOP + 5, STOP + 22):
+    for start in (STOP_LINE + 5, STOP_LINE + 22):
         along = d - start
-        for lane in (LANE, 0.0):
+        for lane in (LANE_WIDTH, 0.0):
             across = c - lane
             shaft = (along > 1.0) & (along < 4.2) & (np.abs(across) < 0.1)
             head = (along > 0) & (along < 1.3) & (np.abs(across) < 0.45 * along / 1.3)

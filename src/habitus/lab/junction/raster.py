@@ -1,23 +1,118 @@
-"""Drawing of quadrilaterals, compiled: with soft edges, behind what stands in front of them."""
+"""Pictures as planes, and the compiled kernels that draw polygons, shadows and noise on them.
 
-from typing import Any
+A picture is planar YUV 4:2:0 (I420), as encoders expect: height * 3 / 2 rows of `width` bytes,
+brightness first, then both colour planes at half the size, in limited range (16 to 235).
+"""
 
+from typing import Any, NamedTuple
+
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Array, Image
 from habitus.compiled import compiled
 
-Plane = NDArray[np.uint8]
+NOISE_SIDE = 512
+"""Size of the field of noise, of which each frame shows another part."""
+
+
+class Planes(NamedTuple):
+    """A picture's three planes, as views."""
+
+    luma: Image
+    blue: Image
+    red: Image
+
+
+def split_planes(picture: Image) -> Planes:
+    """Views of an I420 picture."""
+    rows, width = picture.shape
+    height = rows * 2 // 3
+    colours = picture[height:].reshape(2, height // 2, width // 2)
+    return Planes(picture[:height], colours[0], colours[1])
+
+
+def to_yuv(colours: NDArray[np.floating]) -> Array:
+    """Blue, green, red (0 to 255) -> brightness, blueness, redness in limited range (BT.601)."""
+    blue, green, red = np.moveaxis(np.asarray(colours, float), -1, 0)
+    luma = 16 + 0.257 * red + 0.504 * green + 0.098 * blue
+    blueness = 128 - 0.148 * red - 0.291 * green + 0.439 * blue
+    redness = 128 + 0.439 * red - 0.368 * green - 0.071 * blue
+    return np.asarray(np.clip(np.stack([luma, blueness, redness], axis=-1), 0, 255))
+
+
+def to_bgr(picture: Image) -> Image:
+    """A picture of a scene as height x width x 3 bytes: blue, green, red."""
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420), np.uint8)
+
+
+def to_i420(yuv: Array) -> Image:
+    """A picture from height x width x 3 values of `to_yuv`."""
+    height, width, _ = yuv.shape
+    picture = np.empty((height * 3 // 2, width), np.uint8)
+    parts = split_planes(picture)
+    parts.luma[:] = np.round(yuv[..., 0])
+    for plane, values in ((parts.blue, yuv[..., 1]), (parts.red, yuv[..., 2])):
+        plane[:] = np.round(values.reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3)))
+    return picture
+
+
+def noise_field(rng: np.random.Generator) -> NDArray[np.int8]:
+    """A field of noise with deviation 16, slightly smooth as sensors' is after their filters."""
+    grain = rng.standard_normal((NOISE_SIDE, NOISE_SIDE)).astype(np.float32)
+    grain += 0.6 * cv2.GaussianBlur(
+        rng.standard_normal(grain.shape).astype(np.float32), (0, 0), 0.8
+    )
+    return np.asarray(np.clip(grain / grain.std() * 16, -127, 127), np.int8)
+
+
+@compiled
+def darken(picture: Image, lit: Image, shaded: Image, mask: Image) -> None:
+    """A still picture with moving shadows: `lit` where the mask is 0, `shaded` where it is 255."""
+    height, width = mask.shape
+    for y in range(height):
+        for x in range(width):
+            share = np.int32(mask[y, x])
+            picture[y, x] = (lit[y, x] * (255 - share) + shaded[y, x] * share + 127) // 255
+    for y in range(height, len(picture)):
+        for x in range(width):
+            picture[y, x] = lit[y, x]
+
+
+@compiled
+def expose(
+    luma: Image, noise: NDArray[np.int8], top: int, left: int, gain: float, deviation: float
+) -> None:
+    """Add a part of the noise, that wraps around, to a picture in point_on_arm."""
+    height, width = luma.shape
+    side = len(noise)
+    for y in range(height):
+        row, grain = luma[y], noise[(y + top) % side]
+        x = 0
+        while x < width:
+            start = (x + left) % side
+            n = min(side - start, width - x)
+            _add_grain(row[x : x + n], grain[start : start + n], gain, deviation / 16)
+            x += n
+
+
+@compiled
+def _add_grain(row: Image, grain: NDArray[np.int8], gain: float, much: float) -> None:
+    scale, share, half = np.float32(gain), np.float32(much), np.float32(0.5)
+    for x in range(len(row)):
+        value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
+        row[x] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
 
 
 @compiled
 def cover(
-    rows: NDArray[np.float32], xs: Any, ys: Any, n: int, size: tuple[int, int], fine: int
+    rows: NDArray[np.float32], xs: Any, ys: Any, n: int, size: tuple[int, int], n_lines: int
 ) -> tuple[int, int, int, int]:
     """Share of each pixel that a convex polygon covers, into `rows`; gives their box.
 
     The box is top, bottom, left, right, the bottom and the right exclusive. `rows` holds the lines
-    from the top on, and must be zero. Each row of pixels is cut into `fine` lines (a tall polygon's
+    from the top on, and must be zero. Each row of pixels is cut into `n_lines` lines (a tall polygon's
     into two); a line's share is exact. `size` is the picture's height and width.
     """
     height, width = size
@@ -27,12 +122,12 @@ def cover(
         low, high = min(low, ys[i]), max(high, ys[i])
         slopes[i] = (xs[j] - xs[i]) / (ys[j] - ys[i])
     top, bottom = max(int(np.floor(low)), 0), min(int(np.floor(high)) + 1, height)
-    fine = 2 if high - low > 24.0 else fine
-    first, last, part = width, -1, np.float32(1.0 / fine)
+    n_lines = 2 if high - low > 24.0 else n_lines
+    first, last, part = width, -1, np.float32(1.0 / n_lines)
     for row in range(top, bottom):
         shares = rows[row - top]
-        for line in range(fine):
-            y = row + (line + 0.5) / fine
+        for line in range(n_lines):
+            y = row + (line + 0.5) / n_lines
             left, right = 1e9, -1e9
             for i in range(n):
                 j = i + 1 if i + 1 < n else 0
@@ -57,9 +152,15 @@ def cover(
 
 @compiled
 def paint(
-    plane: Plane, rows: NDArray[np.float32], depths: NDArray[np.float32], depth: float, xs: Any,
-    ys: Any, value: float, slope: float,
-) -> None:  # fmt: skip
+    plane: Image,
+    rows: NDArray[np.float32],
+    depths: NDArray[np.float32],
+    depth: float,
+    xs: Any,
+    ys: Any,
+    value: float,
+    slope: float,
+) -> None:
     """Fill a quadrilateral; `value` becomes brighter by `slope` a row; `rows` stays zero.
 
     Pixels where `depths` is less than `depth` are behind something that stands, and stay.
@@ -79,9 +180,16 @@ def paint(
 
 @compiled
 def tint(
-    blue: Plane, red: Plane, rows: NDArray[np.float32], depths: NDArray[np.float32], depth: float,
-    xs: Any, ys: Any, blueness: float, redness: float,
-) -> None:  # fmt: skip
+    blue: Image,
+    red: Image,
+    rows: NDArray[np.float32],
+    depths: NDArray[np.float32],
+    depth: float,
+    xs: Any,
+    ys: Any,
+    blueness: float,
+    redness: float,
+) -> None:
     """The same for both colours at once, in planes of half the size."""
     top, bottom, first, end = cover(rows, xs, ys, 4, blue.shape, 2)
     half, b, r = np.float32(0.5), np.float32(blueness), np.float32(redness)
@@ -97,7 +205,7 @@ def tint(
 
 
 @compiled
-def shade(mask: Plane, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: float) -> None:
+def shade(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: float) -> None:
     """Raise a mask to `value` within a convex polygon; `rows` stays zero."""
     top, bottom, first, end = cover(rows, xs, ys, n, mask.shape, 2)
     full = np.float32(value)
@@ -109,7 +217,7 @@ def shade(mask: Plane, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, valu
 
 
 @compiled
-def stencil(mask: Plane, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: int) -> None:
+def stencil(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: int) -> None:
     """Set a mask where a convex polygon covers half of a pixel or more; `rows` stays zero."""
     top, bottom, first, end = cover(rows, xs, ys, n, mask.shape, 4)
     for y in range(top, bottom):

@@ -1,22 +1,31 @@
-"""The shapes of things: quadrilaterals in a box of length, width and height one.
+"""Solid shapes of moving objects, and the compiled kernels that draw them and their shadows.
 
-x runs from the tail (-0.5) to the front (0.5), y to the left, z up from the ground.
+A shape consists of quadrilaterals in a box of length, width and height one: x runs from the tail
+(-0.5) to the front (0.5), y to the left, z up from the ground.
 """
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.lab.junction.fleet import CAR, CYCLE, LAMP, LORRY, PERSON, ROLES, VAN
+from habitus.arrays import Array, Image
+from habitus.compiled import compiled
+from habitus.lab.junction.raster import hull, paint, shade, tint
+from habitus.lab.junction.traffic import STRIDE
+from habitus.lab.junction.vehicles import CAR, CYCLE, LAMP, LORRY, PERSON, ROLES, VAN
+
+X, Y, HEADING, TRAVELLED, LENGTH, WIDTH, HEIGHT, KIND, BASE, COS, SIN, LUMA = range(12)
+"""Columns of a obj; from `LUMA` on it has the brightness of its roles, then their two colours."""
+N_ROLES = 7
 
 Quad = tuple[str, list[tuple[float, float, float]], float]
 """Role, corners (anticlockwise as seen from outside), and how far its foot swings in walking."""
 
 
 class Solids(NamedTuple):
-    """Quadrilaterals of all kinds of things."""
+    """Quadrilaterals of all kinds of objects."""
 
     corners: NDArray[np.float64]
     """Quadrilaterals x 4 x 3."""
@@ -30,9 +39,13 @@ class Solids(NamedTuple):
 def solids() -> Solids:
     """Of all kinds, by their numbers."""
     shapes: dict[int, list[Quad]] = {
-        CAR: _car(), VAN: _van(), LORRY: _lorry(), CYCLE: _cycle(), PERSON: _person(),
+        CAR: _car(),
+        VAN: _van(),
+        LORRY: _lorry(),
+        CYCLE: _cycle(),
+        PERSON: _person(),
         LAMP: [("paint", [(0.5, -0.5, 0), (0.5, 0.5, 0), (0.5, 0.5, 1), (0.5, -0.5, 1)], 0.0)],
-    }  # fmt: skip
+    }
     quads = [quad for kind in sorted(shapes) for quad in shapes[kind]]
     ends = np.cumsum([len(shapes[kind]) for kind in sorted(shapes)])
     return Solids(
@@ -125,9 +138,14 @@ def _car() -> list[Quad]:
     cabin = (-0.44, -0.34), (0.27, 0.08), (0.62, 1.0), (0.46, 0.36)
     panes = _panes(*cabin, pillar=0.5)
     return [
-        *under, *body, *_wheels((-0.31, 0.31), 0.075, 0.42), *_lights(0.42, 0.54), *hood,
-        *_prism("paint", *cabin), *panes,
-    ]  # fmt: skip
+        *under,
+        *body,
+        *_wheels((-0.31, 0.31), 0.075, 0.42),
+        *_lights(0.42, 0.54),
+        *hood,
+        *_prism("paint", *cabin),
+        *panes,
+    ]
 
 
 def _van() -> list[Quad]:
@@ -136,9 +154,15 @@ def _van() -> list[Quad]:
     top = (-0.5, -0.49), (0.4, 0.24), (0.5, 1.0), (0.5, 0.44)
     _, right, left, _, screen, _ = _panes(*top, pillar=0.72)
     return [
-        *under, *body, *_wheels((-0.31, 0.32), 0.062, 0.3), *_lights(0.3, 0.4),
-        *_prism("paint", *top), right, left, screen,
-    ]  # fmt: skip
+        *under,
+        *body,
+        *_wheels((-0.31, 0.32), 0.062, 0.3),
+        *_lights(0.3, 0.4),
+        *_prism("paint", *top),
+        right,
+        left,
+        screen,
+    ]
 
 
 def _lorry() -> list[Quad]:
@@ -176,3 +200,169 @@ def _person() -> list[Quad]:
     torso = _prism("paint", (-0.26, -0.28), (0.26, 0.24), (0.46, 0.84), (0.4, 0.48))
     head = _prism("glass", (-0.22, -0.2), (0.22, 0.2), (0.86, 1.0), (0.2, 0.18))
     return [*legs, *torso, *head]
+
+
+@compiled
+def place_quad(obj: Array, quad: Array, swing: float, out: Array) -> None:
+    """Corners of a side of a solid on the ground, 4 x 3, into `out`."""
+    c, s = obj[COS], obj[SIN]
+    stride = 0.0
+    if swing != 0.0:
+        stride = swing * 0.75 * np.sin(np.pi * obj[TRAVELLED] / STRIDE)
+    for k in range(4):
+        x, y, z = (
+            quad[k, 0] + stride * (1.0 - 2.0 * quad[k, 2]),
+            quad[k, 1] + 0.24 * swing,
+            quad[k, 2],
+        )
+        x, y = x * obj[LENGTH], y * obj[WIDTH]
+        out[k, 0] = obj[X] + c * x - s * y
+        out[k, 1] = obj[Y] + s * x + c * y
+        out[k, 2] = obj[BASE] + z * obj[HEIGHT]
+
+
+@compiled
+def project_point(view: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Column, row and depth of a point; `view` is a camera's position, axes, focal and centre."""
+    x, y, z = x - view[0], y - view[1], z - view[2]
+    depth = view[9] * x + view[10] * y + view[11] * z
+    scale = view[12] / max(depth, 0.3)
+    across = view[3] * x + view[4] * y + view[5] * z
+    down = view[6] * x + view[7] * y + view[8] * z
+    return across * scale + view[13], down * scale + view[14], depth
+
+
+@compiled
+def draw_order(objects: Array, view: Array) -> NDArray[np.int64]:
+    """An order in which nothing covers what is in front of it.
+
+    Of two boxes that do not overlap, some side of one has the other wholly beyond it: the box on
+    the camera's side of that line is in front.
+    """
+    n = len(objects)
+    away = (objects[:, X] - view[0]) ** 2 + (objects[:, Y] - view[1]) ** 2
+    order = np.argsort(-away)
+    for i in range(1, n):
+        k = i
+        while k > 0 and _in_front(objects, order[k - 1], order[k], view):
+            order[k - 1], order[k] = order[k], order[k - 1]
+            k -= 1
+    return order
+
+
+@compiled
+def _in_front(objects: Array, a: int, b: int, view: Array) -> bool:
+    """Whether `a` surely is in front of `b`."""
+    reach = 0.5 * (objects[a, LENGTH] + objects[b, LENGTH]) + 1.5
+    if abs(objects[a, X] - objects[b, X]) > reach or abs(objects[a, Y] - objects[b, Y]) > reach:
+        return False
+    return _separation(objects, a, b, view) > 0 or _separation(objects, b, a, view) < 0
+
+
+@compiled
+def _separation(objects: Array, a: int, b: int, view: Array) -> int:
+    """1 if a side of `a` shows that it is in front of `b`, -1 if behind, 0 if none tells."""
+    c, s, bc, bs = objects[a, COS], objects[a, SIN], objects[b, COS], objects[b, SIN]
+    for axis in range(2):
+        nx, ny = (c, s) if axis == 0 else (-s, c)
+        half = 0.5 * (objects[a, LENGTH] if axis == 0 else objects[a, WIDTH])
+        other = 0.5 * abs(bc * nx + bs * ny) * objects[b, LENGTH]
+        other += 0.5 * abs(bc * ny - bs * nx) * objects[b, WIDTH]
+        offset = (objects[b, X] - objects[a, X]) * nx + (objects[b, Y] - objects[a, Y]) * ny
+        eye = (view[0] - objects[a, X]) * nx + (view[1] - objects[a, Y]) * ny
+        if abs(offset) - other > half - 0.15:
+            if offset * eye < 0 or abs(eye) < half:
+                return 1
+            return -1
+    return 0
+
+
+@compiled
+def cast_shadows(
+    mask: Image, rows: Any, objects: Array, view: Array, sun: Array, strength: float
+) -> None:
+    """Shadows on the ground: under each obj, and where it hides the sun."""
+    xs, ys, hx, hy = np.empty(8), np.empty(8), np.empty(9), np.empty(9)
+    for i in range(len(objects)):
+        obj = objects[i]
+        tall = 0.85 * obj[HEIGHT]
+        dx, dy = -sun[0] / sun[2] * tall, -sun[1] / sun[2] * tall
+        visible = obj[BASE] == 0.0 and in_view(obj, view)
+        for k in range(4) if visible else range(0):
+            along = (0.5 if k < 2 else -0.5) * obj[LENGTH]
+            left = (0.5 if k in (1, 2) else -0.5) * obj[WIDTH]
+            x = obj[X] + obj[COS] * along - obj[SIN] * left
+            y = obj[Y] + obj[SIN] * along + obj[COS] * left
+            xs[k], ys[k], depth = project_point(view, x, y, 0.0)
+            xs[k + 4], ys[k + 4], other = project_point(view, x + dx, y + dy, 0.0)
+            visible = visible and min(depth, other) > 1.0
+        if visible:
+            shade(mask, rows, xs[:4], ys[:4], 4, 255.0)
+            if strength > 0.1:
+                shade(mask, rows, hx, hy, hull(xs, ys, 8, hx, hy), 255.0 * strength)
+
+
+@compiled
+def in_view(obj: Array, view: Array) -> bool:
+    """Whether any of a obj, or of its shadow, can be in the frame."""
+    across, down, depth = project_point(view, obj[X], obj[Y], 0.0)
+    size = view[12] / max(depth, 1.0) * (obj[LENGTH] + 2.0 * obj[HEIGHT])
+    beside = abs(across - view[13]) > view[13] + size
+    return depth > 2.0 and not beside and down - size < 2 * view[14] and down + size > 0
+
+
+@compiled
+def draw_objects(
+    luma: Image,
+    blue: Image,
+    red: Image,
+    rows: Any,
+    depths: Any,
+    coarse: Any,
+    objects: Array,
+    order: Any,
+    view: Array,
+    sun: Array,
+    quads: Array,
+    roles: Any,
+    swings: Array,
+    ranges: Any,
+) -> None:
+    """Solids onto the planes of a picture, far to near; `sun` is its direction and its share."""
+    xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
+    for i in order:
+        obj = objects[i]
+        if not in_view(obj, view):
+            continue
+        _, _, depth = project_point(view, obj[X], obj[Y], 0.0)
+        tall = max(view[12] / depth * obj[HEIGHT], 8.0)
+        first, last = ranges[int(obj[KIND])]
+        for q in range(first, last):
+            place_quad(obj, quads[q], swings[q], at)
+            facing, light = _facing_and_light(at, view, sun)
+            if facing <= 0:
+                continue
+            for k in range(4):
+                xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
+            role = roles[q]
+            value = obj[LUMA + role] * light
+            gloss = -0.4 * value / tall if role < 2 else 0.0
+            paint(luma, rows, depths, depth - 1.0, xs, ys, value, gloss)
+            for k in range(4):
+                xs[k], ys[k] = 0.5 * xs[k], 0.5 * ys[k]
+            blueness, redness = obj[LUMA + N_ROLES + role], obj[LUMA + 2 * N_ROLES + role]
+            tint(blue, red, rows, coarse, depth - 1.0, xs, ys, blueness, redness)
+
+
+@compiled
+def _facing_and_light(at: Array, view: Array, sun: Array) -> tuple[float, float]:
+    """How far a side faces the camera, and how bright it is."""
+    ax, ay, az = at[1, 0] - at[0, 0], at[1, 1] - at[0, 1], at[1, 2] - at[0, 2]
+    bx, by, bz = at[3, 0] - at[0, 0], at[3, 1] - at[0, 1], at[3, 2] - at[0, 2]
+    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    facing = nx * (view[0] - at[0, 0]) + ny * (view[1] - at[0, 1]) + nz * (view[2] - at[0, 2])
+    if facing <= 0:
+        return facing, 0.0
+    size = np.sqrt(nx * nx + ny * ny + nz * nz) + 1e-12
+    direct = max(0.0, (nx * sun[0] + ny * sun[1] + nz * sun[2]) / size)
+    return facing, (1.0 - sun[3]) * (0.75 + 0.25 * nz / size) + sun[3] * direct * 1.15

@@ -1,0 +1,242 @@
+"""Frames of the simulated world, and the boxes of the objects that are visible in them."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+
+from habitus.arrays import Array, Image
+from habitus.compiled import compiled
+from habitus.lab.junction.backdrop import CONTACT_SHADOW, backdrop, signal_poles, structure_depths
+from habitus.lab.junction.camera import Camera, Daylight
+from habitus.lab.junction.layout import SignalLight, Signals, arm_direction
+from habitus.lab.junction.raster import (
+    NOISE_SIDE,
+    darken,
+    expose,
+    noise_field,
+    split_planes,
+    stencil,
+    to_i420,
+    to_yuv,
+)
+from habitus.lab.junction.simulation import Simulation, SnapshotPair
+from habitus.lab.junction.solids import (
+    BASE,
+    COS,
+    HEADING,
+    HEIGHT,
+    KIND,
+    LENGTH,
+    LUMA,
+    N_ROLES,
+    SIN,
+    WIDTH,
+    X,
+    Y,
+    cast_shadows,
+    draw_objects,
+    draw_order,
+    in_view,
+    place_quad,
+    project_point,
+    solids,
+)
+from habitus.lab.junction.vehicles import LAMP, ROLES, Colours
+
+MIN_PIXELS = 16
+"""Pixels of a obj that must be seen for it to count as seen: a quarter of a cell."""
+N_COLUMNS = LUMA + 3 * N_ROLES
+FLICKER = 0.004
+LAMP_HEIGHTS = (3.05, 2.7, 2.35)
+"""Heights of a signal's red, amber and green lamp."""
+LAMP_COLOURS = ((60, 60, 235), (50, 160, 240), (120, 220, 70))
+LIT_LAMPS = {
+    SignalLight.RED: (True, False, False),
+    SignalLight.READY: (True, True, False),
+    SignalLight.GREEN: (False, False, True),
+    SignalLight.AMBER: (False, True, False),
+}
+
+
+BRAKE_LIGHT, HAZARD_LIGHT = to_yuv(np.array([50.0, 40, 215])), to_yuv(np.array([60.0, 170, 255]))
+
+
+class Painter:
+    """Draws states of the world as one camera sees them; the same state gives the same picture."""
+
+    def __init__(self, camera: Camera, light: Daylight, signals: Signals, seed: int) -> None:
+        self.camera, self.light, self.signals, self.seed = camera, light, signals, seed
+        rng = np.random.default_rng([seed, 3])
+        still = backdrop(camera, light, seed)
+        self._lit, self._shaded = (to_i420(to_yuv(p)) for p in (still.lit, still.shaded))
+        self._depths, self._coarse = still.depths, np.ascontiguousarray(still.depths[::2, ::2])
+        self._noise = noise_field(rng)
+        self._view = view_vector(camera)
+        self._rows = np.zeros((camera.height + 2, camera.width + 2), np.float32)
+        self._mask = np.zeros((camera.height, camera.width), np.uint8)
+        self._cast_strength = light.shadow / max(light.shadow, CONTACT_SHADOW)
+        self._lamps = _lamps(False), _lamps(True)
+        self._colours_by_id: dict[int, Array] = {}
+        self._sun = np.array([*light.sun, light.direct])
+
+    def picture(self, objects: Array, number: int) -> Image:
+        """A frame: objects as from `SnapshotPair.at`; its noise depends on its number only."""
+        shadows = np.zeros_like(self._mask)
+        cast_shadows(shadows, self._rows, objects, self._view, self._sun, self._cast_strength)
+        soft = np.asarray(cv2.blur(shadows, (3, 3)), np.uint8)
+        made = np.empty_like(self._lit)
+        parts, shape = split_planes(made), solids()
+        darken(made, self._lit, self._shaded, soft)
+        order = draw_order(objects, self._view)
+        draw_objects(
+            *parts,
+            self._rows,
+            self._depths,
+            self._coarse,
+            objects,
+            order,
+            self._view,
+            self._sun,
+            shape.corners,
+            shape.roles,
+            shape.swings,
+            shape.ranges,
+        )
+        rng = np.random.default_rng([self.seed, 4, number])
+        gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
+        top, left = rng.integers(NOISE_SIDE, size=2)
+        expose(parts.luma, self._noise, int(top), int(left), gain, self.light.noise)
+        return made
+
+    def object_rows(self, interval: SnapshotPair) -> Array:
+        """Rows for `sprites` of what moves in an interval, complete but for the places."""
+        state = interval.before
+        rows = np.zeros((len(state.ids), N_COLUMNS))
+        rows[:, [LENGTH, WIDTH, HEIGHT]] = state.sizes
+        rows[:, KIND] = state.kinds
+        known = [self._colours_of(ident, interval.looks) for ident in state.ids.tolist()]
+        rows[:, LUMA:] = np.array(known).reshape(len(rows), -1)
+        on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
+        rows[np.ix_(state.lamps & 1 > 0, on)] = BRAKE_LIGHT
+        if state.time % 0.8 < 0.4:
+            for role in ("lamp", "tail"):
+                on = LUMA + ROLES.index(role) + N_ROLES * np.arange(3)
+                rows[np.ix_(state.lamps & 2 > 0, on)] = HAZARD_LIGHT
+        return np.concatenate([rows, self._signal_lamps(state.time)])
+
+    def _colours_of(self, ident: int, looks: dict[int, Colours]) -> Array:
+        """Brightness of a obj's roles, then their colours; worked out once."""
+        if ident not in self._colours_by_id:
+            yuv = to_yuv(looks[ident] * (self.light.gain * self.light.tint))
+            self._colours_by_id[ident] = yuv.T.ravel()
+        return self._colours_by_id[ident]
+
+    def _signal_lamps(self, time: float) -> Array:
+        """Three lamps on each pole, of which those are lit that show the way."""
+        lit = [
+            LIT_LAMPS[self.signals.light(k // 2, "right" if k % 2 else "ahead", time)]
+            for k in range(len(self._lamps[0]) // 3)
+        ]
+        return np.where(np.concatenate(lit)[:, None], self._lamps[1], self._lamps[0])
+
+
+def _lamps(lit: bool) -> Array:
+    """Rows for `sprites` of all signals' lamps, that face those who drive in."""
+    rows = np.zeros((3 * len(signal_poles()), N_COLUMNS))
+    for k, row in enumerate(rows):
+        u = arm_direction(k // 6)
+        row[[X, Y]] = signal_poles()[k // 3] + 0.1 * u
+        row[HEADING], row[KIND], row[COS], row[SIN] = np.arctan2(u[1], u[0]), LAMP, u[0], u[1]
+        row[LENGTH], row[WIDTH], row[HEIGHT], row[BASE] = 0.1, 0.34, 0.34, LAMP_HEIGHTS[k % 3]
+        colour = np.array(LAMP_COLOURS[k % 3] if lit else (30, 30, 30), float)
+        row[LUMA:] = np.repeat(to_yuv(colour), N_ROLES)
+    return rows
+
+
+def view_vector(camera: Camera) -> Array:
+    """A camera as the numbers that `sprites` wants."""
+    centre = camera.width / 2, camera.height / 2
+    return np.array([*camera.position, *camera.axes.ravel(), camera.focal, *centre])
+
+
+@compiled
+def visible_extent(
+    mask: Image,
+    rows: Any,
+    depths: Any,
+    objects: Array,
+    order: Any,
+    which: int,
+    view: Array,
+    quads: Array,
+    swings: Array,
+    ranges: Any,
+) -> tuple[int, int, int, int, int]:
+    """Number of pixels of a obj that nothing hides, and their box; `mask` stays zero."""
+    xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
+    found, reach = False, 0.0
+    for i in order:
+        found = found or i == which
+        obj = objects[i]
+        if not found or not in_view(obj, view):
+            continue
+        if i == which:
+            _, _, reach = project_point(view, obj[X], obj[Y], 0.0)
+        first, last = ranges[int(obj[KIND])]
+        for q in range(first, last):
+            place_quad(obj, quads[q], swings[q], at)
+            for k in range(4):
+                xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
+            # what is nearer sets the mask to 2, which no longer is the obj
+            stencil(mask, rows, xs, ys, 4, 1 if i == which else 2)
+    return _count_and_box(mask, depths, reach - 1.0)
+
+
+@compiled
+def _count_and_box(mask: Image, depths: Any, reach: float) -> tuple[int, int, int, int, int]:
+    """Count and box of the ones of a mask that nothing standing hides; the mask becomes zero."""
+    height, width = mask.shape
+    n, left, top, right, bottom = 0, width, height, 0, 0
+    for y in range(height):
+        for x in range(width):
+            if mask[y, x] == 1 and depths[y, x] > reach:
+                n += 1
+                left, right = min(left, x), max(right, x + 1)
+                top, bottom = min(top, y), max(bottom, y + 1)
+            mask[y, x] = 0
+    return n, left, top, right, bottom
+
+
+class VisibleBoxes:
+    """Finds the part of a obj that is seen in a frame."""
+
+    def __init__(self, simulation: Simulation, width: int, height: int, seed: int) -> None:
+        self.view = view_vector(simulation.camera)
+        self.depths = structure_depths(simulation.camera, simulation.light, seed)
+        self.rows = np.zeros((height + 2, width + 2), np.float32)
+        self.mask = np.zeros((height, width), np.uint8)
+
+    def box(self, pair: SnapshotPair, time: float, which: int) -> list[int] | None:
+        """Left, top, right, bottom; None if it is hidden or outside."""
+        objects = pair.at(time, self._shapes(pair))
+        order, shape = draw_order(objects, self.view), solids()
+        n, *box = visible_extent(
+            self.mask,
+            self.rows,
+            self.depths,
+            objects,
+            order,
+            which,
+            self.view,
+            shape.corners,
+            shape.swings,
+            shape.ranges,
+        )
+        return [int(side) for side in box] if n >= MIN_PIXELS else None
+
+    def _shapes(self, interval: SnapshotPair) -> Array:
+        rows = np.zeros((len(interval.before.ids), LUMA))
+        rows[:, [LENGTH, WIDTH, HEIGHT]] = interval.before.sizes
+        rows[:, KIND] = interval.before.kinds
+        return rows
