@@ -60,7 +60,7 @@ def encoding(scene: Junction, clock: Clock) -> float:
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "scene.mp4")
-        render(scene, path, progress=lambda done, total: times.append(clock()))
+        render(scene, path, progress=lambda progress: times.append(clock()))
     return (len(times) - 1) / (times[-1] - times[0])
 
 

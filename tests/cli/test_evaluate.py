@@ -12,8 +12,7 @@ from habitus import Corpus
 from habitus.cli import main
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.labels import abnormal_documents, footage_of_corpus
-from habitus.lab import Junction, render, write_labels
-from habitus.lab.junction.video import write_boxes
+from habitus.lab import Junction, render, write_boxes, write_labels
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 FPS, SECONDS, NORMAL, CLIP = 12.5, 150, 80, 0.5

@@ -8,7 +8,7 @@ from habitus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.labels import Label, LabelledFootage, footage_of_corpus
-from habitus.lab.junction.video import write_boxes
+from habitus.lab import write_boxes
 
 FPS = 10
 

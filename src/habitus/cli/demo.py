@@ -90,7 +90,7 @@ def _render_once(scene: "Junction", video: Path) -> None:
     if video.is_file() and note.is_file() and note.read_text() == wanted:
         return
     with progress_bar("rendering", scene.n_frames) as advance:
-        render(scene, video, progress=advance)
+        render(scene, video, progress=lambda progress: advance(int(progress.done), 0.0))
     with written_whole(note) as temporary:
         temporary.write_text(wanted)
 

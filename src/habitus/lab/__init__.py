@@ -1,4 +1,4 @@
-"""Built-in scenes whose truth is known."""
+"""Laboratory: scenes with known truth, the comparison of methods, and tuning."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,8 +7,8 @@ from habitus.lab.crossing import crossing, crossing_vocabulary
 
 if TYPE_CHECKING:
     from habitus.lab.junction.anomalies import KINDS
-    from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
     from habitus.lab.junction.raster import to_bgr
+    from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
 
 _JUNCTION = {"KINDS", "Anomaly", "Junction", "render", "to_bgr", "write_boxes", "write_labels"}
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the junction when it is first used: it needs OpenCV, PyAV and kernels."""
+    """Import the junction on first use, as it needs OpenCV, PyAV and compiled kernels."""
     if name not in _JUNCTION:
         raise AttributeError(f"module 'habitus.lab' has no attribute {name!r}")
     return getattr(import_module("habitus.lab.junction"), name)

@@ -1,4 +1,4 @@
-"""How close two models are, up to the names of their behaviours."""
+"""Distance between a learnt model and the true one, up to the order of behaviours."""
 
 from typing import NamedTuple
 
@@ -12,26 +12,62 @@ from habitus.model.parameters import Parameters
 
 
 class Recovery(NamedTuple):
-    """A learnt model beside the one that made the data."""
+    """Distances between a learnt model and the model that generated the data.
+
+    Topics are not compared: with at least as many topics as behaviours, the likelihood depends on
+    their mixtures p(word | behaviour) alone.
+
+    Attributes
+    ----------
+    behaviours
+        Index of the learnt behaviour that corresponds to each true one.
+    behaviour_distance
+        Mean total variation distance between p(word | behaviour) of corresponding behaviours:
+        0 for identical, 1 for disjoint distributions.
+    transition_distance
+        Mean total variation distance between the columns of xi.
+    """
 
     behaviours: NDArray[np.int64]
-    """The learnt behaviour that stands for each true one."""
     behaviour_distance: float
-    """Mean total variation distance between p(word | behaviour) of the pairs: 0 alike, 1 disjoint.
-
-    Topics are not compared: with at least as many topics as behaviours the likelihood depends on
-    their mixtures p(word | behaviour) alone.
-    """
     transition_distance: float
-    """The same between the columns of xi."""
 
 
-def compare(truth: Parameters, learnt: Parameters) -> Recovery:
-    """Pair the behaviours so that their word distributions are closest, and measure."""
+def measure_recovery(truth: Parameters, learnt: Parameters) -> Recovery:
+    """Match the behaviours of two models and measure the distances between them.
+
+    Parameters
+    ----------
+    truth
+        Parameters that generated the data.
+    learnt
+        Parameters learnt from the data.
+
+    Returns
+    -------
+    Recovery
+        Distances under the matching of behaviours with the least total distance.
+
+    Raises
+    ------
+    InvalidInputError
+        If the models differ in the number of words or behaviours.
+
+    Examples
+    --------
+    >>> from habitus.lab import crossing
+    >>> truth = crossing()
+    >>> learnt = truth.relabelled(list(range(8)), [2, 0, 3, 1])
+    >>> measure_recovery(truth, learnt).behaviours.tolist()
+    [1, 3, 0, 2]
+    >>> measure_recovery(truth, learnt).behaviour_distance
+    0.0
+    """
     if truth.sizes.n_words != learnt.sizes.n_words or len(truth.pi) != len(learnt.pi):
         raise InvalidInputError(
             f"models to compare must have the same words and behaviours, found {truth.sizes} and "
-            f"{learnt.sizes}"
+            f"{learnt.sizes}",
+            parameter="learnt",
         )
     words = _distances(truth.word_given_behaviour, learnt.word_given_behaviour)
     _, pairs = linear_sum_assignment(words)
@@ -44,5 +80,5 @@ def compare(truth: Parameters, learnt: Parameters) -> Recovery:
 
 
 def _distances(first: Array, second: Array) -> Array:
-    """Total variation distance of each column of one from each column of the other."""
+    """Return the total variation distance of each column of one from each column of the other."""
     return np.asarray(np.abs(first[:, :, None] - second[:, None, :]).sum(axis=0) / 2)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from habitus.arrays import Array
 from habitus.lab.junction.layout import (
     ABNORMAL_SECTIONS,
-    ARM_LENGTH,
     CROSSING_SPAN,
     CYCLE_LANE,
     HALF_ROAD,
     HOLD_POINTS,
     LANE_WIDTH,
     MOVEMENTS,
+    STOP_ALONG_PATH,
     STOP_LINE,
     SignalLight,
     path_index,
@@ -28,59 +28,73 @@ from habitus.lab.junction.traffic import WALK_START, Pedestrian, World
 from habitus.lab.junction.vehicles import CAR, CYCLE, VAN, Fleet
 
 KINDS = ("wrong-way", "red-light", "jaywalker", "pavement", "u-turn", "breakdown")
+"""Kinds of anomalies that a `Junction` can contain.
+
+- ``wrong-way``: a vehicle drives into an arm's exit lane, or a cycle against its lane;
+- ``red-light``: a vehicle passes a red light while crossing traffic has green;
+- ``jaywalker``: a pedestrian crosses away from a crossing, or at red;
+- ``pavement``: a vehicle or a cycle uses the pavement;
+- ``u-turn``: a car turns back, in the junction or in an arm;
+- ``breakdown``: a vehicle stops at green with nothing ahead of it, and stands there.
+"""
 BREAKDOWN_SECONDS = (15.0, 60.0)
-"""Seconds that a vehicle which broke down stands."""
+"""Range of seconds for which a broken-down vehicle stands."""
 U_TURN_PATIENCE = 40.0
-"""Seconds after which one who finds no gap to turn round gives up."""
+"""Seconds after which a driver who finds no gap for a U-turn gives up."""
 NORMAL_MOVEMENTS = ("ahead", "left", "right")
+"""Movements of vehicles that may break down."""
 
 
 IsOver = Callable[[], bool]
+"""Function that tells whether an anomaly is over."""
 Starter = Callable[[World, np.random.Generator, int], IsOver | None]
+"""Function of the world, a random generator and a number, which tries to start an anomaly."""
 
 
 def _visible_arms(world: World, distance: float, left: float, *, margin: float = 0.04) -> list[int]:
+    """Return the arms of which the camera sees a given point."""
     spots = [point_on_arm(arm, distance, left) for arm in range(4)]
     return [arm for arm in range(4) if world.camera.sees(*spots[arm], margin=margin)]
 
 
 def _label(vehicle: Fleet, anomaly: int, start: float, end: float) -> None:
+    """Attach an anomaly to a vehicle, abnormal from `start` to `end` along its path."""
     vehicle["anomaly"], vehicle["abnormal"] = anomaly, (start, end)
 
 
 def _until_passed(world: World, vehicle_id: int) -> IsOver:
-    """Over once a vehicle has passed the abnormal part of its path, or has left."""
+    """Return whether a vehicle has passed the abnormal section of its path, or has left."""
 
-    def is_over_now() -> bool:
+    def finished() -> bool:
         found = world.fleet[world.fleet["id"] == vehicle_id]
         return not len(found) or bool(
             found["front"][0] - found["length"][0] > found["abnormal"][0, 1] + 1
         )
 
-    return is_over_now
+    return finished
 
 
 def _send_vehicle(
-    world: World, anomaly: int, kind: int, arm: int, movement: str, wish: float | None = None
+    world: World, anomaly: int, kind: int, arm: int, movement: str, speed: float | None = None
 ) -> IsOver | None:
-    """A vehicle that takes an abnormal path, at a speed of its own or a given one."""
+    """Add a vehicle on an abnormal path, at a usual or a given speed."""
     made = world.add(kind, path_index(arm, movement))
     if made is None:
         return None
-    if wish is not None:
-        made["desired_speed"] = made["speed"] = wish
+    if speed is not None:
+        made["desired_speed"] = made["speed"] = speed
     _label(made, anomaly, *ABNORMAL_SECTIONS[movement])
     return _until_passed(world, int(made["id"][0]))
 
 
 def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """Up the lane that leads out, past the queue, and off to the right at green; or by cycle."""
+    """Start a vehicle that enters by an exit lane and turns right at green, or a cycle."""
     arms = _visible_arms(world, 30.0, -LANE_WIDTH)
-    # a car's occasions are rarer: who waits long lets a cycle try
+    # cars find opportunities less often: after a while, try a cycle
     if (anomaly + int(world.time // 30)) % 3 == 2 or not arms:
         return _wrong_way_cycle(world, rng, anomaly)
     for arm in rng.permutation(arms).tolist():
-        arrival = world.time + (ARM_LENGTH - STOP_LINE) / 9.0
+        arrival = world.time + STOP_ALONG_PATH / 9.0
         if world.signals.left_of_green(arm, "wrong-way", arrival) < 5.0 or _exit_in_use(world, arm):
             continue
         kind = int(rng.choice([CAR, CAR, VAN]))
@@ -92,7 +106,7 @@ def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | 
 
 
 def _wrong_way_cycle(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """Up a cycle lane that leads out, round the corner, and down one that leads in."""
+    """Start a cycle that rides against the cycle lanes of two arms."""
     arms = [a for a in range(4) if world.camera.sees(*point_on_arm(a, 14.0, -CYCLE_LANE))]
     for arm in rng.permutation(arms).tolist():
         lanes = _cycles_on_arm(world, arm) | _cycles_on_arm(world, arm + 1)
@@ -103,7 +117,7 @@ def _wrong_way_cycle(world: World, rng: np.random.Generator, anomaly: int) -> Is
 
 
 def _cycles_on_arm(world: World, arm: int) -> NDArray[np.bool_]:
-    """Which vehicles are cycles in an arm, or on their way into it."""
+    """Return which vehicles are cycles on an arm or on their way to it."""
     fleet = world.fleet
     u = point_on_arm(arm, 1.0, 0.0)
     near = fleet["x"] * u[0] + fleet["y"] * u[1] > 8
@@ -112,26 +126,26 @@ def _cycles_on_arm(world: World, arm: int) -> NDArray[np.bool_]:
 
 
 def _exit_in_use(world: World, arm: int) -> bool:
-    """Whether anybody is on an arm's way out, or about to be."""
+    """Return whether any vehicle is on an arm's exit lane, or about to be."""
     fleet = world.fleet
     u = point_on_arm(arm, 1.0, 0.0)
     along, left = fleet["x"] * u[0] + fleet["y"] * u[1], fleet["x"] * u[1] - fleet["y"] * u[0]
     out = (along > 5) & (np.abs(left + LANE_WIDTH) < 1.7)
     bound = np.array([world.exit_arm(int(path)) == arm for path in fleet["path"]], dtype=bool)
-    # who can still stop at his line will do so
+    # drivers who can still stop at their line will do so
     stands = fleet["front"] + fleet["speed"] ** 2 / (2 * 3.0) + 1.0
-    inside = (stands > world.stops[fleet["path"]]) & (along < 8)
+    inside = (stands > world.paths.stops[fleet["path"]]) & (along < 8)
     return bool((out | (bound & inside)).any())
 
 
 def red_light(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """One who comes first to a red light while others have green, and drives on."""
+    """Let the first vehicle that approaches a red light pass it while others have green."""
     phase = world.signals.phase(world.time)
     if phase == 3:
-        return None  # nobody crosses but people
+        return None  # only pedestrians have green
     for a in world.fleet:
         movement = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)]
-        ahead = float(world.stops[a["path"]] - a["front"])
+        ahead = float(world.paths.stops[a["path"]] - a["front"])
         if movement not in ("ahead", "cycle-ahead") or not 6 < ahead < 60 or a["anomaly"] >= 0:
             continue
         quick = a["speed"] > (3.0 if a["kind"] == CYCLE else 5.0)
@@ -142,14 +156,14 @@ def red_light(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | 
             and _crosses_safely(world, a)
         ):
             a["ignores_signals"] = True
-            stop = float(world.stops[a["path"]])
+            stop = float(world.paths.stops[a["path"]])
             _label(a, anomaly, stop, stop + 2 * STOP_LINE - 4)
             return _until_passed(world, int(a["id"]))
     return None
 
 
 def _runs_red(world: World, a: Fleet, ahead: float) -> bool:
-    """Red when it gets there, or already, and then green for those who cross."""
+    """Return whether the light will be red on arrival, while crossing traffic has green."""
     arm, movement = divmod(int(a["path"]), len(MOVEMENTS))
     there = world.time + ahead / float(a["speed"])
     own = [world.signals.light(arm, MOVEMENTS[movement], t) for t in (world.time, there)]
@@ -163,8 +177,8 @@ def _runs_red(world: World, a: Fleet, ahead: float) -> bool:
 
 
 def _crosses_safely(world: World, a: Fleet) -> bool:
-    """Whether all whose paths cross will see it in time, or will be gone."""
-    line = float(world.stops[a["path"]] - a["front"]) / float(a["speed"])
+    """Return whether all crossing traffic will see the vehicle in time, or will be gone."""
+    line = float(world.paths.stops[a["path"]] - a["front"]) / float(a["speed"])
     for b in world.fleet:
         start, _ = world.paths.zones[a["path"], b["path"]]
         b_start, b_end = world.paths.zones[b["path"], a["path"]]
@@ -174,9 +188,9 @@ def _crosses_safely(world: World, a: Fleet) -> bool:
         then = world.signals.light(arm, MOVEMENTS[movement], world.time + line - 0.3)
         if b["will_stop"] and then != SignalLight.GREEN:
             continue
-        # once it is over the line, others let it pass if they can still stop where they must
+        # once it is over the line, others let it pass if they can still stop in time
         across = (arm + int(a["path"]) // len(MOVEMENTS)) % 2 == 1
-        must = world.stops[b["path"]] if across else b_start - 1.5
+        must = world.paths.stops[b["path"]] if across else b_start - 1.5
         reach = b["front"] + b["speed"] * line + 0.5 * b["max_acceleration"] * line**2
         speed = b["speed"] + b["max_acceleration"] * line
         gone = (b_end - b["front"] + b["length"]) / max(float(b["speed"]), 0.1)
@@ -187,7 +201,7 @@ def _crosses_safely(world: World, a: Fleet) -> bool:
 
 
 def jaywalker(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """Somebody on foot who crosses where, or when, one must not."""
+    """Let a pedestrian cross away from a crossing, or while pedestrians have red."""
     for k in rng.permutation(len(world.people)):
         person = world.people[k]
         arm = int(np.argmax([person.at @ point_on_arm(a, 1.0, 0.0) for a in range(4)]))
@@ -208,7 +222,7 @@ def jaywalker(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | 
 
 
 def _road_is_clear(world: World, arm: int, along: float) -> bool:
-    """Whether no vehicle is near a point_on_arm of an arm, or will be before one is over it."""
+    """Return whether no vehicle is near a place on an arm, or will be before it is crossed."""
     fleet = world.fleet
     spot = point_on_arm(arm, along, 0.0)
     away = np.stack([spot[0] - fleet["x"], spot[1] - fleet["y"]])
@@ -223,6 +237,7 @@ def _road_is_clear(world: World, arm: int, along: float) -> bool:
 def _start_jaywalking(
     world: World, person: Pedestrian, arm: int, over: Array, anomaly: int, rng: np.random.Generator
 ) -> IsOver:
+    """Send a pedestrian across the road."""
     u = point_on_arm(arm, 1.0, 0.0)
     side = float(np.sign(over[0] * u[1] - over[1] * u[0]))
     person.way = [over, point_on_arm(arm, WALK_START, side * (HALF_ROAD + 2.0))]
@@ -232,7 +247,7 @@ def _start_jaywalking(
 
 
 def pavement(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """A vehicle, or a cycle, on the pavement."""
+    """Start a vehicle or a cycle that uses the pavement."""
     arms = _visible_arms(world, 36.0, HALF_ROAD + 1.3)
     if anomaly % 2 and arms:
         arm = int(rng.choice(arms))
@@ -252,7 +267,7 @@ def pavement(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | N
 
 
 def u_turn(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """Back where one came from: in the junction, or in an arm."""
+    """Start a car that turns back, in the junction or in an arm."""
     arms = _visible_arms(world, 35.0, 0.0)
     lane: tuple[str, ...]
     if anomaly % 2 and arms:
@@ -268,10 +283,10 @@ def u_turn(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | Non
 
 
 def _or_gives_up(world: World, is_over: IsOver, anomaly: int, path: int) -> IsOver:
-    """The same, but one who waits for a gap for too long drives on ahead: nothing happened."""
+    """Let a driver who waits too long for a gap go ahead instead: no anomaly happens."""
     late = world.time + U_TURN_PATIENCE
 
-    def is_over_now() -> bool:
+    def finished() -> bool:
         at = np.flatnonzero(world.fleet["anomaly"] == anomaly)
         if (
             len(at)
@@ -282,23 +297,23 @@ def _or_gives_up(world: World, is_over: IsOver, anomaly: int, path: int) -> IsOv
             return True
         return is_over()
 
-    return is_over_now
+    return finished
 
 
 def _queue_length(world: World, arm: int, movements: tuple[str, ...]) -> int:
-    """How many drive towards the stop line of a lane."""
+    """Return how many vehicles are approaching the stop line with one of the movements."""
     lane = np.isin(world.fleet["path"], [path_index(arm, movement) for movement in movements])
-    return int((lane & (world.fleet["front"] < ARM_LENGTH - STOP_LINE)).sum())
+    return int((lane & (world.fleet["front"] < STOP_ALONG_PATH)).sum())
 
 
 def breakdown(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
-    """A vehicle that stops at green with nothing ahead of it, and stands."""
+    """Let a vehicle stop at green with nothing ahead of it, and stand."""
     for a in world.fleet:
         movement = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)]
         if movement not in NORMAL_MOVEMENTS or a["anomaly"] >= 0 or a["speed"] < 4:
             continue
         stands = float(a["speed"]) ** 2 / (2 * 3.2)
-        ahead = float(world.stops[a["path"]] - a["front"]) - stands
+        ahead = float(world.paths.stops[a["path"]] - a["front"]) - stands
         arm = int(a["path"]) // len(MOVEMENTS)
         spot = point_on_arm(arm, STOP_LINE + ahead + 2, LANE_WIDTH * (movement != "right"))
         free = a["gap"] > 8 and 6 < ahead < 45
@@ -311,14 +326,16 @@ def breakdown(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | 
 
 
 def _until_repaired(world: World, vehicle_id: int) -> IsOver:
-    def is_over_now() -> bool:
+    """Return whether a broken-down vehicle goes on or has left."""
+
+    def finished() -> bool:
         at = np.flatnonzero(world.fleet["id"] == vehicle_id)
         if not len(at) or world.time < world.fleet["broken_until"][at[0]]:
             return not len(at)
         world.fleet["broken_until"][at[0]], world.fleet["anomaly"][at[0]] = 0, -1
         return True
 
-    return is_over_now
+    return finished
 
 
 STARTERS: dict[str, Starter] = {
@@ -329,3 +346,4 @@ STARTERS: dict[str, Starter] = {
     "u-turn": u_turn,
     "breakdown": breakdown,
 }
+"""Starter of each kind of anomaly."""

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from habitus.arrays import Array
 from habitus.lab.junction.camera import NEAR, Camera, Daylight
@@ -12,12 +11,15 @@ from habitus.lab.junction.ground import Float32Array, GroundStyle, ground
 from habitus.lab.junction.layout import HALF_ROAD, PAVEMENT_WIDTH, STOP_LINE, point_on_arm
 
 SUBPIXELS = 2
-"""Each pixel is drawn as so many squared, and their mean is taken."""
+"""Each pixel is drawn as the mean of `SUBPIXELS` x `SUBPIXELS` samples."""
 NO_DEPTH = 1e9
+"""Depth where no structure stands in front of the ground."""
+CONTACT_SHADOW = 0.5
+"""Share of the light that is missing under a vehicle in any weather."""
 
 
 class Canvas:
-    """A fine picture with structure_depths, that structures structures_ are drawn on from far to near."""
+    """A supersampled picture with depths, on which structures are drawn from far to near."""
 
     def __init__(self, camera: Camera) -> None:
         self.camera = camera
@@ -26,7 +28,7 @@ class Canvas:
         self.depths = np.full(shape, NO_DEPTH, np.float32)
 
     def polygon(self, points: Array, colour: Array, light: float = 1.0) -> None:
-        """A flat side of something, by its corners in metres."""
+        """Draw a flat polygon, given its corners in metres."""
         inside = clip_to_camera(points, self.camera)
         if len(inside) < 3:
             return
@@ -37,14 +39,14 @@ class Canvas:
         cv2.fillConvexPoly(self.depths, corners, float(seen[:, 2].mean()), cv2.LINE_8, 4)
 
     def pixel_depths(self) -> Float32Array:
-        """Depths of whole pixels: of the farthest structure seen in each."""
+        """Return the depth of each whole pixel: the greatest of its samples."""
         height, width = self.camera.height, self.camera.width
         parts = self.depths.reshape(height, SUBPIXELS, width, SUBPIXELS)
         return np.ascontiguousarray(parts.max(axis=(1, 3)))
 
 
 def clip_to_camera(points: Array, camera: Camera) -> Array:
-    """A polygon's part before the camera."""
+    """Return the part of a polygon that is in front of the camera."""
     depth = (points - camera.position) @ camera.axes[2] - NEAR
     kept = []
     for i in range(len(points)):
@@ -66,19 +68,20 @@ class Building(NamedTuple):
     height: float
     colour: Array
     floor: float
+    """Height of a storey in metres."""
 
     def distance(self, camera: Camera) -> float:
-        """From the camera, of its middle."""
+        """Return the distance of its middle from the camera."""
         return float(np.hypot(*((self.low + self.high) / 2 - camera.position[:2])))
 
     @property
     def corners(self) -> Array:
-        """On the ground, anticlockwise."""
+        """Corners on the ground, anticlockwise."""
         (x0, y0), (x1, y1) = self.low, self.high
         return np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
 
     def draw(self, canvas: Canvas, light: Daylight) -> None:
-        """Its walls that face the camera, with windows and a cornice."""
+        """Draw the walls that face the camera, with windows and a cornice."""
         for i in range(4):
             a, b = self.corners[i], self.corners[(i + 1) % 4]
             normal = np.array([(b - a)[1], -(b - a)[0]]) / np.hypot(*(b - a))
@@ -88,6 +91,7 @@ class Building(NamedTuple):
             self._wall(canvas, a, b, 0.95 - light.direct * 0.75 + light.direct * direct)
 
     def _wall(self, canvas: Canvas, a: Array, b: Array, light: float) -> None:
+        """Draw one wall between two corners."""
         canvas.polygon(_upright(a, b, 0, self.height), self.colour, light)
         canvas.polygon(_upright(a, b, self.height - 0.5, self.height), self.colour * 1.15, light)
         n = max(1, int(np.hypot(*(b - a)) / 3.0))
@@ -107,19 +111,19 @@ class Tree(NamedTuple):
 
     at: Array
     height: float
-    blobs: Array
-    """Leaves x 5: x, y, z, radius, brightness."""
+    leaves: Array
+    """Shape (leaves, 5): x, y, z, radius, brightness."""
 
     def distance(self, camera: Camera) -> float:
-        """From the camera."""
+        """Return the distance from the camera."""
         return float(np.hypot(*(self.at - camera.position[:2])))
 
     def draw(self, canvas: Canvas, light: Daylight) -> None:
-        """Trunk, then leaves from far to near."""
+        """Draw the trunk, then the leaves from far to near."""
         pole = Pole(self.at, 0.5 * self.height, 0.16, np.array([52.0, 60, 70]))
         pole.draw(canvas, light)
-        away = np.hypot(*(self.blobs[:, :2] - canvas.camera.position[:2]).T)
-        for x, y, z, radius, bright in self.blobs[np.argsort(-away)]:
+        away = np.hypot(*(self.leaves[:, :2] - canvas.camera.position[:2]).T)
+        for x, y, z, radius, bright in self.leaves[np.argsort(-away)]:
             column, row, depth = canvas.camera.project(np.array([[x, y, z]]))[0]
             if depth < 2:
                 continue
@@ -131,7 +135,7 @@ class Tree(NamedTuple):
 
 
 class Pole(NamedTuple):
-    """A post: of a lamp, of a signal."""
+    """A lamp post or signal pole."""
 
     at: Array
     height: float
@@ -139,11 +143,11 @@ class Pole(NamedTuple):
     colour: Array
 
     def distance(self, camera: Camera) -> float:
-        """From the camera."""
+        """Return the distance from the camera."""
         return float(np.hypot(*(self.at - camera.position[:2])))
 
     def draw(self, canvas: Canvas, light: Daylight) -> None:
-        """As a strip that faces the camera."""
+        """Draw a strip that faces the camera."""
         across = canvas.camera.axes[0][:2] * self.radius
         shade = 1.0 - 0.4 * light.direct
         canvas.polygon(
@@ -152,14 +156,16 @@ class Pole(NamedTuple):
 
 
 def _upright(a: Array, b: Array, low: float, high: float) -> Array:
+    """Return the corners of an upright rectangle above the line from `a` to `b`."""
     return np.array([(*a, low), (*b, low), (*b, high), (*a, high)])
 
 
 Structure = Building | Tree | Pole
+"""What stands beside the road and casts shadows."""
 
 
 def structures(camera: Camera, seed: int) -> list[Structure]:
-    """Buildings and trees where they hide no road, and the signals' poles."""
+    """Return buildings and trees that do not hide the road, signal poles and lamp posts."""
     rng = np.random.default_rng([seed, 6])
     found: list[Structure] = []
     for arm in range(4):
@@ -176,7 +182,7 @@ def structures(camera: Camera, seed: int) -> list[Structure]:
 
 
 def signal_poles() -> list[Array]:
-    """Places of the signals: beside each stop line, on both sides of it."""
+    """Return the positions of the signal poles: on both sides of each stop line."""
     return [
         point_on_arm(arm, STOP_LINE - 0.6, side)
         for arm in range(4)
@@ -185,15 +191,13 @@ def signal_poles() -> list[Array]:
 
 
 def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building]:
-    """Buildings along one side of an arm."""
+    """Return random buildings along one side of an arm."""
     buildings, d = [], HALF_ROAD + PAVEMENT_WIDTH + rng.uniform(1, 5)
     while d < 110:
         length, depth = rng.uniform(9, 20), rng.uniform(9, 14)
         start = HALF_ROAD + PAVEMENT_WIDTH + rng.uniform(0.6, 2.5)
-        a, b = (
-            point_on_arm(arm, d, side * start),
-            point_on_arm(arm, d + length, side * (start + depth)),
-        )
+        a = point_on_arm(arm, d, side * start)
+        b = point_on_arm(arm, d + length, side * (start + depth))
         tone = np.array([[98, 112, 140], [128, 140, 152], [150, 156, 160], [86, 98, 128]])
         colour = tone[rng.integers(4)] * rng.uniform(0.75, 1.1)
         height = 3.2 * rng.integers(2, 6) + 0.8
@@ -203,6 +207,7 @@ def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building
 
 
 def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
+    """Return random trees along one side of an arm."""
     trees = []
     for d in np.arange(24, 80, 13.0):
         if rng.random() < 0.45:
@@ -211,33 +216,24 @@ def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
                 d + rng.uniform(-3, 3),
                 side * (HALF_ROAD + PAVEMENT_WIDTH + rng.uniform(-0.6, 1.5)),
             )
-            height = rng.uniform(5, 9)
-            n = 70
-            turn, up = rng.uniform(0, 2 * np.pi, n), rng.uniform(-1, 1, n)
-            wide = 0.26 * height * np.sqrt(1 - up**2) * rng.uniform(0.3, 1, n) ** 0.5
-            z = height * (0.68 + 0.3 * up)
-            bright = np.clip(0.85 + 0.3 * up + rng.normal(0, 0.13, n), 0.4, 1.5)
-            trees.append(
-                Tree(
-                    at,
-                    height,
-                    np.stack(
-                        [
-                            at[0] + wide * np.cos(turn),
-                            at[1] + wide * np.sin(turn),
-                            z,
-                            rng.uniform(0.35, 0.8, n),
-                            bright,
-                        ],
-                        axis=1,
-                    ),
-                )
-            )
+            trees.append(_tree(at, rng))
     return trees
 
 
+def _tree(at: Array, rng: np.random.Generator, n_leaves: int = 70) -> Tree:
+    """Return a tree of random height, whose crown is a cloud of leaves."""
+    height = rng.uniform(5, 9)
+    turn, up = rng.uniform(0, 2 * np.pi, n_leaves), rng.uniform(-1, 1, n_leaves)
+    wide = 0.26 * height * np.sqrt(1 - up**2) * rng.uniform(0.3, 1, n_leaves) ** 0.5
+    x, y = at[0] + wide * np.cos(turn), at[1] + wide * np.sin(turn)
+    z = height * (0.68 + 0.3 * up)
+    bright = np.clip(0.85 + 0.3 * up + rng.normal(0, 0.13, n_leaves), 0.4, 1.5)
+    radius = rng.uniform(0.35, 0.8, n_leaves)
+    return Tree(at, height, np.stack([x, y, z, radius, bright], axis=1))
+
+
 def _road_points() -> Array:
-    """Places that must stay in view: the carriageways and crossings."""
+    """Return points of the roads and crossings that must stay in view."""
     spots = [
         point_on_arm(arm, d, c)
         for arm in range(4)
@@ -248,7 +244,7 @@ def _road_points() -> Array:
 
 
 def _hides_road(building: Building, camera: Camera) -> bool:
-    """Whether a building stands between the camera and the road, or around the camera."""
+    """Return whether a building is between the camera and the road, or around the camera."""
     share = np.linspace(0, 1, 60)[:, None, None]
     low, high = building.low - 1.5, building.high + 1.5
     way = camera.position[:2] + share * (_road_points() - camera.position[:2])
@@ -258,36 +254,33 @@ def _hides_road(building: Building, camera: Camera) -> bool:
 
 
 def _tree_hides(tree: Tree, camera: Camera) -> bool:
+    """Return whether a tree is between the camera and the road."""
     radius = 0.34 * tree.height
     box = Building(tree.at - radius, tree.at + radius, tree.height, tree.at, 1.0)
     return _hides_road(box, camera)
 
 
-CONTACT_SHADOW = 0.5
-"""Share of the light that is missing under a vehicle, whatever the weather."""
-
-
 class Backdrop(NamedTuple):
-    """A scene's still picture."""
+    """The static picture of a scene."""
 
     lit: Float32Array
-    """Height x width x 3, blue, green and red, as the sun lights it."""
+    """Shape (height, width, 3): blue, green, red, as the sun lights it."""
     shaded: Float32Array
-    """The same where something moving hides all light that such structures_ hide."""
+    """The same in the full shadow of a moving object."""
     depths: Float32Array
-    """Height x width: metres to what stands in front of the ground, infinite where nothing does."""
+    """Shape (height, width): metres to the structure in front of the ground; `NO_DEPTH` if none."""
 
 
 def backdrop(camera: Camera, light: Daylight, seed: int) -> Backdrop:
-    """Draw everything that stands."""
+    """Draw the ground, the sky, all structures and their shadows."""
     rng = np.random.default_rng([seed, 5])
     canvas = Canvas(camera)
     _ground_and_sky(canvas, GroundStyle.random(rng), light, rng)
-    structures_ = structures(camera, seed)
-    sunless = _static_shadows(camera, structures_, light)
+    found = structures(camera, seed)
+    sunless = _static_shadows(camera, found, light)
     shaded = canvas.picture * (1 - max(light.shadow, CONTACT_SHADOW))
     canvas.picture *= 1 - light.shadow * sunless[..., None]
-    _draw(structures_, canvas, light)
+    _draw(found, canvas, light)
     stands = canvas.depths < NO_DEPTH
     shaded[stands] = canvas.picture[stands]
     size, tint = (camera.width, camera.height), (light.gain * light.tint).astype(np.float32)
@@ -298,20 +291,22 @@ def backdrop(camera: Camera, light: Daylight, seed: int) -> Backdrop:
 
 
 def structure_depths(camera: Camera, light: Daylight, seed: int) -> Float32Array:
-    """Those of the still picture, without drawing the rest of it."""
+    """Return `Backdrop.depths` without drawing the rest of the picture."""
     canvas = Canvas(camera)
     _draw(structures(camera, seed), canvas, light)
     return canvas.pixel_depths()
 
 
-def _draw(structures_: list[Structure], canvas: Canvas, light: Daylight) -> None:
-    for structure in sorted(structures_, key=lambda structure: -structure.distance(canvas.camera)):
+def _draw(found: list[Structure], canvas: Canvas, light: Daylight) -> None:
+    """Draw structures from far to near."""
+    for structure in sorted(found, key=lambda structure: -structure.distance(canvas.camera)):
         structure.draw(canvas, light)
 
 
 def _ground_and_sky(
     canvas: Canvas, style: GroundStyle, light: Daylight, rng: np.random.Generator
 ) -> None:
+    """Fill the canvas with ground, haze and sky."""
     camera = canvas.camera
     rays = camera.rays(SUBPIXELS).astype(np.float32)
     down = rays[..., 2] < -1e-3 * camera.focal
@@ -325,12 +320,10 @@ def _ground_and_sky(
     canvas.picture[down] = colours * (1 - haze) + 0.8 * sky * haze
 
 
-def _static_shadows(
-    camera: Camera, structures: list[Structure], light: Daylight
-) -> NDArray[np.float32]:
-    """How far the ground is out of the sun, 0 to 1."""
+def _static_shadows(camera: Camera, found: list[Structure], light: Daylight) -> Float32Array:
+    """Return how much of the sun structures hide from the ground, 0 to 1."""
     mask = np.zeros((camera.height * SUBPIXELS, camera.width * SUBPIXELS), np.float32)
-    for structure in structures:
+    for structure in found:
         for corners, low, high in _outlines(structure):
             slant = -light.sun[:2] / light.sun[2]
             outline = np.concatenate([corners + slant * low, corners + slant * high])
@@ -345,14 +338,15 @@ def _static_shadows(
 
 
 def _outlines(structure: Structure) -> list[tuple[Array, float, float]]:
-    """Parts of a structure that hide the sun: their outlines, from one height to another."""
+    """Return the parts of a structure that cast shadows: outline, lowest and highest point."""
     if isinstance(structure, Building):
         return [(structure.corners, 0.0, structure.height)]
     if isinstance(structure, Pole):
         return [(_square(structure.at, structure.radius), 0.0, structure.height)]
-    crown = [(_square(b[:2], b[3] * 0.8), float(b[2]), float(b[2])) for b in structure.blobs]
+    crown = [(_square(b[:2], b[3] * 0.8), float(b[2]), float(b[2])) for b in structure.leaves]
     return [(_square(structure.at, 0.16), 0.0, 0.6 * structure.height), *crown]
 
 
 def _square(at: Array, radius: float) -> Array:
+    """Return the corners of a square around a point."""
     return at + radius * np.array([(-1.0, -1), (1, -1), (1, 1), (-1, 1)])

@@ -10,44 +10,43 @@ from habitus.arrays import Array
 from habitus.lab.junction.layout import HALF_ROAD
 
 NEAR = 0.8
-"""Nothing nearer than this is drawn, metres."""
+"""Nothing nearer than this is drawn, in metres."""
 LABEL_RANGE = 45.0
-"""Metres up to which an anomaly is worth a label: a person there is a 24th of the frame high."""
+"""Distance in metres up to which anomalies start: a person there is 1/24 of the frame high."""
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole on a mast beside the road, that looks down at the junction."""
+    """A pinhole camera on a mast beside the road, which looks down at the junction."""
 
     position: Array
     """x, y, z in metres."""
     axes: Array
-    """3 x 3: right, down and forward, as unit vectors of the ground's axes."""
+    """Shape (3, 3): right, down and forward as unit vectors in ground coordinates."""
     focal: float
-    """In pixels."""
+    """Focal length in pixels."""
     width: int
     height: int
 
     @classmethod
     def random(cls, rng: np.random.Generator, width: int, height: int) -> "Camera":
-        """A typical point_on_arm: a corner's pavement, some ten metres up."""
+        """Return a typical camera: on the pavement of a corner, some ten metres up."""
         side = rng.choice([-1.0, 1.0])
         angle = rng.integers(4) * np.pi / 2 + side * np.radians(rng.uniform(17, 38))
         away, up = rng.uniform(28, 34), rng.uniform(9.0, 13.5)
         position = np.array([away * np.cos(angle), away * np.sin(angle), up])
         ground = np.abs(position[:2])
-        ground[ground.argmin()] = max(
-            ground.min(), HALF_ROAD + 1.0
-        )  # a mast stands beside the road
+        # the mast stands beside the road
+        ground[ground.argmin()] = max(ground.min(), HALF_ROAD + 1.0)
         position[:2] = np.copysign(ground, position[:2])
         target = np.array([*rng.uniform(-2.5, 2.5, 2), 0.0])
-        # the horizon near the upper edge, whatever the height
+        # keep the horizon near the upper edge at any height
         focal = rng.uniform(0.82, 0.95) * min(width, 1.25 * height)
         tilt = np.arctan2(0.5 * height * rng.uniform(0.72, 0.86), focal)
         return cls(position, _axes(target - position, tilt), float(focal), width, height)
 
     def project(self, points: Array) -> Array:
-        """Array x 3 in metres -> points x 3: column and row in pixels, and depth in metres.
+        """Project points (n, 3) in metres to column, row (pixels) and depth (metres).
 
         Pixel (0, 0) covers the square from (0, 0) to (1, 1).
         """
@@ -58,7 +57,10 @@ class Camera:
     def sees(
         self, x: float, y: float, *, margin: float = 0.0, farthest: float = LABEL_RANGE
     ) -> bool:
-        """Whether a point_on_arm on the ground is in the frame, `margin` of its size from the edges."""
+        """Return whether a place on the ground is in the frame and near enough.
+
+        `margin` is the least distance from the edges, as a share of the frame.
+        """
         column, row, depth = self.project(np.array([[x, y, 0.7]]))[0]
         inside = (
             margin <= column / self.width <= 1 - margin
@@ -67,7 +69,7 @@ class Camera:
         return bool(inside and NEAR < depth < farthest)
 
     def rays(self, subpixels: int) -> NDArray[np.float64]:
-        """Directions of rays, `subpixels` x `subpixels` for each pixel: rows x columns x 3."""
+        """Return ray directions, `subpixels` x `subpixels` per pixel: (rows, columns, 3)."""
         x = (np.arange(self.width * subpixels) + 0.5) / subpixels - self.width / 2
         y = (np.arange(self.height * subpixels) + 0.5) / subpixels - self.height / 2
         right, down, forward = self.axes
@@ -76,6 +78,7 @@ class Camera:
 
 
 def _axes(towards: Array, tilt: float) -> Array:
+    """Return the camera's axes from the direction it faces and its downward tilt."""
     level = np.array([towards[0], towards[1], 0.0]) / np.hypot(towards[0], towards[1])
     forward = np.cos(tilt) * level - np.array([0.0, 0.0, np.sin(tilt)])
     right = np.array([level[1], -level[0], 0.0])
@@ -83,14 +86,14 @@ def _axes(towards: Array, tilt: float) -> Array:
 
 
 class Daylight(NamedTuple):
-    """What lights the scene."""
+    """Time of day and weather: the sun, its brightness, the noise of the sensor."""
 
     sun: NDArray[np.float64]
     """Unit vector towards the sun."""
     direct: float
     """Share of the light that comes from the sun itself: 0.05 under clouds to 0.55."""
     gain: float
-    """Of the picture: less at dusk."""
+    """Brightness of the picture; lower at dusk."""
     tint: NDArray[np.float64]
     """Gains of blue, green and red."""
     noise: float
@@ -98,7 +101,7 @@ class Daylight(NamedTuple):
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> "Daylight":
-        """A bright, cloudy or low-sun hour."""
+        """Return a random bright, cloudy or low-sun hour."""
         weather = rng.choice(["bright", "cloudy", "low"], p=[0.45, 0.35, 0.2])
         height = np.radians(
             rng.uniform(*{"bright": (35, 60), "cloudy": (40, 60), "low": (20, 30)}[weather])
@@ -116,7 +119,7 @@ class Daylight(NamedTuple):
 
     @property
     def shadow(self) -> float:
-        """How much of the light a shadow takes away."""
+        """Share of the light that is missing in a shadow."""
         return (
             0.85 * self.direct * float(self.sun[2]) / (1 - self.direct * (1 - float(self.sun[2])))
         )

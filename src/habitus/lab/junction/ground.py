@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.arrays import Array
 from habitus.lab.junction.layout import (
     CORNER_START,
     CROSSING_SPAN,
@@ -19,27 +20,30 @@ from habitus.lab.junction.layout import (
 )
 
 Float32Array = NDArray[np.float32]
+"""Single-precision values, one per point or pixel."""
 TILE = 40.96
-"""Metres after which a texture comes again."""
+"""Metres after which a texture repeats."""
 SIDE = 1024
+"""Texels along each side of a texture."""
 
 
 class GroundStyle(NamedTuple):
-    """Choices of the builders; colours are blue, green, red."""
+    """Random choices of the appearance of the ground; colours are blue, green, red."""
 
-    asphalt: NDArray[np.float64]
-    paving: NDArray[np.float64]
-    lots: NDArray[np.float64]
-    """Of the ground behind the pavements, by quarter: 4 x 3."""
-    cycle: NDArray[np.float64] | None
-    """Of cycle lanes; None if they are not coloured."""
+    asphalt: Array
+    paving: Array
+    lots: Array
+    """Shape (4, 3): colour of the ground behind the pavements, per quarter."""
+    cycle: Array | None
+    """Colour of the cycle lanes; None if they are not coloured."""
     box: bool
     """Whether the middle has yellow hatching."""
     wear: float
+    """How worn the paint is, from 0 to 1."""
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> "GroundStyle":
-        """Plausible choices."""
+        """Return a plausible random style."""
         grey = rng.uniform(88, 118)
         kinds = np.array([(62, 98, 78), (70, 104, 92), (118, 124, 128), (96, 108, 120)])
         tinted = rng.random() < 0.5
@@ -57,7 +61,7 @@ class GroundStyle(NamedTuple):
 def texture(
     rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]
 ) -> Float32Array:
-    """A tile of clouds of several sizes (texels), mean 0 and deviation 1, that repeats."""
+    """Return a tileable texture of several scales (in texels), with mean 0 and deviation 1."""
     made = np.zeros((SIDE, SIDE), np.float32)
     for size, weight in zip(sizes, weights, strict=True):
         n = SIDE // size
@@ -70,7 +74,7 @@ def texture(
 
 
 def sampled(tile: Float32Array, x: Float32Array, y: Float32Array) -> Float32Array:
-    """A tile's values at places on the ground."""
+    """Return the values of a texture at points on the ground."""
     u = (x * (SIDE / TILE)).astype(np.int64) % SIDE
     v = (y * (SIDE / TILE)).astype(np.int64) % SIDE
     return tile[v, u]
@@ -83,7 +87,7 @@ def ground(
     style: GroundStyle,
     rng: np.random.Generator,
 ) -> Float32Array:
-    """Colours of places on the ground: places x 3; `far` is their distance from the camera."""
+    """Return colours (n, 3) of points on the ground; `far` is their distance from the camera."""
     fine = texture(rng, (1, 2, 8), (0.6, 0.6, 0.5))
     coarse = texture(rng, (32, 64, 256), (0.5, 0.8, 1.0))
     detail = sampled(fine, x, y) * np.clip(26.0 / far, 0.15, 1.0)
@@ -106,18 +110,19 @@ def ground(
 
 
 def _inside(ax: Float32Array, ay: Float32Array, half: float, radius: float) -> NDArray[np.bool_]:
-    """Within two crossing strips whose corners are rounded."""
+    """Return which points are within two crossing strips whose corners are rounded."""
     edge = half + radius
     corner = (ax < edge) & (ay < edge) & ((ax - edge) ** 2 + (ay - edge) ** 2 > radius**2)
     return (ax < half) | (ay < half) | corner
 
 
 def _lots(x: Float32Array, y: Float32Array, style: GroundStyle) -> Float32Array:
+    """Return the colour of the ground behind the pavements at each point."""
     return np.asarray(style.lots[(x > 0).astype(int) + 2 * (y > 0)], np.float32)
 
 
 def _tracks(x: Float32Array, y: Float32Array) -> Float32Array:
-    """Where tyres and oil make the lanes darker."""
+    """Return how much tyres and oil darken the lanes at each point."""
     worn = np.zeros_like(x)
     for across, along in ((x, y), (y, x)):
         for lane in (-LANE_WIDTH, 0.0, LANE_WIDTH):
@@ -132,7 +137,7 @@ def _tracks(x: Float32Array, y: Float32Array) -> Float32Array:
 def _markings(
     x: Float32Array, y: Float32Array, style: GroundStyle
 ) -> tuple[NDArray[np.bool_], Float32Array]:
-    """Where there is paint on the road, and its colour."""
+    """Return which points of the road are painted, and their colours."""
     painted = np.zeros(len(x), bool)
     colour = np.full((len(x), 3), 205.0, np.float32)
     for arm in range(4):
@@ -156,7 +161,10 @@ def _markings(
 
 
 def _arm_markings(d: Float32Array, c: Float32Array) -> NDArray[np.bool_]:
-    """White paint of an arm, by distance from the centre and to the left of those who drive in."""
+    """Return which points of an arm have white paint.
+
+    `d` is the distance from the centre, `c` that to the left of a driver who enters.
+    """
     beyond = d > STOP_LINE
     dashes = (d % 6.0 < 2.2) | (d < STOP_LINE + 14)
     white = beyond & (np.abs(c - LANE_WIDTH / 2) < 0.07) & dashes
@@ -173,6 +181,7 @@ def _arm_markings(d: Float32Array, c: Float32Array) -> NDArray[np.bool_]:
 
 
 def _arrows(d: Float32Array, c: Float32Array) -> NDArray[np.bool_]:
+    """Return which points of an arm belong to direction arrows."""
     white = np.zeros(len(d), bool)
     for start in (STOP_LINE + 5, STOP_LINE + 22):
         along = d - start

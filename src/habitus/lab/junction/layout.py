@@ -18,33 +18,37 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array
 
-# == layout
 LANE_WIDTH = 3.2
+"""Metres; all distances in this module are metres, all speeds m/s."""
 HALF_ROAD = 2 * LANE_WIDTH
-"""Half of a carriageway: a cycle lane, two lanes in, one lane out, a cycle lane."""
+"""Half the width of a road, which has two lanes in, one lane out and two cycle lanes."""
 CYCLE_LANE = 5.6
-"""A cycle lane's middle, from the middle of the road."""
+"""Distance of a cycle lane's centre line from the centre line of the road."""
 KERB_RADIUS = 5.0
-"""Radius of a corner's kerb."""
+"""Radius of the kerb at a corner."""
 CORNER_START = HALF_ROAD + KERB_RADIUS
-"""Where the corners' curves begin, from the centre."""
+"""Distance from the centre at which the kerb of a corner starts to curve."""
 PAVEMENT_WIDTH = 4.0
 CROSSING_SPAN = (11.9, 14.9)
+"""Distances from the centre between which a pedestrian crossing lies."""
 STOP_LINE = 16.2
-"""Stop lines, from the centre."""
+"""Distance of the stop lines from the centre."""
 ARM_LENGTH = 85.0
-"""How far an arm leads."""
+"""Distance from the centre to the end of an arm, where vehicles appear."""
+STOP_ALONG_PATH = ARM_LENGTH - STOP_LINE
+"""Distance of the stop line along a path without detours."""
 POINT_SPACING = 0.5
-"""Between the points of a path."""
+"""Distance between successive points of a path."""
 PATH_CLEARANCE = (3.0, 1.9)
-"""Middles of two paths that are nearer than this cannot be used at once; with a cycle's."""
+"""Least distance between two paths in use at once: of vehicles; where a cycle is one of them."""
 MAX_SIDEWAYS = 2.4
-"""Sideways acceleration in curves that drivers put up with, m/s²."""
+"""Largest lateral acceleration that drivers accept in curves, m/s²."""
 AMBER_SECONDS = 3.0
+"""Seconds of amber after green."""
 READY_SECONDS = 2.0
 """Seconds of red and amber before green."""
 WALK_CLEARANCE = 10.5
-"""Seconds that people have to reach the other side."""
+"""Seconds that pedestrians have to reach the other side after their green ends."""
 
 MOVEMENTS = (
     "ahead",
@@ -60,11 +64,11 @@ MOVEMENTS = (
     "pavement-cycle",
 )
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
-"""Who goes first where paths cross: the lower; 3 for all others."""
+"""Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
 
 
 class PathSection(NamedTuple):
-    """Where on a path a behaviour is abnormal, in metres along it."""
+    """Section of a path in which a movement is abnormal, in metres along the path."""
 
     start: float
     end: float
@@ -81,51 +85,55 @@ ABNORMAL_SECTIONS = {
 
 
 HOLD_POINTS = {"u-turn": 76.5, "u-turn-arm": 52.0}
-"""Where on a path one waits until the whole of a turn can be made, in metres along it."""
+"""Where a driver waits until the whole turn is free, in metres along the path."""
 
 
 def path_index(arm: int, movement: str) -> int:
-    """Of the path of a movement that starts in an arm (0 east, 1 north, 2 west, 3 south)."""
+    """Return the index of the path of a movement from an arm (0 east, 1 north, 2 west, 3 south)."""
     return arm % 4 * len(MOVEMENTS) + MOVEMENTS.index(movement)
 
 
 def arm_direction(arm: int) -> Array:
-    """Unit vector along an arm, away from the centre."""
+    """Return the unit vector along an arm, away from the centre."""
     return np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)][arm % 4])
 
 
 def point_on_arm(arm: int, distance: float, left: float) -> Array:
-    """A point of an arm: metres from the centre, and to the left of those who drive in."""
+    """Return a point `distance` from the centre, and `left` of a driver who enters by the arm."""
     u = arm_direction(arm)
     return distance * u + left * np.array([u[1], -u[0]])
 
 
 def to_ground(points: Array, arm: int) -> Array:
-    """Array (right, ahead), as seen by a driver from an arm, on the ground."""
+    """Rotate points (right, ahead) relative to a driver from an arm to ground coordinates."""
     u = arm_direction(arm)
     left = np.array([u[1], -u[0]])
     return np.asarray(-points[:, 1:] * u - points[:, :1] * left)
 
 
-@dataclass(frozen=True)
-class Paths:
-    """All paths, as arrays by number; a path's points lie `POINT_SPACING` apart."""
+class Paths(NamedTuple):
+    """All paths as arrays, by path index; the points of a path are `POINT_SPACING` apart."""
 
     points: Array
-    """Paths x points x 2; a path's last point is repeated."""
+    """Shape (paths, points, 2); shorter paths repeat their last point."""
     lengths: Array
+    """Length of each path in metres."""
     limits: Array
-    """Paths x points: the speed that curves allow, m/s, braking before them included."""
+    """Shape (paths, points): speed that curves allow, including braking before them."""
     zones: Array
-    """Paths x paths x 2: where a path is too near another for both to be used; NaN if nowhere."""
+    """Shape (paths, paths, 2): start and end of the section of the first path that is too near the
+    second for both to be used; NaN if there is none."""
     ranks: NDArray[np.int64]
+    """Priority of each path; see `RANKS`."""
     holds: Array
-    """Where one waits before a turn that needs all of the road; infinite if it does not."""
+    """Where a driver waits before a turn that needs the whole road; infinite if there is none."""
+    stops: Array
+    """Distance of the stop line along each path; -inf if the path crosses none."""
 
 
 @cache
 def paths() -> Paths:
-    """All paths of all arms."""
+    """Return the paths of all movements from all arms."""
     sampled = [
         _resample(to_ground(_waypoints(movement), arm))
         for arm in range(4)
@@ -140,15 +148,22 @@ def paths() -> Paths:
             [np.pad(_speed_limits(p), (0, longest - len(p)), mode="edge") for p in sampled]
         ),
         zones=_conflict_zones(sampled),
-        ranks=np.array([RANKS.get(movement, 3) for _ in range(4) for movement in MOVEMENTS]),
-        holds=np.array(
-            [HOLD_POINTS.get(movement, np.inf) for _ in range(4) for movement in MOVEMENTS]
-        ),
+        ranks=np.array([RANKS.get(movement, 3) for movement in 4 * MOVEMENTS]),
+        holds=np.array([HOLD_POINTS.get(movement, np.inf) for movement in 4 * MOVEMENTS]),
+        stops=np.array([_stop(movement) for movement in 4 * MOVEMENTS]),
     )
 
 
+def _stop(movement: str) -> float:
+    """Return the distance of the stop line along a path; -inf if the path crosses none."""
+    if movement in ("u-turn-arm", "pavement-cycle", "wrong-way-cycle"):
+        return -np.inf
+    detour = 1.9 if movement == "pavement" else 0.0
+    return STOP_ALONG_PATH + detour
+
+
 def _waypoints(movement: str) -> Array:
-    """Corners of a path (right, ahead), of a driver from the south."""
+    """Return the corners of a path as (right, ahead) of a driver from the south."""
     lane = {"right": 0.0, "u-turn": 0.0, "wrong-way": LANE_WIDTH, "wrong-way-cycle": CYCLE_LANE}
     side = -CYCLE_LANE if movement.startswith("cycle") else lane.get(movement, -LANE_WIDTH)
     begin = [(side, -ARM_LENGTH)]
@@ -197,12 +212,13 @@ def _waypoints(movement: str) -> Array:
 
 
 def _arc(x: float, y: float, radius: float, start: float, end: float) -> Array:
+    """Return points on an arc around (x, y), between two angles in degrees."""
     angles = np.radians(np.linspace(start, end, 40))
     return np.stack([x + radius * np.cos(angles), y + radius * np.sin(angles)], axis=1)
 
 
 def _lane_change(start: tuple[float, float], end: tuple[float, float]) -> Array:
-    """A change of lane: sideways smoothly while going ahead evenly."""
+    """Return a smooth sideways shift at constant speed ahead."""
     t = np.linspace(0, 1, 30)
     smooth = t * t * (3 - 2 * t)
     return np.stack(
@@ -211,7 +227,7 @@ def _lane_change(start: tuple[float, float], end: tuple[float, float]) -> Array:
 
 
 def _resample(corners: Array) -> Array:
-    """The same path as points `POINT_SPACING` apart."""
+    """Return the same path as points `POINT_SPACING` apart."""
     steps = np.hypot(*np.diff(corners, axis=0).T)
     along = np.concatenate([[0.0], np.cumsum(steps)])
     at = np.arange(0, along[-1], POINT_SPACING)
@@ -219,7 +235,7 @@ def _resample(corners: Array) -> Array:
 
 
 def _speed_limits(points: Array) -> Array:
-    """Speed along a path: what its curvature allows, and no harder braking than 1.6 m/s²."""
+    """Return speeds that the curvature allows, with braking of at most 1.6 m/s² before curves."""
     k = 4
     chords = points[2 * k :] - points[k:-k], points[k:-k] - points[: -2 * k]
     headings = [np.arctan2(c[:, 1], c[:, 0]) for c in chords]
@@ -231,7 +247,7 @@ def _speed_limits(points: Array) -> Array:
 
 
 def _conflict_zones(sampled: list[Array]) -> Array:
-    """For each pair of paths, the stretch of the first that is too near the second."""
+    """Return, for each pair of paths, the section of the first that is too near the second."""
     n = len(sampled)
     zones = np.full((n, n, 2), np.nan)
     for p in range(len(MOVEMENTS)):
@@ -240,45 +256,50 @@ def _conflict_zones(sampled: list[Array]) -> Array:
             found = (
                 _conflict_zone(sampled[p], sampled[q], PATH_CLEARANCE[cycle]) if p != q else None
             )
-            for quarter in range(4) if found else ():  # the junction looks alike from all arms
+            for quarter in range(4) if found else ():  # the layout is the same from all arms
                 turn = quarter * len(MOVEMENTS)
                 zones[(p + turn) % n, (q + turn) % n] = found
     return zones
 
 
 def _conflict_zone(path: Array, other: Array, clearance: float) -> tuple[float, float] | None:
-    """None for paths that never meet, or that start in one lane: there, one follows."""
+    """Return None for paths that never meet or that start in the same lane."""
     apart = np.hypot(*(path[::2, None] - other[None, ::2]).transpose(2, 0, 1))
     near = np.flatnonzero(apart.min(axis=1) < clearance) * 2 * POINT_SPACING
     if not near.size or apart[0, 0] < clearance:
         return None
-    end = near[-1] if apart[-1, -1] > 2.0 else near[0] + 8.0  # merged: one follows from there
+    end = (
+        near[-1] if apart[-1, -1] > 2.0 else near[0] + 8.0
+    )  # merged: drivers follow each other there
     return float(near[0]), float(end)
 
 
 class SignalLight(IntEnum):
-    """What a signal shows."""
+    """Light that a signal shows."""
 
     RED = 0
     READY = 1
+    """Red and amber, before green."""
     GREEN = 2
     AMBER = 3
 
 
 @dataclass(frozen=True)
 class Signals:
-    """Times of the lights."""
+    """Timing of the traffic signals."""
 
     main: int
-    """An arm of the main road: 0 or 1; the opposite one belongs to it too."""
+    """An arm of the main road, 0 or 1; the opposite arm belongs to it as well."""
     greens: tuple[float, float, float, float]
-    """Seconds of green in the four phases."""
+    """Seconds of green in each of the four phases."""
     all_red: float
+    """Seconds in which all signals are red between two phases."""
     offset: float
+    """Position in the cycle at time 0, in seconds."""
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> "Signals":
-        """Plausible times."""
+        """Return a plausible random timing."""
         greens = rng.uniform([15, 6, 12, 5], [22, 8, 17, 7])
         ahead, right, side, walk = (float(seconds) for seconds in greens.round(1))
         all_red = float(rng.uniform(1.8, 2.6))
@@ -286,7 +307,7 @@ class Signals:
 
     @cached_property
     def starts(self) -> tuple[float, float, float, float, float]:
-        """When the phases start in the cycle, and its length."""
+        """Start of each phase within the cycle, then the length of the cycle."""
         times = [0.0]
         for green in self.greens[:3]:
             times.append(times[-1] + green + AMBER_SECONDS + self.all_red)
@@ -294,15 +315,15 @@ class Signals:
 
     @property
     def cycle(self) -> float:
-        """Seconds of a whole cycle."""
+        """Length of a cycle in seconds."""
         return self.starts[4]
 
     def phase(self, time: float) -> int:
-        """The phase whose green is on or was last on."""
+        """Return the phase that has, or last had, green."""
         return int(np.searchsorted(self.starts, self._since(time), side="right")) - 1
 
     def light(self, arm: int, movement: str, time: float) -> SignalLight:
-        """What those see who come from an arm."""
+        """Return the light shown to a movement from an arm."""
         start, end = self._green(arm, movement)
         since = (self._since(time) - start) % self.cycle
         if since < end - start:
@@ -312,24 +333,26 @@ class Signals:
         return SignalLight.READY if since > self.cycle - READY_SECONDS else SignalLight.RED
 
     def left_of_green(self, arm: int, movement: str, time: float) -> float:
-        """Seconds of green to come, 0 if it is not green."""
+        """Return the seconds of green that remain; 0 if the light is not green."""
         start, end = self._green(arm, movement)
         return max(0.0, end - start - (self._since(time) - start) % self.cycle)
 
     def left_of_amber(self, arm: int, movement: str, time: float) -> float:
-        """Seconds until red, of a light that is green or amber; 0 if it is red."""
+        """Return the seconds until red; 0 if the light is red."""
         start, end = self._green(arm, movement)
         return max(0.0, end - start + AMBER_SECONDS - (self._since(time) - start) % self.cycle)
 
     def walk(self, time: float) -> bool:
-        """Whether people may start to cross."""
+        """Return whether pedestrians may start to cross."""
         since = self._since(time) - self.starts[3]
         return 1.0 <= since < self.greens[3]
 
     def _since(self, time: float) -> float:
+        """Return the position within the cycle."""
         return (time + self.offset) % self.cycle
 
     def _green(self, arm: int, movement: str) -> tuple[float, float]:
+        """Return start and end of a movement's green within the cycle."""
         starts, greens = self.starts, self.greens
         if arm % 2 != self.main:
             return starts[2], starts[2] + greens[2]

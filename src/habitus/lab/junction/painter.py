@@ -32,6 +32,7 @@ from habitus.lab.junction.solids import (
     N_ROLES,
     SIN,
     WIDTH,
+    Solids,
     X,
     Y,
     cast_shadows,
@@ -45,25 +46,28 @@ from habitus.lab.junction.solids import (
 from habitus.lab.junction.vehicles import LAMP, ROLES, Colours
 
 MIN_PIXELS = 16
-"""Pixels of a obj that must be seen for it to count as seen: a quarter of a cell."""
+"""Visible pixels that an object needs to count as visible: a quarter of a cell."""
 N_COLUMNS = LUMA + 3 * N_ROLES
+"""Columns of an object's row, colours included."""
 FLICKER = 0.004
+"""Standard deviation of the brightness of successive frames, as a share."""
 LAMP_HEIGHTS = (3.05, 2.7, 2.35)
-"""Heights of a signal's red, amber and green lamp."""
+"""Heights of a signal's red, amber and green lamps, in metres."""
 LAMP_COLOURS = ((60, 60, 235), (50, 160, 240), (120, 220, 70))
+"""Colours of the lit lamps (blue, green, red)."""
 LIT_LAMPS = {
     SignalLight.RED: (True, False, False),
     SignalLight.READY: (True, True, False),
     SignalLight.GREEN: (False, False, True),
     SignalLight.AMBER: (False, True, False),
 }
-
-
+"""Which of a signal's three lamps are lit."""
 BRAKE_LIGHT, HAZARD_LIGHT = to_yuv(np.array([50.0, 40, 215])), to_yuv(np.array([60.0, 170, 255]))
+"""Colours (Y, U, V) of tail lamps."""
 
 
 class Painter:
-    """Draws states of the world as one camera sees them; the same state gives the same picture."""
+    """Draws frames of the world as one camera sees them; the same input gives the same frame."""
 
     def __init__(self, camera: Camera, light: Daylight, signals: Signals, seed: int) -> None:
         self.camera, self.light, self.signals, self.seed = camera, light, signals, seed
@@ -81,16 +85,16 @@ class Painter:
         self._sun = np.array([*light.sun, light.direct])
 
     def picture(self, objects: Array, number: int) -> Image:
-        """A frame: objects as from `SnapshotPair.at`; its noise depends on its number only."""
+        """Draw a frame of objects (see `SnapshotPair.at`); its noise depends only on its number."""
         shadows = np.zeros_like(self._mask)
         cast_shadows(shadows, self._rows, objects, self._view, self._sun, self._cast_strength)
         soft = np.asarray(cv2.blur(shadows, (3, 3)), np.uint8)
-        made = np.empty_like(self._lit)
-        parts, shape = split_planes(made), solids()
-        darken(made, self._lit, self._shaded, soft)
+        picture = np.empty_like(self._lit)
+        parts = split_planes(picture)
+        darken(picture, self._lit, self._shaded, soft)
         order = draw_order(objects, self._view)
         draw_objects(
-            *parts,
+            parts,
             self._rows,
             self._depths,
             self._coarse,
@@ -98,42 +102,39 @@ class Painter:
             order,
             self._view,
             self._sun,
-            shape.corners,
-            shape.roles,
-            shape.swings,
-            shape.ranges,
+            solids(),
         )
         rng = np.random.default_rng([self.seed, 4, number])
         gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
         top, left = rng.integers(NOISE_SIDE, size=2)
         expose(parts.luma, self._noise, int(top), int(left), gain, self.light.noise)
-        return made
+        return picture
 
-    def object_rows(self, interval: SnapshotPair) -> Array:
-        """Rows for `sprites` of what moves in an interval, complete but for the places."""
-        state = interval.before
-        rows = np.zeros((len(state.ids), N_COLUMNS))
-        rows[:, [LENGTH, WIDTH, HEIGHT]] = state.sizes
-        rows[:, KIND] = state.kinds
-        known = [self._colours_of(ident, interval.looks) for ident in state.ids.tolist()]
+    def object_rows(self, pair: SnapshotPair) -> Array:
+        """Return a row per object of a pair of snapshots, complete except for the poses."""
+        snapshot = pair.before
+        rows = np.zeros((len(snapshot.ids), N_COLUMNS))
+        rows[:, [LENGTH, WIDTH, HEIGHT]] = snapshot.sizes
+        rows[:, KIND] = snapshot.kinds
+        known = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
         rows[:, LUMA:] = np.array(known).reshape(len(rows), -1)
         on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
-        rows[np.ix_(state.lamps & 1 > 0, on)] = BRAKE_LIGHT
-        if state.time % 0.8 < 0.4:
+        rows[np.ix_(snapshot.lamps & 1 > 0, on)] = BRAKE_LIGHT
+        if snapshot.time % 0.8 < 0.4:
             for role in ("lamp", "tail"):
                 on = LUMA + ROLES.index(role) + N_ROLES * np.arange(3)
-                rows[np.ix_(state.lamps & 2 > 0, on)] = HAZARD_LIGHT
-        return np.concatenate([rows, self._signal_lamps(state.time)])
+                rows[np.ix_(snapshot.lamps & 2 > 0, on)] = HAZARD_LIGHT
+        return np.concatenate([rows, self._signal_lamps(snapshot.time)])
 
-    def _colours_of(self, ident: int, looks: dict[int, Colours]) -> Array:
-        """Brightness of a obj's roles, then their colours; worked out once."""
-        if ident not in self._colours_by_id:
-            yuv = to_yuv(looks[ident] * (self.light.gain * self.light.tint))
-            self._colours_by_id[ident] = yuv.T.ravel()
-        return self._colours_by_id[ident]
+    def _colours_of(self, object_id: int, colours: dict[int, Colours]) -> Array:
+        """Return the brightness of an object's roles, then their colours; computed once."""
+        if object_id not in self._colours_by_id:
+            yuv = to_yuv(colours[object_id] * (self.light.gain * self.light.tint))
+            self._colours_by_id[object_id] = yuv.T.ravel()
+        return self._colours_by_id[object_id]
 
     def _signal_lamps(self, time: float) -> Array:
-        """Three lamps on each pole, of which those are lit that show the way."""
+        """Return the rows of the signal lamps, lit as at a time."""
         lit = [
             LIT_LAMPS[self.signals.light(k // 2, "right" if k % 2 else "ahead", time)]
             for k in range(len(self._lamps[0]) // 3)
@@ -142,7 +143,7 @@ class Painter:
 
 
 def _lamps(lit: bool) -> Array:
-    """Rows for `sprites` of all signals' lamps, that face those who drive in."""
+    """Return the rows of all signal lamps, which face the drivers who enter."""
     rows = np.zeros((3 * len(signal_poles()), N_COLUMNS))
     for k, row in enumerate(rows):
         u = arm_direction(k // 6)
@@ -155,7 +156,7 @@ def _lamps(lit: bool) -> Array:
 
 
 def view_vector(camera: Camera) -> Array:
-    """A camera as the numbers that `sprites` wants."""
+    """Return a camera as the vector that the kernels of `solids` expect."""
     centre = camera.width / 2, camera.height / 2
     return np.array([*camera.position, *camera.axes.ravel(), camera.focal, *centre])
 
@@ -169,11 +170,13 @@ def visible_extent(
     order: Any,
     which: int,
     view: Array,
-    quads: Array,
-    swings: Array,
-    ranges: Any,
+    shapes: Solids,
 ) -> tuple[int, int, int, int, int]:
-    """Number of pixels of a obj that nothing hides, and their box; `mask` stays zero."""
+    """Return the number of visible pixels of an object and their box; `mask` stays zero.
+
+    Equals `_count_and_box` of a mask on which `stencil` wrote 1 for the object `which` and 2 for
+    all that come later in `order`.
+    """
     xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
     found, reach = False, 0.0
     for i in order:
@@ -183,19 +186,23 @@ def visible_extent(
             continue
         if i == which:
             _, _, reach = project_point(view, obj[X], obj[Y], 0.0)
-        first, last = ranges[int(obj[KIND])]
+        first, last = shapes.ranges[int(obj[KIND])]
         for q in range(first, last):
-            place_quad(obj, quads[q], swings[q], at)
+            place_quad(obj, shapes.corners[q], shapes.swings[q], at)
             for k in range(4):
                 xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
-            # what is nearer sets the mask to 2, which no longer is the obj
+            # nearer objects overwrite the mask with 2
             stencil(mask, rows, xs, ys, 4, 1 if i == which else 2)
     return _count_and_box(mask, depths, reach - 1.0)
 
 
 @compiled
 def _count_and_box(mask: Image, depths: Any, reach: float) -> tuple[int, int, int, int, int]:
-    """Count and box of the ones of a mask that nothing standing hides; the mask becomes zero."""
+    """Return count and box of a mask's ones in front of all structures; clear the mask.
+
+    Equals ``ys, xs = nonzero((mask == 1) & (depths > reach))`` with ``len(xs), xs.min(), ys.min(),
+    xs.max() + 1, ys.max() + 1``.
+    """
     height, width = mask.shape
     n, left, top, right, bottom = 0, width, height, 0, 0
     for y in range(height):
@@ -209,7 +216,7 @@ def _count_and_box(mask: Image, depths: Any, reach: float) -> tuple[int, int, in
 
 
 class VisibleBoxes:
-    """Finds the part of a obj that is seen in a frame."""
+    """Finds the visible part of an object in a frame."""
 
     def __init__(self, simulation: Simulation, width: int, height: int, seed: int) -> None:
         self.view = view_vector(simulation.camera)
@@ -218,25 +225,17 @@ class VisibleBoxes:
         self.mask = np.zeros((height, width), np.uint8)
 
     def box(self, pair: SnapshotPair, time: float, which: int) -> list[int] | None:
-        """Left, top, right, bottom; None if it is hidden or outside."""
+        """Return left, top, right, bottom; None if the object is hidden or outside."""
         objects = pair.at(time, self._shapes(pair))
-        order, shape = draw_order(objects, self.view), solids()
+        order = draw_order(objects, self.view)
         n, *box = visible_extent(
-            self.mask,
-            self.rows,
-            self.depths,
-            objects,
-            order,
-            which,
-            self.view,
-            shape.corners,
-            shape.swings,
-            shape.ranges,
+            self.mask, self.rows, self.depths, objects, order, which, self.view, solids()
         )
         return [int(side) for side in box] if n >= MIN_PIXELS else None
 
-    def _shapes(self, interval: SnapshotPair) -> Array:
-        rows = np.zeros((len(interval.before.ids), LUMA))
-        rows[:, [LENGTH, WIDTH, HEIGHT]] = interval.before.sizes
-        rows[:, KIND] = interval.before.kinds
+    def _shapes(self, pair: SnapshotPair) -> Array:
+        """Return a row per object, complete except for poses and colours."""
+        rows = np.zeros((len(pair.before.ids), LUMA))
+        rows[:, [LENGTH, WIDTH, HEIGHT]] = pair.before.sizes
+        rows[:, KIND] = pair.before.kinds
         return rows

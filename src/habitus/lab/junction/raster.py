@@ -14,11 +14,11 @@ from habitus.arrays import Array, Image
 from habitus.compiled import compiled
 
 NOISE_SIDE = 512
-"""Size of the field of noise, of which each frame shows another part."""
+"""Side of the square noise field, of which each frame shows a random part."""
 
 
 class Planes(NamedTuple):
-    """A picture's three planes, as views."""
+    """The three planes of a picture, as views."""
 
     luma: Image
     blue: Image
@@ -26,7 +26,7 @@ class Planes(NamedTuple):
 
 
 def split_planes(picture: Image) -> Planes:
-    """Views of an I420 picture."""
+    """Return the planes of an I420 picture as views."""
     rows, width = picture.shape
     height = rows * 2 // 3
     colours = picture[height:].reshape(2, height // 2, width // 2)
@@ -34,7 +34,7 @@ def split_planes(picture: Image) -> Planes:
 
 
 def to_yuv(colours: NDArray[np.floating]) -> Array:
-    """Blue, green, red (0 to 255) -> brightness, blueness, redness in limited range (BT.601)."""
+    """Convert blue, green, red (0 to 255) to Y, U, V in limited range (BT.601)."""
     blue, green, red = np.moveaxis(np.asarray(colours, float), -1, 0)
     luma = 16 + 0.257 * red + 0.504 * green + 0.098 * blue
     blueness = 128 - 0.148 * red - 0.291 * green + 0.439 * blue
@@ -43,12 +43,29 @@ def to_yuv(colours: NDArray[np.floating]) -> Array:
 
 
 def to_bgr(picture: Image) -> Image:
-    """A picture of a scene as height x width x 3 bytes: blue, green, red."""
+    """Convert a frame of a scene to blue, green, red.
+
+    Parameters
+    ----------
+    picture
+        A frame of `Junction.frames`: planar YUV 4:2:0.
+
+    Returns
+    -------
+    Image
+        Shape (height, width, 3), 8 bits per channel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> to_bgr(np.full((96, 64), 128, np.uint8))[0, 0].tolist()
+    [130, 130, 130]
+    """
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420), np.uint8)
 
 
 def to_i420(yuv: Array) -> Image:
-    """A picture from height x width x 3 values of `to_yuv`."""
+    """Return a picture from (height, width, 3) values of `to_yuv`."""
     height, width, _ = yuv.shape
     picture = np.empty((height * 3 // 2, width), np.uint8)
     parts = split_planes(picture)
@@ -59,7 +76,7 @@ def to_i420(yuv: Array) -> Image:
 
 
 def noise_field(rng: np.random.Generator) -> NDArray[np.int8]:
-    """A field of noise with deviation 16, slightly smooth as sensors' is after their filters."""
+    """Return sensor noise with standard deviation 16, slightly smoothed."""
     grain = rng.standard_normal((NOISE_SIDE, NOISE_SIDE)).astype(np.float32)
     grain += 0.6 * cv2.GaussianBlur(
         rng.standard_normal(grain.shape).astype(np.float32), (0, 0), 0.8
@@ -69,7 +86,11 @@ def noise_field(rng: np.random.Generator) -> NDArray[np.int8]:
 
 @compiled
 def darken(picture: Image, lit: Image, shaded: Image, mask: Image) -> None:
-    """A still picture with moving shadows: `lit` where the mask is 0, `shaded` where it is 255."""
+    """Blend two static pictures: `lit` where the mask is 0, `shaded` where it is 255.
+
+    Equals ``(lit * (255 - mask) + shaded * mask + 127) // 255`` in the luma rows of `picture`, and
+    ``lit`` in its colour rows.
+    """
     height, width = mask.shape
     for y in range(height):
         for x in range(width):
@@ -84,7 +105,11 @@ def darken(picture: Image, lit: Image, shaded: Image, mask: Image) -> None:
 def expose(
     luma: Image, noise: NDArray[np.int8], top: int, left: int, gain: float, deviation: float
 ) -> None:
-    """Add a part of the noise, that wraps around, to a picture in point_on_arm."""
+    """Apply gain and noise to a luma plane, in place.
+
+    Equals ``floor(clip(gain * luma + deviation / 16 * part + 0.5, 0, 255))`` in single precision,
+    where `part` is the noise rolled by ``(-top, -left)`` and tiled.
+    """
     height, width = luma.shape
     side = len(noise)
     for y in range(height):
@@ -99,6 +124,7 @@ def expose(
 
 @compiled
 def _add_grain(row: Image, grain: NDArray[np.int8], gain: float, much: float) -> None:
+    """Apply gain and noise to one row, in place."""
     scale, share, half = np.float32(gain), np.float32(much), np.float32(0.5)
     for x in range(len(row)):
         value = np.float32(row[x]) * scale + np.float32(grain[x]) * share + half
@@ -109,11 +135,13 @@ def _add_grain(row: Image, grain: NDArray[np.int8], gain: float, much: float) ->
 def cover(
     rows: NDArray[np.float32], xs: Any, ys: Any, n: int, size: tuple[int, int], n_lines: int
 ) -> tuple[int, int, int, int]:
-    """Share of each pixel that a convex polygon covers, into `rows`; gives their box.
+    """Write the share of each pixel that a convex polygon covers to `rows`; return its box.
 
-    The box is top, bottom, left, right, the bottom and the right exclusive. `rows` holds the lines
-    from the top on, and must be zero. Each row of pixels is cut into `n_lines` lines (a tall polygon's
-    into two); a line's share is exact. `size` is the picture's height and width.
+    The box is top, bottom, left, right; bottom and right are exclusive. `rows` starts at the top
+    of the box and must be zero. Each row of pixels is sampled on `n_lines` lines (two for a tall
+    polygon), whose coverage is exact. `size` is the picture's height and width. Equals the mean
+    over the lines of ``clip(right - x, 0, 1) - clip(left - x, 0, 1)``, where `left` and `right` are
+    the points in which a line crosses the outline.
     """
     height, width = size
     low, high, slopes = ys[0], ys[0], np.empty(n)
@@ -161,9 +189,11 @@ def paint(
     value: float,
     slope: float,
 ) -> None:
-    """Fill a quadrilateral; `value` becomes brighter by `slope` a row; `rows` stays zero.
+    """Fill a quadrilateral in a luma plane, in place; `rows` stays zero.
 
-    Pixels where `depths` is less than `depth` are behind something that stands, and stay.
+    The colour is `value` at the middle and grows by `slope` per row. Pixels whose `depths` is not
+    above `depth` are hidden by a structure and keep their value. Equals
+    ``floor(plane + share * (colour - plane) + 0.5)`` with the shares of `cover`.
     """
     top, bottom, first, end = cover(rows, xs, ys, 4, plane.shape, 4)
     middle = 0.25 * (ys[0] + ys[1] + ys[2] + ys[3])
@@ -190,7 +220,10 @@ def tint(
     blueness: float,
     redness: float,
 ) -> None:
-    """The same for both colours at once, in planes of half the size."""
+    """Fill a quadrilateral in both colour planes, which have half the size, in place.
+
+    Equals ``floor(plane + share * (colour - plane) + 0.5)`` for each plane; see `paint`.
+    """
     top, bottom, first, end = cover(rows, xs, ys, 4, blue.shape, 2)
     half, b, r = np.float32(0.5), np.float32(blueness), np.float32(redness)
     for y in range(top, bottom):
@@ -206,7 +239,10 @@ def tint(
 
 @compiled
 def shade(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: float) -> None:
-    """Raise a mask to `value` within a convex polygon; `rows` stays zero."""
+    """Raise a mask to `value` within a convex polygon, in place; `rows` stays zero.
+
+    Equals ``maximum(mask, floor(minimum(share, 1) * value))`` with the shares of `cover`.
+    """
     top, bottom, first, end = cover(rows, xs, ys, n, mask.shape, 2)
     full = np.float32(value)
     for y in range(top, bottom):
@@ -218,7 +254,10 @@ def shade(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, valu
 
 @compiled
 def stencil(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, value: int) -> None:
-    """Set a mask where a convex polygon covers half of a pixel or more; `rows` stays zero."""
+    """Set a mask where a convex polygon covers at least half of a pixel; `rows` stays zero.
+
+    Equals ``mask[share >= 0.5] = value`` with the shares of `cover`.
+    """
     top, bottom, first, end = cover(rows, xs, ys, n, mask.shape, 4)
     for y in range(top, bottom):
         shares, line = rows[y - top, first:end], mask[y, first:end]
@@ -230,7 +269,10 @@ def stencil(mask: Image, rows: NDArray[np.float32], xs: Any, ys: Any, n: int, va
 
 @compiled
 def hull(xs: Any, ys: Any, n: int, out_x: Any, out_y: Any) -> int:
-    """Convex hull of points (gift wrapping) into `out_x`, `out_y`; gives the number of corners."""
+    """Write the convex hull of points (gift wrapping) to `out_x`, `out_y`; return its size.
+
+    Equals ``scipy.spatial.ConvexHull(points).vertices`` up to the first corner and the direction.
+    """
     start = 0
     for i in range(1, n):
         if xs[i] < xs[start] or (xs[i] == xs[start] and ys[i] < ys[start]):

@@ -3,7 +3,7 @@
 import csv
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,9 +23,10 @@ from habitus.lab.junction.anomalies import KINDS
 from habitus.lab.junction.painter import Painter, VisibleBoxes
 from habitus.lab.junction.simulation import Simulation, SnapshotPair
 from habitus.lab.junction.traffic import STEP
+from habitus.progress import Progress, ProgressCallback, ignore_progress
 
 SMALLEST, LARGEST = 64, 7680
-"""Sides of a frame."""
+"""Limits of the sides of a frame, in pixels."""
 LIMITS = (
     ("seed", 0, 2**63 - 1),
     ("seconds", 0.04, 7 * 86400),
@@ -36,55 +37,107 @@ LIMITS = (
     ("anomalies_per_hour", 0, 360),
     ("normal_for", 0, 7 * 86400),
 )
-OPTIONS = {
+"""Least and greatest value of each setting of a junction."""
+X264_OPTIONS = {
     "preset": "veryfast",
     "crf": "23",
     "threads": "1",
     "x264-params": "ref=1:me=dia:subme=1:rc-lookahead=10:trellis=0",
 }
-"""One thread, so that the same scene gives the same bytes; a search as short as a camera's own."""
-KEYFRAMES = 2.0
+"""A fast motion search, as in a camera; one thread, so that a scene always gives the same bytes."""
+KEYFRAME_SECONDS = 2.0
 """Seconds between keyframes."""
-AHEAD = 32
-"""Frames that may be rendered before they are encoded."""
+QUEUE_LENGTH = 32
+"""Frames that may wait between rendering and encoding."""
 
 FilePath = str | os.PathLike[str]
+"""Path of a file to write."""
 
 
 class Anomaly(NamedTuple):
-    """Something abnormal, as long as it is seen to be."""
+    """A labelled anomaly of a `Junction`, from its first to its last visible frame.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`.
+    start, end
+        Seconds: the start of the first frame and the end of the last.
+    boxes
+        Shape (visible frames, 5): frame number, then left, top, right, bottom of the visible part
+        in pixels; right and bottom are exclusive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> boxes = np.array([[25, 10, 20, 30, 40], [26, 12, 20, 32, 41]])
+    >>> Anomaly("u-turn", start=1.0, end=1.08, boxes=boxes).box
+    (10, 20, 32, 41)
+    """
 
     kind: str
     start: float
     end: float
-    """In seconds: from its first frame to the end of its last."""
     boxes: NDArray[np.int64]
-    """Frames in which it is seen x 5: frame number, left, top, right, bottom, in pixels of the part
-    that is seen; right and bottom are exclusive."""
 
     @property
     def box(self) -> tuple[int, int, int, int]:
-        """Left, top, right, bottom of all its boxes together."""
+        """Smallest box (left, top, right, bottom) that contains all boxes."""
         left, top = self.boxes[:, 1:3].min(axis=0)
         right, bottom = self.boxes[:, 3:5].max(axis=0)
         return int(left), int(top), int(right), int(bottom)
 
 
 class FrameTime(NamedTuple):
-    """A frame's number and time, and the interval of the world that it falls into."""
+    """Number and time of a frame, and the pair of snapshots between which it falls."""
 
     number: int
     time: float
-    interval: SnapshotPair
+    pair: SnapshotPair
     fresh: bool
-    """Whether the interval is another one than the last frame's."""
+    """Whether the pair differs from that of the previous frame."""
 
 
 @dataclass(frozen=True)
 class Junction:
-    """A signalised four-arm junction seen by a camera on a mast: all from one seed.
+    """A rendered scene: a signalised four-arm junction, seen by a camera on a mast.
 
-    Frames are planar YUV 4:2:0; `to_bgr` converts them.
+    Camera, weather, buildings, traffic and anomalies all follow from the seed; the same settings
+    give the same frames and labels, bit for bit.
+
+    Parameters
+    ----------
+    seed
+        Seed of everything that is random.
+    seconds
+        Duration.
+    width, height
+        Size of a frame in pixels; both even.
+    fps
+        Frames per second.
+    density
+        Amount of traffic: 0.5 is quiet, 1 busy, 2 congested.
+    anomalies
+        Kinds of anomalies that may happen, each about equally often; see `KINDS`.
+    anomalies_per_hour
+        Mean rate of anomalies.
+    normal_for
+        Seconds at the start without anomalies.
+
+    Raises
+    ------
+    InvalidInputError
+        If a setting is out of range or of the wrong type.
+
+    Examples
+    --------
+    >>> scene = Junction(seed=1, seconds=2.0, width=64, height=64, fps=5.0)
+    >>> scene.n_frames
+    10
+    >>> next(scene.frames()).shape  # planar YUV 4:2:0
+    (96, 64)
+    >>> scene.truth()  # too short for an anomaly
+    ()
     """
 
     seed: int = 0
@@ -93,12 +146,9 @@ class Junction:
     height: int = 288
     fps: float = 25.0
     density: float = 1.0
-    """Of the traffic: 1 is busy, 0.5 quiet, 2 jammed."""
     anomalies: tuple[str, ...] = KINDS
-    """Kinds that happen; each about as often as the others."""
     anomalies_per_hour: float = 40.0
     normal_for: float = 300.0
-    """Seconds at the start without anomalies."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -106,36 +156,50 @@ class Junction:
 
     @property
     def n_frames(self) -> int:
-        """In all."""
+        """Number of frames."""
         return round(self.seconds * self.fps)
 
     def frames(self) -> Iterator[Image]:
-        """Every frame: height * 3 / 2 rows x width bytes, I420 (brightness, then both colours)."""
+        """Yield every frame as planar YUV 4:2:0 (I420), as encoders expect.
+
+        Returns
+        -------
+        Iterator of Image
+            Shape (height * 3 / 2, width) each: brightness, then both colour planes.
+            `to_bgr` converts it.
+        """
         simulation = self._simulation()
         painter = Painter(simulation.camera, simulation.light, simulation.world.signals, self.seed)
         rows = np.zeros((0, 0))
-        for moment in self._moments(simulation):
-            if moment.fresh:
-                rows = painter.object_rows(moment.interval)
-            yield painter.picture(moment.interval.at(moment.time, rows), moment.number)
+        for frame in self._frame_times(simulation):
+            if frame.fresh:
+                rows = painter.object_rows(frame.pair)
+            yield painter.picture(frame.pair.at(frame.time, rows), frame.number)
 
     def truth(self) -> tuple[Anomaly, ...]:
-        """All anomalies that are seen, in order of time; nothing is rendered for it."""
+        """Return the anomalies that are visible, ordered by time, without rendering frames.
+
+        Returns
+        -------
+        tuple of Anomaly
+            Anomalies of which at least 16 pixels are visible in some frame.
+        """
         return _truth(self)
 
     def _found(self) -> Iterator[tuple[int, str, list[int]]]:
-        """Each anomaly's number, kind, and frame and box, frame by frame."""
+        """Yield number and kind of an anomaly, then frame number and box, frame by frame."""
         simulation = self._simulation()
         search = VisibleBoxes(simulation, self.width, self.height, self.seed)
-        for moment in self._moments(simulation):
-            events = moment.interval.before.anomalies
-            for which in np.flatnonzero(events >= 0):
-                event = int(events[which])
-                box = search.box(moment.interval, moment.time, int(which))
+        for frame in self._frame_times(simulation):
+            anomalies = frame.pair.before.anomalies
+            for which in np.flatnonzero(anomalies >= 0):
+                anomaly = int(anomalies[which])
+                box = search.box(frame.pair, frame.time, int(which))
                 if box is not None:
-                    yield event, simulation.scheduler.started[event], [moment.number, *box]
+                    yield anomaly, simulation.scheduler.started[anomaly], [frame.number, *box]
 
     def _simulation(self) -> Simulation:
+        """Return a new simulation from the settings."""
         return Simulation.start(
             self.seed,
             (self.width, self.height),
@@ -145,22 +209,24 @@ class Junction:
             self.normal_for,
         )
 
-    def _moments(self, simulation: Simulation) -> Iterator[FrameTime]:
-        intervals = simulation.intervals()
-        at, interval = -1, None
+    def _frame_times(self, simulation: Simulation) -> Iterator[FrameTime]:
+        """Yield the number, time and pair of snapshots of each frame."""
+        pairs = simulation.pairs()
+        at, pair = -1, None
         for number in range(self.n_frames):
             time = number / self.fps
             fresh = False
-            while interval is None or (at + 1) * STEP <= time + 1e-9:
-                interval, at, fresh = next(intervals), at + 1, True
-            yield FrameTime(number, time, interval, fresh)
+            while pair is None or (at + 1) * STEP <= time + 1e-9:
+                pair, at, fresh = next(pairs), at + 1, True
+            yield FrameTime(number, time, pair, fresh)
 
 
 @lru_cache(maxsize=16)
 def _truth(scene: Junction) -> tuple[Anomaly, ...]:
+    """Return the anomalies of a scene; cached."""
     boxes: dict[tuple[int, str], list[list[int]]] = {}
-    for event, kind, box in scene._found():
-        boxes.setdefault((event, kind), []).append(box)
+    for anomaly, kind, box in scene._found():
+        boxes.setdefault((anomaly, kind), []).append(box)
     return tuple(
         _anomaly(kind, np.array(found, np.int64), scene.fps)
         for (_, kind), found in sorted(boxes.items(), key=lambda item: item[1][0])
@@ -168,73 +234,103 @@ def _truth(scene: Junction) -> tuple[Anomaly, ...]:
 
 
 def _anomaly(kind: str, boxes: NDArray[np.int64], fps: float) -> Anomaly:
-    boxes.setflags(write=False)  # all who ask for the truth share it
+    """Return an anomaly from its boxes, in order of frames."""
+    boxes.setflags(write=False)  # the cached truth is shared by all callers
     return Anomaly(kind, int(boxes[0, 0]) / fps, int(boxes[-1, 0] + 1) / fps, boxes)
 
 
 def _check(scene: Junction) -> None:
-    """Refuse settings that no video can have."""
-    kinds: object = scene.anomalies
-    if isinstance(kinds, str):
-        raise InvalidInputError(
-            f"anomalies of a junction are {kinds!r}: expected several kinds; try ({kinds!r},)"
-        )
-    unknown = [kind for kind in scene.anomalies if kind not in KINDS]
-    if unknown:
-        raise InvalidInputError(
-            f"unknown kind of anomaly {unknown[0]!r}: choose from {', '.join(KINDS)}"
-        )
+    """Raise an error for settings that no scene can have."""
+    _check_kinds(scene.anomalies)
     for name, low, high in LIMITS:
         value = getattr(scene, name)
-        if not (
-            isinstance(value, int | float | np.number)
-            and math.isfinite(value)
-            and low <= value <= high
-        ):
+        is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
+        if not (is_number and low <= value <= high):
             raise InvalidInputError(
-                f"{name} of a junction is {value!r}: expected a number from {low:g} to {high:g}"
+                f"{name} of a junction is {value!r}: expected a number from {low:g} to {high:g}",
+                parameter=name,
             )
-    for name in ("seed", "width", "height"):
-        value = getattr(scene, name)
-        if value != int(value):
-            raise InvalidInputError(f"{name} of a junction is {value!r}: expected a whole number")
-    for name in ("width", "height"):
-        value = getattr(scene, name)
-        if value % 2:
+        if name in ("seed", "width", "height") and value != int(value):
+            raise InvalidInputError(
+                f"{name} of a junction is {value!r}: expected a whole number", parameter=name
+            )
+        if name in ("width", "height") and value % 2:
             raise InvalidInputError(
                 f"{name} of a junction is {value}: expected an even number, as H.264 needs; "
-                f"try {value + 1}"
+                f"try {value + 1}",
+                parameter=name,
             )
 
 
-def render(
-    scene: Junction, path: FilePath, *, progress: Callable[[int, int], None] | None = None
-) -> None:
-    """Write a scene as H.264 video, whole or not at all; `progress` gets frames done and in all."""
+def _check_kinds(kinds: object) -> None:
+    """Raise an error unless these are kinds of anomalies."""
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+        raise InvalidInputError(
+            f"anomalies of a junction are {kinds!r}: expected several kinds; try ({kinds!r},)",
+            parameter="anomalies",
+        )
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInputError(
+                f"unknown kind of anomaly {kind!r}: choose from {', '.join(KINDS)}",
+                parameter="anomalies",
+            )
+
+
+def render(scene: Junction, path: FilePath, *, progress: ProgressCallback | None = None) -> None:
+    """Write a scene as H.264 video.
+
+    The file is written completely or not at all.
+
+    Parameters
+    ----------
+    scene
+        Scene to render.
+    path
+        File to write; its suffix decides the container, such as ``.mp4``.
+    progress
+        Receives the stage "rendering" with the frames done and in total, after each frame.
+
+    Raises
+    ------
+    InvalidInputError
+        If the container cannot hold H.264 video.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> scene = Junction(seed=1, seconds=1.0, width=64, height=64, fps=5.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     render(scene, Path(folder, "scene.mp4"))
+    ...     Path(folder, "scene.mp4").stat().st_size > 0
+    True
+    """
     with written_whole(path) as temporary:
         try:
-            _encode(scene, str(temporary), progress or (lambda done, total: None))
+            _encode(scene, str(temporary), progress or ignore_progress)
         except (av.error.FFmpegError, ValueError) as error:
             raise InvalidInputError(f"cannot write {path} as H.264 video: {error}") from error
 
 
-def _encode(scene: Junction, path: str, progress: Callable[[int, int], None]) -> None:
+def _encode(scene: Junction, path: str, progress: ProgressCallback) -> None:
+    """Encode every frame, reporting progress."""
     rate = Fraction(scene.fps).limit_denominator(1001)
     with av.open(path, "w") as container:
         stream = container.add_stream("libx264", rate=rate)
         stream.width, stream.height, stream.pix_fmt = scene.width, scene.height, "yuv420p"
-        stream.gop_size = max(1, round(KEYFRAMES * scene.fps))
-        stream.thread_count, stream.options = 1, dict(OPTIONS)
-        for done, picture in enumerate(_ahead(scene.frames()), start=1):
+        stream.gop_size = max(1, round(KEYFRAME_SECONDS * scene.fps))
+        stream.thread_count, stream.options = 1, dict(X264_OPTIONS)
+        for done, picture in enumerate(_rendered_ahead(scene.frames()), start=1):
             frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
             container.mux(stream.encode(frame))
-            progress(done, scene.n_frames)
+            progress(Progress("rendering", done, scene.n_frames))
         container.mux(stream.encode())
 
 
-def _ahead(pictures: Iterable[Image]) -> Iterator[Image]:
-    """The same, rendered in a thread of its own: kernels and encoder leave each other alone."""
-    waiting: Queue[Image | BaseException | None] = Queue(AHEAD)
+def _rendered_ahead(pictures: Iterable[Image]) -> Iterator[Image]:
+    """Yield the same pictures, rendered in a thread while others are encoded."""
+    waiting: Queue[Image | BaseException | None] = Queue(QUEUE_LENGTH)
     over = Event()
 
     def work() -> None:
@@ -263,15 +359,57 @@ def _ahead(pictures: Iterable[Image]) -> Iterator[Image]:
 
 
 def write_labels(scene: Junction, path: FilePath) -> None:
-    """Write a CSV table of the anomalies: when, of what kind, and the box around all its boxes."""
-    rows = [(_s(a.start), _s(a.end), a.kind, *a.box) for a in scene.truth()]
+    """Write a CSV table of the anomalies of a scene, one row per anomaly.
+
+    The columns are start and end in seconds, kind, and the box around the whole anomaly (left, top,
+    right, bottom in pixels).
+
+    Parameters
+    ----------
+    scene
+        Scene whose anomalies are written.
+    path
+        File to write.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> scene = Junction(seed=1, seconds=1.0, width=64, height=64, fps=5.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_labels(scene, Path(folder, "labels.csv"))
+    ...     print(Path(folder, "labels.csv").read_text().strip())
+    start,end,kind,left,top,right,bottom
+    """
+    rows = [(_milliseconds(a.start), _milliseconds(a.end), a.kind, *a.box) for a in scene.truth()]
     _write(path, ("start", "end", "kind", "left", "top", "right", "bottom"), rows)
 
 
 def write_boxes(scene: Junction, path: FilePath) -> None:
-    """Write a CSV table of the anomalies' boxes, frame by frame."""
+    """Write a CSV table of the boxes of a scene's anomalies, one row per frame and anomaly.
+
+    The columns are frame number, time in seconds, number of the anomaly (``event``), kind, and the
+    box of the visible part (left, top, right, bottom in pixels).
+
+    Parameters
+    ----------
+    scene
+        Scene whose anomalies are written.
+    path
+        File to write.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> scene = Junction(seed=1, seconds=1.0, width=64, height=64, fps=5.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_boxes(scene, Path(folder, "boxes.csv"))
+    ...     print(Path(folder, "boxes.csv").read_text().strip())
+    frame,time,event,kind,left,top,right,bottom
+    """
     rows = [
-        (frame, _s(frame / scene.fps), event, anomaly.kind, *box)
+        (frame, _milliseconds(frame / scene.fps), event, anomaly.kind, *box)
         for event, anomaly in enumerate(scene.truth())
         for frame, *box in anomaly.boxes.tolist()
     ]
@@ -279,11 +417,13 @@ def write_boxes(scene: Junction, path: FilePath) -> None:
     _write(path, head, sorted(rows))
 
 
-def _s(seconds: float) -> str:
+def _milliseconds(seconds: float) -> str:
+    """Format seconds to the millisecond."""
     return f"{seconds:.3f}"
 
 
 def _write(path: FilePath, head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+    """Write a CSV table, completely or not at all."""
     with written_whole(path) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([head, *rows])

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.arrays import Array
 from habitus.lab.junction.anomalies import STARTERS, IsOver
@@ -15,13 +17,13 @@ from habitus.lab.junction.vehicles import Colours
 MIN_SPACING = 8.0
 """Least seconds between the starts of two anomalies."""
 PATIENCE = 60.0
-"""Seconds to wait for an occasion, before another kind gets its turn."""
+"""Seconds to wait for an opportunity before other kinds are tried again."""
 RETRY_SECONDS = 0.3
-"""Seconds between two looks for an occasion."""
+"""Seconds between two attempts to start an anomaly."""
 
 
 class AnomalyScheduler:
-    """Brings anomalies about, one at a time, where the camera sees them."""
+    """Starts anomalies at random times, one at a time, where the camera sees them."""
 
     def __init__(
         self, rng: np.random.Generator, kinds: tuple[str, ...], per_hour: float, start: float
@@ -36,7 +38,7 @@ class AnomalyScheduler:
         self._is_over: IsOver | None = None
 
     def update(self, world: World) -> None:
-        """Look after the anomaly that is on, or start one that is due."""
+        """Check the anomaly in progress, or start one that is due."""
         if self._is_over is not None:
             if self._is_over():
                 self._is_over = None
@@ -48,7 +50,7 @@ class AnomalyScheduler:
             self._start(world)
 
     def _start(self, world: World) -> None:
-        """Any kind that has not had its turn yet and finds an occasion."""
+        """Start a kind that has not had its turn and finds an opportunity."""
         if not self._bag or world.time > self._since + PATIENCE:
             self._bag = [str(kind) for kind in self.rng.permutation(self.kinds)] + self._bag[-1:]
             self._since = max(self._since, world.time)
@@ -64,14 +66,18 @@ class AnomalyScheduler:
 
 @dataclass(frozen=True)
 class SnapshotPair:
-    """The world between two states, of those objects only that are in both."""
+    """Two successive snapshots, reduced to the objects that are in both."""
 
     before: Snapshot
     after: Snapshot
-    looks: dict[int, Colours]
+    colours: dict[int, Colours]
+    """Colours of each object, by identifier."""
 
     def at(self, time: float, rows: Array) -> Array:
-        """Rows for `sprites` with the objects' places at a time; those of lamps stay."""
+        """Return `rows` of objects (see `solids`) with poses interpolated at a time.
+
+        Rows beyond the objects of the snapshots, which are signal lamps, keep their places.
+        """
         share = min(max((time - self.before.time) / STEP, 0.0), 1.0)
         start, end = self.before.poses, self.after.poses
         change = end - start
@@ -86,7 +92,7 @@ class SnapshotPair:
 
 @dataclass(frozen=True)
 class Simulation:
-    """All that a seed decides, before anything is drawn."""
+    """Everything that a seed decides, before any drawing."""
 
     camera: Camera
     light: Daylight
@@ -103,7 +109,7 @@ class Simulation:
         per_hour: float,
         normal_for: float,
     ) -> "Simulation":
-        """A world that has run for a while."""
+        """Return a simulation whose traffic has warmed up."""
         streams = [np.random.default_rng([seed, k]) for k in range(3)]
         camera, light = Camera.random(streams[0], *size), Daylight.random(streams[0])
         world = World(streams[1], density, camera)
@@ -112,21 +118,23 @@ class Simulation:
             world.advance()
         return cls(camera, light, world, scheduler)
 
-    def intervals(self) -> Iterator[SnapshotPair]:
-        """The world from time 0 on, without end."""
-        before = self.world.state()
+    def pairs(self) -> Iterator[SnapshotPair]:
+        """Yield pairs of successive snapshots from time 0 on, without end."""
+        before = self.world.snapshot()
         while True:
             self.scheduler.update(self.world)
             self.world.advance()
-            after = self.world.state()
-            yield _paired(before, after, self.world.looks)
+            after = self.world.snapshot()
+            yield _paired(before, after, self.world.colours)
             before = after
 
 
-def _paired(before: Snapshot, after: Snapshot, looks: dict[int, Colours]) -> SnapshotPair:
+def _paired(before: Snapshot, after: Snapshot, colours: dict[int, Colours]) -> SnapshotPair:
+    """Return the pair of snapshots of the objects that are in both."""
     _, i, j = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
-    return SnapshotPair(_select(before, i), _select(after, j), looks)
+    return SnapshotPair(_select(before, i), _select(after, j), colours)
 
 
-def _select(state: Snapshot, which: np.ndarray) -> Snapshot:
-    return Snapshot(state.time, *(field[which] for field in state[1:]))
+def _select(snapshot: Snapshot, which: NDArray[Any]) -> Snapshot:
+    """Return a snapshot of some of its objects."""
+    return Snapshot(snapshot.time, *(field[which] for field in snapshot[1:]))

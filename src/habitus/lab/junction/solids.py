@@ -12,32 +12,38 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Image
 from habitus.compiled import compiled
-from habitus.lab.junction.raster import hull, paint, shade, tint
+from habitus.lab.junction.raster import Planes, hull, paint, shade, tint
 from habitus.lab.junction.traffic import STRIDE
 from habitus.lab.junction.vehicles import CAR, CYCLE, LAMP, LORRY, PERSON, ROLES, VAN
 
 X, Y, HEADING, TRAVELLED, LENGTH, WIDTH, HEIGHT, KIND, BASE, COS, SIN, LUMA = range(12)
-"""Columns of a obj; from `LUMA` on it has the brightness of its roles, then their two colours."""
+"""Columns of a row that describes an object.
+
+From `LUMA` on follow the brightness of each role, then both colours of each role.
+"""
 N_ROLES = 7
+"""Number of `ROLES`."""
 
 Quad = tuple[str, list[tuple[float, float, float]], float]
-"""Role, corners (anticlockwise as seen from outside), and how far its foot swings in walking."""
+"""Role, corners (anticlockwise as seen from outside), and how far its foot swings when walking."""
 
 
 class Solids(NamedTuple):
     """Quadrilaterals of all kinds of objects."""
 
-    corners: NDArray[np.float64]
-    """Quadrilaterals x 4 x 3."""
+    corners: Array
+    """Shape (quadrilaterals, 4, 3)."""
     roles: NDArray[np.int64]
-    swings: NDArray[np.float64]
+    """Index into `ROLES` of each quadrilateral."""
+    swings: Array
+    """How far the foot of each quadrilateral swings when walking: -1, 0 or 1."""
     ranges: NDArray[np.int64]
-    """Kinds x 2: first quadrilateral, and the one after the last; later ones cover earlier ones."""
+    """Shape (kinds, 2): first and last (exclusive) quadrilateral, in the order of drawing."""
 
 
 @cache
 def solids() -> Solids:
-    """Of all kinds, by their numbers."""
+    """Return the shapes of all kinds of objects."""
     shapes: dict[int, list[Quad]] = {
         CAR: _car(),
         VAN: _van(),
@@ -64,7 +70,10 @@ def _prism(
     wide: tuple[float, float] = (0.5, 0.5),
     swing: float = 0.0,
 ) -> list[Quad]:
-    """Five sides: `tail` and `front` are where these are at the foot and at the top."""
+    """Return five sides of a prism.
+
+    `tail` and `front` are x at the foot and at the top, `z` the heights, `wide` half the widths.
+    """
     (t0, t1), (f0, f1), (z0, z1), (w0, w1) = tail, front, z, wide
     low = [(t0, -w0, z0), (f0, -w0, z0), (f0, w0, z0), (t0, w0, z0)]
     top = [(t1, -w1, z1), (f1, -w1, z1), (f1, w1, z1), (t1, w1, z1)]
@@ -81,7 +90,7 @@ def _panes(
     *,
     pillar: float = 0.5,
 ) -> list[Quad]:
-    """Windows in the sides of a cabin: the same corners as its prism, drawn in a little."""
+    """Return the windows of a cabin: the sides of its prism, slightly smaller."""
     walls = _prism("glass", tail, front, z, wide)[:4]
     right, ahead, left, behind = (_shrunk(corners) for _, corners, _ in walls)
     panes: list[Quad] = []
@@ -93,6 +102,7 @@ def _panes(
 
 
 def _shrunk(corners: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Return a smaller quadrilateral within another."""
     points = np.array(corners)
     a, b, c, d = points
     across = [a + 0.06 * (b - a), b + 0.06 * (a - b), c + 0.06 * (d - c), d + 0.06 * (c - d)]
@@ -104,13 +114,14 @@ def _shrunk(corners: list[tuple[float, float, float]]) -> list[tuple[float, floa
 def _part(
     corners: list[tuple[float, float, float]], start: float, end: float
 ) -> list[tuple[float, float, float]]:
+    """Return the part of a quadrilateral between two shares of its width."""
     a, b, c, d = np.array(corners)
     found = [a + start * (b - a), a + end * (b - a), d + end * (c - d), d + start * (c - d)]
     return [tuple(float(v) for v in p) for p in found]  # type: ignore[misc]
 
 
 def _wheels(places: tuple[float, ...], radius: float, top: float) -> list[Quad]:
-    """Tyres, as seen from the side: hexagons of two halves."""
+    """Return tyres as seen from the side: hexagons of two halves."""
     quads: list[Quad] = []
     for x in places:
         for y in (-0.503, 0.503):
@@ -122,7 +133,7 @@ def _wheels(places: tuple[float, ...], radius: float, top: float) -> list[Quad]:
 
 
 def _lights(low: float, high: float) -> list[Quad]:
-    """Head lamps, tail lamps and the flashing ones."""
+    """Return head lamps and tail lamps."""
     quads: list[Quad] = []
     for y0, y1 in ((-0.47, -0.27), (0.27, 0.47)):
         front = [(0.503, y0, low), (0.503, y1, low), (0.503, y1, high), (0.503, y0, high)]
@@ -132,6 +143,7 @@ def _lights(low: float, high: float) -> list[Quad]:
 
 
 def _car() -> list[Quad]:
+    """Return the quadrilaterals of a car."""
     under = _prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.08, 0.2), (0.46, 0.46))
     body = _prism("paint", (-0.5, -0.49), (0.5, 0.47), (0.17, 0.56), (0.5, 0.48))
     hood = _prism("paint", (-0.49, -0.45), (0.47, 0.3), (0.56, 0.63), (0.48, 0.46))
@@ -149,6 +161,7 @@ def _car() -> list[Quad]:
 
 
 def _van() -> list[Quad]:
+    """Return the quadrilaterals of a van."""
     under = _prism("tyre", (-0.47, -0.47), (0.47, 0.47), (0.05, 0.13), (0.46, 0.46))
     body = _prism("paint", (-0.5, -0.5), (0.5, 0.47), (0.11, 0.5), (0.5, 0.5))
     top = (-0.5, -0.49), (0.4, 0.24), (0.5, 1.0), (0.5, 0.44)
@@ -166,6 +179,7 @@ def _van() -> list[Quad]:
 
 
 def _lorry() -> list[Quad]:
+    """Return the quadrilaterals of a lorry."""
     under = _prism("tyre", (-0.48, -0.48), (0.48, 0.48), (0.08, 0.26), (0.42, 0.42))
     cab = _prism("paint", (0.26, 0.26), (0.5, 0.48), (0.14, 0.76), (0.49, 0.46))
     panes = _panes((0.27, 0.27), (0.503, 0.487), (0.44, 0.76), (0.495, 0.465), pillar=0.9)
@@ -179,6 +193,7 @@ def _lorry() -> list[Quad]:
 
 
 def _cycle() -> list[Quad]:
+    """Return the quadrilaterals of a cycle with its rider."""
     quads: list[Quad] = []
     for x in (-0.3, 0.3):  # wheels are thin: both faces
         ends = [(x - 0.19, 0.0), (x + 0.19, 0.0), (x + 0.19, 0.4), (x - 0.19, 0.4)]
@@ -193,6 +208,7 @@ def _cycle() -> list[Quad]:
 
 
 def _person() -> list[Quad]:
+    """Return the quadrilaterals of a pedestrian."""
     legs = [
         *_prism("second", (-0.2, -0.22), (0.15, 0.2), (0.0, 0.48), (0.2, 0.24), swing=1.0),
         *_prism("second", (-0.2, -0.22), (0.15, 0.2), (0.0, 0.48), (0.2, 0.24), swing=-1.0),
@@ -204,7 +220,10 @@ def _person() -> list[Quad]:
 
 @compiled
 def place_quad(obj: Array, quad: Array, swing: float, out: Array) -> None:
-    """Corners of a side of a solid on the ground, 4 x 3, into `out`."""
+    """Write the four corners of a quadrilateral of an object on the ground to `out`, (4, 3).
+
+    Equals ``position + rotation @ (quad * size)``, with the foot moved by the swing of a step.
+    """
     c, s = obj[COS], obj[SIN]
     stride = 0.0
     if swing != 0.0:
@@ -223,7 +242,11 @@ def place_quad(obj: Array, quad: Array, swing: float, out: Array) -> None:
 
 @compiled
 def project_point(view: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Column, row and depth of a point; `view` is a camera's position, axes, focal and centre."""
+    """Return column, row and depth of a point, given the vector of a camera.
+
+    `view` holds position, axes, focal length and centre. Equals `Camera.project` for one point that
+    is farther than 0.8 m.
+    """
     x, y, z = x - view[0], y - view[1], z - view[2]
     depth = view[9] * x + view[10] * y + view[11] * z
     scale = view[12] / max(depth, 0.3)
@@ -234,10 +257,10 @@ def project_point(view: Array, x: float, y: float, z: float) -> tuple[float, flo
 
 @compiled
 def draw_order(objects: Array, view: Array) -> NDArray[np.int64]:
-    """An order in which nothing covers what is in front of it.
+    """Return an order in which no object covers one that is in front of it.
 
-    Of two boxes that do not overlap, some side of one has the other wholly beyond it: the box on
-    the camera's side of that line is in front.
+    For two boxes that do not overlap, a side of one has the other wholly beyond it: the box on the
+    camera's side of that line is in front. Sorts by insertion from ``argsort(-distance)``.
     """
     n = len(objects)
     away = (objects[:, X] - view[0]) ** 2 + (objects[:, Y] - view[1]) ** 2
@@ -252,7 +275,7 @@ def draw_order(objects: Array, view: Array) -> NDArray[np.int64]:
 
 @compiled
 def _in_front(objects: Array, a: int, b: int, view: Array) -> bool:
-    """Whether `a` surely is in front of `b`."""
+    """Return whether `a` certainly is in front of `b`."""
     reach = 0.5 * (objects[a, LENGTH] + objects[b, LENGTH]) + 1.5
     if abs(objects[a, X] - objects[b, X]) > reach or abs(objects[a, Y] - objects[b, Y]) > reach:
         return False
@@ -261,7 +284,7 @@ def _in_front(objects: Array, a: int, b: int, view: Array) -> bool:
 
 @compiled
 def _separation(objects: Array, a: int, b: int, view: Array) -> int:
-    """1 if a side of `a` shows that it is in front of `b`, -1 if behind, 0 if none tells."""
+    """Return 1 if a side of `a` shows that it is in front of `b`, -1 if behind, else 0."""
     c, s, bc, bs = objects[a, COS], objects[a, SIN], objects[b, COS], objects[b, SIN]
     for axis in range(2):
         nx, ny = (c, s) if axis == 0 else (-s, c)
@@ -281,7 +304,11 @@ def _separation(objects: Array, a: int, b: int, view: Array) -> int:
 def cast_shadows(
     mask: Image, rows: Any, objects: Array, view: Array, sun: Array, strength: float
 ) -> None:
-    """Shadows on the ground: under each obj, and where it hides the sun."""
+    """Draw the shadows of all objects on the ground: below each, and where it hides the sun.
+
+    Equals, for each object, `shade` with its base, then with the hull of its base and of its base
+    moved away from the sun by ``0.85 * height / tan(elevation)``.
+    """
     xs, ys, hx, hy = np.empty(8), np.empty(8), np.empty(9), np.empty(9)
     for i in range(len(objects)):
         obj = objects[i]
@@ -304,7 +331,7 @@ def cast_shadows(
 
 @compiled
 def in_view(obj: Array, view: Array) -> bool:
-    """Whether any of a obj, or of its shadow, can be in the frame."""
+    """Return whether any part of an object, or of its shadow, can be in the frame."""
     across, down, depth = project_point(view, obj[X], obj[Y], 0.0)
     size = view[12] / max(depth, 1.0) * (obj[LENGTH] + 2.0 * obj[HEIGHT])
     beside = abs(across - view[13]) > view[13] + size
@@ -313,9 +340,7 @@ def in_view(obj: Array, view: Array) -> bool:
 
 @compiled
 def draw_objects(
-    luma: Image,
-    blue: Image,
-    red: Image,
+    planes: Planes,
     rows: Any,
     depths: Any,
     coarse: Any,
@@ -323,12 +348,13 @@ def draw_objects(
     order: Any,
     view: Array,
     sun: Array,
-    quads: Array,
-    roles: Any,
-    swings: Array,
-    ranges: Any,
+    shapes: Solids,
 ) -> None:
-    """Solids onto the planes of a picture, far to near; `sun` is its direction and its share."""
+    """Draw objects on the planes of a picture, from far to near.
+
+    `sun` holds its direction and its share of the light. Equals, for each object in `order` and
+    each of its sides that faces the camera, `place_quad`, `project_point`, `paint` and `tint`.
+    """
     xs, ys, at = np.empty(4), np.empty(4), np.empty((4, 3))
     for i in order:
         obj = objects[i]
@@ -336,27 +362,27 @@ def draw_objects(
             continue
         _, _, depth = project_point(view, obj[X], obj[Y], 0.0)
         tall = max(view[12] / depth * obj[HEIGHT], 8.0)
-        first, last = ranges[int(obj[KIND])]
+        first, last = shapes.ranges[int(obj[KIND])]
         for q in range(first, last):
-            place_quad(obj, quads[q], swings[q], at)
+            place_quad(obj, shapes.corners[q], shapes.swings[q], at)
             facing, light = _facing_and_light(at, view, sun)
             if facing <= 0:
                 continue
             for k in range(4):
                 xs[k], ys[k], _ = project_point(view, at[k, 0], at[k, 1], at[k, 2])
-            role = roles[q]
+            role = shapes.roles[q]
             value = obj[LUMA + role] * light
             gloss = -0.4 * value / tall if role < 2 else 0.0
-            paint(luma, rows, depths, depth - 1.0, xs, ys, value, gloss)
+            paint(planes.luma, rows, depths, depth - 1.0, xs, ys, value, gloss)
             for k in range(4):
                 xs[k], ys[k] = 0.5 * xs[k], 0.5 * ys[k]
             blueness, redness = obj[LUMA + N_ROLES + role], obj[LUMA + 2 * N_ROLES + role]
-            tint(blue, red, rows, coarse, depth - 1.0, xs, ys, blueness, redness)
+            tint(planes.blue, planes.red, rows, coarse, depth - 1.0, xs, ys, blueness, redness)
 
 
 @compiled
 def _facing_and_light(at: Array, view: Array, sun: Array) -> tuple[float, float]:
-    """How far a side faces the camera, and how bright it is."""
+    """Return how far a side faces the camera (positive: visible), and its brightness."""
     ax, ay, az = at[1, 0] - at[0, 0], at[1, 1] - at[0, 1], at[1, 2] - at[0, 2]
     bx, by, bz = at[3, 0] - at[0, 0], at[3, 1] - at[0, 1], at[3, 2] - at[0, 2]
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from habitus.arrays import Array
 from habitus.lab.junction.camera import Camera
 from habitus.lab.junction.layout import (
-    ARM_LENGTH,
     CROSSING_SPAN,
     HALF_ROAD,
     LANE_WIDTH,
     MOVEMENTS,
     PAVEMENT_WIDTH,
-    STOP_LINE,
+    STOP_ALONG_PATH,
     SignalLight,
     Signals,
     path_index,
@@ -41,52 +40,54 @@ from habitus.lab.junction.vehicles import (
 )
 
 WALK_START = 62.0
-"""How far out people appear, from the centre."""
+"""Distance from the centre at which pedestrians appear, in metres."""
 PERSON_RADIUS = 0.35
+"""Radius of a pedestrian as an obstacle, in metres."""
 STRIDE = 0.75
-"""Metres that one step takes."""
+"""Length of one step in metres."""
 WAITING_OFFSET = HALF_ROAD + 0.7
-"""Where people wait for the lights, from the middle of the road."""
+"""Distance from the centre line of the road at which pedestrians wait to cross."""
 STEP = 0.1
-"""Seconds between two states of the world."""
+"""Time step of the simulation in seconds."""
 WARM_UP = 60.0
-"""Seconds of traffic before the first picture."""
+"""Seconds of traffic before the first frame."""
 LANES = ("left", "right", "cycle")
+"""Lanes of an arm: for ahead and left, for right turns, and the cycle lane."""
 PASSING_SIDE = {"ahead": -1.0}
-"""Who may go round what stands in the lane, and on which side; who turns has no room for it."""
-STOP_ALONG_PATH = ARM_LENGTH - STOP_LINE
-"""Where the stop line is, along a path."""
+"""Movements that may pass a broken-down vehicle, and on which side (-1: right)."""
 
 
 @dataclass
 class Pedestrian:
-    """Somebody who walks from point to point."""
+    """A pedestrian who walks from point to point."""
 
     id: int
     way: list[Array]
-    """Array to come."""
+    """Points still to be reached."""
     waits: list[int]
     """For each point, the arm that is crossed from there; -1 if none."""
     x: float
     y: float
     pace: float
-    """Metres a second."""
+    """Walking speed in metres per second."""
     height: float
     heading: float = 0.0
     walked: float = 0.0
+    """Distance walked so far, in metres."""
     crossing: int = -1
-    """The arm whose carriageway is being crossed; -1 if none."""
+    """Arm whose road is being crossed; -1 if none."""
     anomaly: int = -1
+    """Number of the anomaly that the pedestrian causes; -1 if none."""
     moving: bool = True
 
     @property
     def at(self) -> Array:
-        """Where the person is."""
+        """Position as an array (x, y)."""
         return np.array([self.x, self.y])
 
 
 def new_pedestrian(rng: np.random.Generator, number: int) -> Pedestrian:
-    """Somebody from the end of a pavement to another, over none, one or two crossings."""
+    """Return a pedestrian with a random way between two arms, over none, one or two crossings."""
     arm, side = int(rng.integers(4)), rng.choice([-1.0, 1.0])
     lane = HALF_ROAD + rng.uniform(1.3, PAVEMENT_WIDTH - 0.4)
     way, waits = [point_on_arm(arm, WALK_START, side * lane)], [-1]
@@ -114,17 +115,18 @@ def new_pedestrian(rng: np.random.Generator, number: int) -> Pedestrian:
 
 
 def _arm_round_corner(arm: int, side: float) -> tuple[int, float]:
-    """The arm round the corner from a side of an arm, and the side of it that lies there."""
+    """Return the arm round the corner from one side of an arm, and the side of it that is there."""
     return ((arm - 1) % 4, -1.0) if side > 0 else ((arm + 1) % 4, 1.0)
 
 
 def _corner_point(arm: int, side: float, rng: np.random.Generator) -> Array:
+    """Return a random point on the pavement of a corner."""
     spot = HALF_ROAD + rng.uniform(2.2, 3.6)
     return point_on_arm(arm, spot, side * spot)
 
 
 def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: Fleet) -> bool:
-    """Move somebody by one step, in point_on_arm; whether there is more of the way."""
+    """Move a pedestrian by one time step, in place; return whether any of the way remains."""
     x, y = person.way[0]
     dx, dy = float(x) - person.x, float(y) - person.y
     left, reach = hypot(dx, dy), person.pace * step
@@ -146,12 +148,12 @@ def walk(person: Pedestrian, step: float, signals: Signals, time: float, fleet: 
 
 
 def is_on_road(person: Pedestrian) -> bool:
-    """Whether somebody is on a carriageway."""
+    """Return whether a pedestrian is on a road."""
     return min(abs(person.x), abs(person.y)) < HALF_ROAD
 
 
 def _crossing_is_clear(arm: int, fleet: Fleet) -> bool:
-    """Whether nothing drives where people want to cross."""
+    """Return whether no moving vehicle is on or near a crossing."""
     u = point_on_arm(arm, 1.0, 0.0)
     along = fleet["x"] * u[0] + fleet["y"] * u[1]
     across = np.abs(fleet["x"] * u[1] - fleet["y"] * u[0])
@@ -162,7 +164,7 @@ def _crossing_is_clear(arm: int, fleet: Fleet) -> bool:
 
 
 def step_aside(people: list[Pedestrian], fleet: Fleet, step: float) -> None:
-    """People get out of the way of what drives on the pavement: away from the road."""
+    """Move pedestrians out of the way of vehicles on the pavement, away from the road."""
     for rider in fleet:
         forward = np.array([np.cos(rider["heading"]), np.sin(rider["heading"])])
         for person in people:
@@ -176,22 +178,22 @@ def step_aside(people: list[Pedestrian], fleet: Fleet, step: float) -> None:
 
 
 class Flows(NamedTuple):
-    """How much traffic there is."""
+    """Amount of traffic."""
 
     rates: Array
-    """Arms x lanes: vehicles a second."""
+    """Shape (arms, lanes): vehicles per second."""
     turns: Array
-    """Arms: share of the left lane, and of cycles, that turns left."""
+    """Per arm: share of vehicles in the left lane, and of cycles, that turn left."""
     kinds: Array
     """Shares of cars, vans and lorries."""
     people: float
-    """Persons a second."""
+    """Pedestrians per second."""
     waves: Array
-    """Arms x 2: period and phase of the waves in which traffic comes from the last lights."""
+    """Shape (arms, 2): period and phase of the waves in which upstream signals release traffic."""
 
     @classmethod
     def random(cls, rng: np.random.Generator, density: float, main: int) -> "Flows":
-        """Plausible flows; the main road has more."""
+        """Return plausible random flows; the main road has more traffic."""
         arms = np.where(np.arange(4) % 2 == main, 1.0, 0.75) * rng.uniform(0.75, 1.2, 4)
         rates = arms[:, None] * np.array([0.072, 0.025, 0.013])
         return cls(
@@ -204,24 +206,24 @@ class Flows(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Where everything is at one moment."""
+    """Positions and properties of all moving objects at one time."""
 
     time: float
     ids: NDArray[np.int64]
-    """In ascending order."""
+    """Identifiers in ascending order."""
     kinds: NDArray[np.int64]
     poses: Array
-    """Things x 4: x, y, heading, and how far it has gone."""
+    """Shape (objects, 4): x, y, heading, distance travelled."""
     sizes: Array
-    """Things x 3: length, width, height."""
+    """Shape (objects, 3): length, width, height."""
     lamps: NDArray[np.int64]
-    """Bits: 1 brakes, 2 flashing, 4 turns left, 8 turns right."""
+    """Bits: 1 brake lights, 2 hazard lights, 4 turning left, 8 turning right."""
     anomalies: NDArray[np.int64]
-    """Number of the anomaly that a thing is part of just now; -1 if none."""
+    """Number of the anomaly that each object currently causes; -1 if none."""
 
 
 class World:
-    """The junction with all that moves on it; `advance` takes it on by a step."""
+    """The simulated junction; `advance` moves it by one time step."""
 
     def __init__(self, rng: np.random.Generator, density: float, camera: Camera) -> None:
         self.rng, self.camera = rng, camera
@@ -230,21 +232,17 @@ class World:
         self.paths = paths()
         self.fleet: Fleet = np.zeros(0, VEHICLE)
         self.people: list[Pedestrian] = []
-        self.looks: dict[int, Colours] = {}
-        """Colours of everything that was ever here."""
+        self.colours: dict[int, Colours] = {}
+        """Colours of every object so far, by identifier."""
         self.time = -WARM_UP
         self._n_steps = 0
-        self.stops = np.full(len(self.paths.lengths), STOP_ALONG_PATH)
-        pavement = np.array([MOVEMENTS[p % len(MOVEMENTS)] for p in range(len(self.stops))])
-        self._unpaved = np.char.startswith(pavement, "pavement")
-        # no stop line is on the way of these
-        self.stops[np.isin(pavement, ["u-turn-arm", "pavement-cycle", "wrong-way-cycle"])] = -np.inf
-        self.stops[pavement == "pavement"] += 1.9  # a path that is longer by its detour
+        movements = np.array([MOVEMENTS[p % len(MOVEMENTS)] for p in range(len(self.paths.stops))])
+        self._on_pavement = np.char.startswith(movements, "pavement")
         self.closed_exits: set[int] = set()
-        """Arms whose way out is not used just now: somebody comes the wrong way."""
+        """Arms whose exit is closed to normal traffic while a vehicle comes the wrong way."""
         self.paused_lanes: set[tuple[int, str]] = set()
-        """Arms and lanes where nobody arrives just now."""
-        self._exits = [self.exit_arm(path) for path in range(len(self.stops))]
+        """Arms and lanes in which no new vehicles arrive for now."""
+        self._exits = [self.exit_arm(path) for path in range(len(self.paths.stops))]
         rights = [m in ("right", "u-turn", "wrong-way") for m in MOVEMENTS]
         self._groups = np.array([2 * arm + right for arm in range(4) for right in rights])
         self._last = 0
@@ -252,41 +250,31 @@ class World:
         self._backlog = np.zeros((4, 3), dtype=int)
 
     def new_id(self, kind: int) -> int:
-        """A number for a new thing, with its random_colours."""
+        """Return an identifier for a new object and draw its colours."""
         self._last += 1
-        self.looks[self._last] = random_colours(self.rng, kind)
+        self.colours[self._last] = random_colours(self.rng, kind)
         return self._last
 
     def advance(self) -> None:
-        """One step."""
+        """Simulate one time step."""
         self._arrivals()
         self._show_lights()
         self._pass_broken_vehicles()
         crossing = [p for p in self.people if p.crossing >= 0]
         obstacles = np.array([(p.x, p.y, PERSON_RADIUS) for p in crossing]).reshape(-1, 3)
-        p = self.paths
-        drive(
-            self.fleet,
-            obstacles,
-            p.points,
-            p.limits,
-            p.zones,
-            p.ranks,
-            self.stops,
-            p.holds,
-            STEP,
-            self.time,
-        )
+        drive(self.fleet, obstacles, self.paths, STEP, self.time)
         self.people = [p for p in self.people if walk(p, STEP, self.signals, self.time, self.fleet)]
         riders = self.fleet["anomaly"] >= 0
-        step_aside(self.people, self.fleet[riders & self._unpaved[self.fleet["path"]]], STEP)
-        gone = self.fleet["front"] - self.fleet["length"] > p.lengths[self.fleet["path"]] - 1
+        step_aside(self.people, self.fleet[riders & self._on_pavement[self.fleet["path"]]], STEP)
+        gone = (
+            self.fleet["front"] - self.fleet["length"] > self.paths.lengths[self.fleet["path"]] - 1
+        )
         self.fleet = self.fleet[~gone]
         self._n_steps += 1
         self.time = self._n_steps * STEP - WARM_UP
 
     def add(self, kind: int, path: int) -> Fleet | None:
-        """Let a new_vehicle arrive at the start of a path, if there is room."""
+        """Add a vehicle at the start of a path; return None if there is no room."""
         starts = self.paths.points[:, 0]
         same = np.hypot(*(starts[self.fleet["path"]] - starts[path]).T) < 1.0
         rears, length = (
@@ -304,11 +292,12 @@ class World:
         return self.fleet[-1:]
 
     def light(self, path: int) -> SignalLight:
-        """What the light of a path shows."""
+        """Return the light that a path's signal shows."""
         arm, movement = divmod(path, len(MOVEMENTS))
         return self.signals.light(arm, MOVEMENTS[movement], self.time)
 
     def _arrivals(self) -> None:
+        """Let vehicles and pedestrians arrive at random times, in waves."""
         period, phase = self.flows.waves.T
         wave = 1 + 0.7 * np.sin(2 * np.pi * self.time / period + phase)
         self._due -= STEP * wave[:, None]
@@ -322,6 +311,7 @@ class World:
             self.people.append(new_pedestrian(self.rng, self.new_id(PERSON)))
 
     def _arrive(self, arm: int, lane: str) -> bool:
+        """Try to add a vehicle to a lane; return whether there was room."""
         turns = self.rng.random() < self.flows.turns[arm]
         movement = lane if lane == "right" else "left" if turns else "ahead"
         if lane == "cycle":
@@ -330,24 +320,24 @@ class World:
         return self.add(kind, path_index(arm, movement)) is not None
 
     def _show_lights(self) -> None:
-        """Tell drivers what their lights show; only two groups an arm differ."""
-        lights, left = np.empty(len(self.stops), np.int64), np.empty(len(self.stops))
+        """Tell drivers what their signals show; each arm has two groups of signals."""
+        lights, left = np.empty(len(self.paths.stops), np.int64), np.empty(len(self.paths.stops))
         for arm in range(4):
             for group, rights in (("ahead", False), ("right", True)):
                 at = self._groups == 2 * arm + rights
                 lights[at] = self.signals.light(arm, group, self.time)
                 left[at] = self.signals.left_of_amber(arm, group, self.time)
         closed = np.array([arm in self.closed_exits for arm in self._exits])
-        obey_signals(self.fleet, lights, left, closed, self.stops, self.time)
+        obey_signals(self.fleet, lights, left, closed, self.paths, self.time)
 
     def exit_arm(self, path: int) -> int:
-        """Arm by which a path leaves."""
+        """Return the arm by which a path leaves."""
         arm, movement = divmod(path, len(MOVEMENTS))
         turn = {"left": -1, "cycle-left": -1, "right": 1, "wrong-way": 1}
         return (arm + turn.get(MOVEMENTS[movement], 2)) % 4
 
     def _pass_broken_vehicles(self) -> None:
-        """Those behind a new_vehicle that stands change lanes round it, and back, if there is room."""
+        """Let drivers change lanes round a broken-down vehicle, and back, if there is room."""
         broken = [a for a in self.fleet if a["broken_until"] > 0]
         for a in self.fleet if broken else ():
             ahead = self.fleet[a["blocker"]] if 0 <= a["blocker"] < len(self.fleet) else a
@@ -359,7 +349,7 @@ class World:
                 and a["target_lateral"] == a["usual_lateral"]
             ):
                 past = ahead["front"] - a["front"] + ahead["length"] + 8
-                # there must be room to come back before the line
+                # there must be room to return before the stop line
                 back = ahead["front"] < STOP_ALONG_PATH - 16
                 if back and self._has_room(a, side * LANE_WIDTH, 12.0, past):
                     a["target_lateral"] = a["usual_lateral"] + side * LANE_WIDTH
@@ -375,7 +365,7 @@ class World:
                 self.fleet["target_lateral"][at] = a["usual_lateral"]
 
     def _has_room(self, a: Fleet, left: float, behind: float, ahead: float) -> bool:
-        """Whether nobody is beside a new_vehicle, so far to its left, behind and ahead of it."""
+        """Return whether the lane `left` metres to the left is free from `behind` to `ahead`."""
         fleet = self.fleet
         forward = np.array([np.cos(a["heading"]), np.sin(a["heading"])])
         away = np.stack([fleet["x"] - a["x"], fleet["y"] - a["y"]], axis=1)
@@ -384,8 +374,8 @@ class World:
         beside = (np.abs(aside - left) < 2.2) & (along > -reach - behind) & (along < reach + ahead)
         return not bool((beside & (fleet["id"] != a["id"])).any())
 
-    def state(self) -> Snapshot:
-        """Where everything is now."""
+    def snapshot(self) -> Snapshot:
+        """Return a snapshot of the current state."""
         fleet, people = self.fleet, self.people
         poses = np.array([(p.x, p.y, p.heading, p.walked) for p in people]).reshape(-1, 4)
         sizes = np.array([(0.45, 0.5, p.height) for p in people]).reshape(-1, 3)
@@ -407,6 +397,7 @@ class World:
         )
 
     def _lamps(self) -> NDArray[np.int64]:
+        """Return the lamp bits of each vehicle; see `Snapshot.lamps`."""
         fleet = self.fleet
         movement = fleet["path"] % len(MOVEMENTS)
         left, right = MOVEMENTS.index("left"), MOVEMENTS.index("right")
@@ -421,7 +412,7 @@ class World:
         )
 
     def _anomalies(self) -> NDArray[np.int64]:
-        """Numbers of anomalies, of vehicles whose behaviour is abnormal just now."""
+        """Return the anomaly that each vehicle currently causes; -1 if none."""
         fleet = self.fleet
         start, end = fleet["abnormal"].T
         odd = (fleet["front"] > start) & (fleet["front"] - fleet["length"] < end)

@@ -11,72 +11,69 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.lab.junction.layout import POINT_SPACING, SignalLight
+from habitus.lab.junction.layout import POINT_SPACING, Paths, SignalLight
 
 AXLE = 0.9
-"""Metres from an end of a new_vehicle to the axle there."""
+"""Distance from an end of a vehicle to the nearer axle, in metres."""
 COMFORTABLE_BRAKING = 2.2
-"""Braking that drivers like, m/s²."""
+"""Comfortable deceleration of the driver model, m/s²."""
 MAX_BRAKING = 8.0
+"""Largest deceleration, m/s²."""
 LATERAL_SLOPE = 0.28
-"""Metres sideways for each metre ahead, when a driver changes lanes."""
+"""Metres sideways per metre ahead in a lane change."""
 AMBER_BRAKING = 3.0
-"""Braking that drivers accept to stop at amber, m/s²."""
+"""Deceleration that drivers accept in order to stop at amber, m/s²."""
 RED, GREEN, AMBER = int(SignalLight.RED), int(SignalLight.GREEN), int(SignalLight.AMBER)
 SIDE_MARGIN = 0.15
-"""Air that drivers want beside them, metres."""
+"""Free width that drivers want on each side, in metres."""
 
 CAR, VAN, LORRY, CYCLE, PERSON, LAMP = range(6)
-"""Kinds of things, and their solids."""
+"""Kinds of moving objects (and of lamps, which are drawn in the same way)."""
 
 VEHICLE = np.dtype(
     [
         ("id", np.int64),
-        ("kind", np.int64),
-        ("path", np.int64),
-        ("front", np.float64),
+        ("kind", np.int64),  # CAR, VAN, LORRY or CYCLE
+        ("path", np.int64),  # index into `Paths`
+        ("front", np.float64),  # position of the front along the path, m
         ("speed", np.float64),
         ("acceleration", np.float64),
         ("length", np.float64),
         ("width", np.float64),
         ("height", np.float64),
-        ("max_acceleration", np.float64),
-        ("headway", np.float64),
-        ("min_gap", np.float64),
-        ("desired_speed", np.float64),
-        ("usual_lateral", np.float64),
-        ("lateral", np.float64),
-        ("target_lateral", np.float64),
-        ("stop_at", np.float64),
-        ("reaction_time", np.float64),
-        ("will_stop", np.bool_),
+        ("max_acceleration", np.float64),  # m/s²
+        ("headway", np.float64),  # desired time gap to the vehicle ahead, s
+        ("min_gap", np.float64),  # desired distance when standing, m
+        ("desired_speed", np.float64),  # on a free road, m/s
+        ("usual_lateral", np.float64),  # usual offset to the left of the path, m
+        ("lateral", np.float64),  # current offset to the left of the path, m
+        ("target_lateral", np.float64),  # offset that the driver steers for, m
+        ("stop_at", np.float64),  # stop required by the signal, m along the path; or inf
+        ("reaction_time", np.float64),  # delay after the signal turns green, s
+        ("will_stop", np.bool_),  # whether the driver is stopping for the signal
         ("ignores_signals", np.bool_),
-        ("broken_until", np.float64),
-        ("reacts_at", np.float64),
-        ("anomaly", np.int64),
-        ("abnormal", np.float64, (2,)),
-        ("x", np.float64),
+        ("broken_until", np.float64),  # time until which a broken-down vehicle stands; 0 if none
+        ("reacts_at", np.float64),  # time at which the driver has reacted to green
+        ("anomaly", np.int64),  # number of the anomaly that it causes; -1 if none
+        ("abnormal", np.float64, (2,)),  # where along the path that is abnormal: start and end, m
+        ("x", np.float64),  # of its middle, m
         ("y", np.float64),
-        ("heading", np.float64),
-        ("gap", np.float64),
-        ("blocker", np.int64),
-        ("waited", np.float64),
-        ("can_steer", np.bool_),
+        ("heading", np.float64),  # rad, anticlockwise from east
+        ("gap", np.float64),  # distance to the nearest obstruction ahead, m
+        ("blocker", np.int64),  # index of that obstruction; -1 if none
+        ("waited", np.float64),  # seconds that it has stood inside the junction
+        ("can_steer", np.bool_),  # whether there is room beside it to change lanes
     ]
 )
-"""One new_vehicle. `front` is metres along its path; `shift` is how far left of it, of which `offset`
-is habit and `target` what it steers for; `wish` is the speed it would like; `wall` is where it
-must stop by law; `held` says that it will; `until` is when it will have seen the green; `broken`
-is until when it stands; `event` is the number of its anomaly, -1 if none, and `odd` where along its
-path that is seen; `gap` and `blocker` are what is ahead of it; `waited` is how long it has
-stood inside the junction; `steers` says that there is room beside it to change lanes."""
+"""Data type of one vehicle."""
 
 Fleet = NDArray[Any]
-"""Vehicles, as `VEHICLE`."""
+"""Vehicles, an array of `VEHICLE`."""
 Colours = NDArray[np.float64]
-"""Roles x (blue, green, red)."""
+"""Shape (roles, 3): blue, green, red."""
 
 ROLES = ("paint", "glass", "tyre", "second", "lamp", "tail", "signal")
+"""Parts of a shape that have a colour of their own."""
 
 PAINTS = np.array(
     [
@@ -97,15 +94,16 @@ PAINTS = np.array(
     ],
     dtype=float,
 )
-"""Blue, green, red: mostly white, silver, grey and black, as on the road."""
+"""Colours of vehicles (blue, green, red): mostly white, silver, grey and black."""
 CLOTHES = np.array(
     [(40, 38, 40), (70, 60, 50), (120, 70, 45), (60, 55, 130), (170, 170, 175), (80, 100, 75)],
     dtype=float,
 )
+"""Colours of clothes (blue, green, red)."""
 
 
 class VehicleKind(NamedTuple):
-    """Typical size and temperament: lowest and highest."""
+    """Range of sizes and driving parameters of one kind of vehicle: least and greatest."""
 
     length: tuple[float, float]
     width: tuple[float, float]
@@ -113,6 +111,7 @@ class VehicleKind(NamedTuple):
     max_acceleration: tuple[float, float]
     desired_speed: tuple[float, float]
     lateral: float
+    """Largest usual offset from the middle of the lane, in metres."""
 
 
 VEHICLE_KINDS = {
@@ -124,7 +123,7 @@ VEHICLE_KINDS = {
 
 
 def new_vehicle(rng: np.random.Generator, kind: int, path: int, number: int) -> Fleet:
-    """A new new_vehicle at the start of its path."""
+    """Return a random vehicle of a kind at the start of a path."""
     made = np.zeros(1, VEHICLE)
     usual = VEHICLE_KINDS[kind]
     made["id"], made["kind"], made["path"], made["anomaly"] = number, kind, path, -1
@@ -140,7 +139,7 @@ def new_vehicle(rng: np.random.Generator, kind: int, path: int, number: int) -> 
 
 
 def random_colours(rng: np.random.Generator, kind: int) -> Colours:
-    """Colours of a thing's roles."""
+    """Return random colours for the roles of an object."""
     base = PAINTS if kind in (CAR, VAN, LORRY) else CLOTHES
     paint = base[rng.integers(len(base))] * rng.uniform(0.85, 1.1)
     second = paint
@@ -149,7 +148,7 @@ def random_colours(rng: np.random.Generator, kind: int) -> Colours:
     elif kind in (CYCLE, PERSON):
         second = CLOTHES[rng.integers(3)] * rng.uniform(0.7, 1.2)
     glass = np.array([64, 58, 52]) * rng.uniform(0.7, 1.3)
-    if kind in (CYCLE, PERSON):  # a face, or hair
+    if kind in (CYCLE, PERSON):  # a face or hair
         glass = np.array([[130, 150, 190], [50, 60, 80], [90, 110, 150]][rng.integers(3)])
     roles = [paint, glass, (34, 34, 34), second, (225, 232, 235), (40, 36, 120), (60, 120, 170)]
     return np.asarray(np.clip(np.array(roles, dtype=float), 0, 255))
@@ -159,26 +158,24 @@ def random_colours(rng: np.random.Generator, kind: int) -> Colours:
 def drive(
     fleet: Fleet,
     obstacles: Array,
-    points: Array,
-    limits: Array,
-    zones: Array,
-    ranks: NDArray[np.int64],
-    stops: Array,
-    holds: Array,
+    paths: Paths,
     step: float,
     time: float,
 ) -> None:
-    """Move every new_vehicle by one step, in point_on_arm; `obstacles` (x, y, radius) are people."""
+    """Move every vehicle by one time step, in place.
+
+    `obstacles` holds x, y and radius of the pedestrians on the road. Equals, in plain Python,
+    ``a = [_desired_acceleration(fleet, i, ...) for i in range(len(fleet))]`` followed by
+    ``for i in range(len(fleet)): _advance(fleet, i, a[i], ...)``.
+    """
     n = len(fleet)
     wanted = np.empty(n)
     for i in range(n):
-        wanted[i] = _desired_acceleration(
-            fleet, i, obstacles, points, limits, zones, ranks, stops, holds, time
-        )
+        wanted[i] = _desired_acceleration(fleet, i, obstacles, paths, time)
     for i in range(n):
-        stop = stops[fleet[i].path]
+        stop = paths.stops[fleet[i].path]
         inside = stop > 0 and fleet[i].front > stop + 2.0
-        _advance(fleet, i, wanted[i], points, step, inside)
+        _advance(fleet, i, wanted[i], paths.points, step, inside)
 
 
 @compiled
@@ -187,23 +184,25 @@ def obey_signals(
     lights: NDArray[np.int64],
     left: Array,
     closed: NDArray[np.bool_],
-    stops: Array,
+    paths: Paths,
     time: float,
 ) -> None:
-    """Set where each driver must stop by law, in point_on_arm.
+    """Set where each driver must stop for the signal, in place.
 
-    By path: `lights`, seconds `left` until red, and whether its way out is `closed`.
+    `lights`, the seconds `left` until red, and whether the exit is `closed` are given per path.
+    Equals ``fleet["stop_at"] = np.where(must_wait, paths.stops[fleet["path"]], np.inf)``, where
+    `must_wait` is true at red, at amber with room to brake, and while reacting to green.
     """
     for i in range(len(fleet)):
         a = fleet[i]
-        stop, light = stops[a.path], lights[a.path]
+        stop, light = paths.stops[a.path], lights[a.path]
         ahead = stop - a.front
         a.stop_at, a.will_stop = np.inf, False
         if ahead < 0 or a.ignores_signals:
             continue
         if closed[a.path] and a.anomaly < 0:
             light = RED
-        # at amber, who would have to brake hard drives on, if amber lasts that long
+        # at amber, a driver who would have to brake hard goes on if amber lasts long enough
         late = a.speed**2 > 2 * AMBER_BRAKING * max(ahead - 0.3, 0.01)
         late = late and ahead < 0.9 * a.speed * left[a.path]
         if light != GREEN and (light != AMBER or not late):
@@ -217,29 +216,24 @@ def _desired_acceleration(
     fleet: Fleet,
     i: int,
     obstacles: Array,
-    points: Array,
-    limits: Array,
-    zones: Array,
-    ranks: NDArray[np.int64],
-    stops: Array,
-    holds: Array,
+    paths: Paths,
     time: float,
 ) -> float:
-    """Acceleration that a driver wants."""
+    """Return the acceleration that a driver wants: the least of all that constrain it."""
     a = fleet[i]
     if a.broken_until > 0 and time < a.broken_until:
         return -3.2
-    along = min(max(int(a.front / POINT_SPACING), 0), limits.shape[1] - 1)
-    free = min(a.desired_speed, limits[a.path, along])
+    along = min(max(int(a.front / POINT_SPACING), 0), paths.limits.shape[1] - 1)
+    free = min(a.desired_speed, paths.limits[a.path, along])
     best = a.max_acceleration * (1.0 - (a.speed / max(free, 0.1)) ** 4)
     best = max(best, -2.5)
     a.can_steer = abs(a.target_lateral - a.lateral) < 0.01 or not _is_side_blocked(fleet, i)
-    gap, speed, blocker = _obstruction(fleet, i, obstacles, points)
+    gap, speed, blocker = _obstruction(fleet, i, obstacles, paths.points)
     a.gap, a.blocker = gap, blocker
     best = min(best, _following_acceleration(a, gap, speed))
     if a.stop_at < np.inf:
         best = min(best, _following_acceleration(a, a.stop_at - a.front + a.min_gap - 0.4, 0.0))
-    wait = np.inf if a.waited > 5.0 else _yield_point(fleet, i, zones, ranks, stops, holds)
+    wait = np.inf if a.waited > 5.0 else _yield_point(fleet, i, paths)
     if wait < np.inf:
         best = min(best, _following_acceleration(a, wait - a.front + a.min_gap - 0.8, 0.0))
     return float(max(best, -MAX_BRAKING))
@@ -247,7 +241,11 @@ def _desired_acceleration(
 
 @compiled
 def _following_acceleration(a: Any, gap: float, speed: float) -> float:
-    """Intelligent Driver Model behind something `gap` metres ahead that moves with `speed`."""
+    """Return the Intelligent Driver Model's acceleration behind an obstruction.
+
+    `gap` is its distance ahead in metres, `speed` its speed in the same direction. Equals
+    ``a_max * (1 - (v / v0)**4 - (desired / gap)**2)``.
+    """
     if gap > 90.0:
         return np.inf
     reach = a.speed * (a.speed - speed) / (2.0 * np.sqrt(a.max_acceleration * COMFORTABLE_BRAKING))
@@ -260,7 +258,7 @@ def _following_acceleration(a: Any, gap: float, speed: float) -> float:
 
 @compiled
 def _obstruction(fleet: Fleet, i: int, obstacles: Array, points: Array) -> tuple[float, float, int]:
-    """Distance to the first thing in the way, its speed along it, and its number."""
+    """Return distance, speed along the path and index of the nearest obstruction ahead."""
     a = fleet[i]
     look = min(70.0, 10.0 + a.speed * 2.0 + a.speed * a.speed / 3.5)
     half = 0.5 * a.width + SIDE_MARGIN
@@ -293,14 +291,14 @@ def _obstruction(fleet: Fleet, i: int, obstacles: Array, points: Array) -> tuple
                 if gap < nearest and dx * tx + dy * ty > 0:
                     nearest, speed, blocker = gap, v * (tx * c + ty * s), j
                 break
-            # far from it, the next points can be left out
+            # skip the points that are too far away to matter
             k += max(1, int((np.sqrt(over[0] ** 2 + over[1] ** 2) - half) / POINT_SPACING))
     return nearest, speed, blocker
 
 
 @compiled
 def _is_side_blocked(fleet: Fleet, i: int) -> bool:
-    """Whether somebody is close beside a new_vehicle, on the side that it steers for."""
+    """Return whether another vehicle is close beside, on the side that the driver steers for."""
     a = fleet[i]
     side = 1.0 if a.target_lateral > a.lateral else -1.0
     c, s = np.cos(a.heading), np.sin(a.heading)
@@ -317,12 +315,12 @@ def _is_side_blocked(fleet: Fleet, i: int) -> bool:
 def _point_on_way(
     points: Array, a: Any, along: float, ahead: float
 ) -> tuple[float, float, float, float]:
-    """Place and direction on a new_vehicle's way, `along` its path, `ahead` of its front."""
+    """Return position and direction `along` the path, `ahead` metres before the front."""
     path = points[a.path]
     at = along / POINT_SPACING
     k = min(max(int(np.floor(at)), 0), len(path) - 2)
     while k > 0 and path[k + 1, 0] == path[k, 0] and path[k + 1, 1] == path[k, 1]:
-        k -= 1  # beyond the end, straight on
+        k -= 1  # beyond the end of the path, go straight on
     tx, ty = (
         (path[k + 1, 0] - path[k, 0]) / POINT_SPACING,
         (path[k + 1, 1] - path[k, 1]) / POINT_SPACING,
@@ -336,40 +334,38 @@ def _point_on_way(
 
 
 @compiled
-def _yield_point(
-    fleet: Fleet, i: int, zones: Array, ranks: NDArray[np.int64], stops: Array, holds: Array
-) -> float:
-    """Where along its path a driver must wait for others whose paths cross his; inf if nowhere."""
-    a, n_movements = fleet[i], len(ranks) // 4
+def _yield_point(fleet: Fleet, i: int, paths: Paths) -> float:
+    """Return where along its path a driver must wait for crossing traffic; inf if nowhere."""
+    a, n_movements = fleet[i], len(paths.ranks) // 4
     wait = np.inf
     for j in range(len(fleet)):
         b = fleet[j]
-        start, end = zones[a.path, b.path]
+        start, end = paths.zones[a.path, b.path]
         if j == i or not start - 45.0 < a.front < start or start >= wait:
             continue
-        b_start, b_end = zones[b.path, a.path]
+        b_start, b_end = paths.zones[b.path, a.path]
         if b.front - b.length > b_end or b.front < b_start - 70.0:
             continue
         across = (a.path // n_movements + b.path // n_movements) % 2 == 1
-        clears = b.front > max(stops[b.path], b_start - 22.0)
-        clears = clears and (stops[b.path] > 0 or b.speed > 0.3)
-        if across and a.front < stops[a.path] and clears and not a.ignores_signals:
-            wait = min(wait, stops[a.path])  # one lets others clear the junction
+        clears = b.front > max(paths.stops[b.path], b_start - 22.0)
+        clears = clears and (paths.stops[b.path] > 0 or b.speed > 0.3)
+        if across and a.front < paths.stops[a.path] and clears and not a.ignores_signals:
+            wait = min(wait, paths.stops[a.path])  # let others clear the junction first
         elif b.front >= b_start:
-            # were it standing there, one would see whether it is in the way
-            wait = start if b.speed > 0.5 or ranks[a.path] == 3 else wait
+            # a vehicle that stands there is handled as an obstruction
+            wait = start if b.speed > 0.5 or paths.ranks[a.path] == 3 else wait
         elif not (b.will_stop or b.broken_until > 0) and _conflicts(
             a, b, start, end, b_start, b_end
         ):
-            wait = wait if _has_priority(a, b, start, b_start, ranks, stops) else start
-    if a.front < holds[a.path] < wait < np.inf:
-        wait = holds[a.path]  # rather than in the middle of a turn
+            wait = wait if _has_priority(a, b, start, b_start, paths) else start
+    if a.front < paths.holds[a.path] < wait < np.inf:
+        wait = paths.holds[a.path]  # wait before the turn, not in the middle of it
     return float(wait)
 
 
 @compiled
 def _conflicts(a: Any, b: Any, start: float, end: float, b_start: float, b_end: float) -> bool:
-    """Whether both would be where their paths cross at once."""
+    """Return whether both vehicles would occupy the conflict zone at the same time."""
     clear = _travel_time(a, end - a.front + a.length, 0.8 * a.max_acceleration)
     there = _travel_time(a, start - a.front, a.max_acceleration)
     b_there = _travel_time(b, b_start - b.front, b.max_acceleration)
@@ -379,26 +375,27 @@ def _conflicts(a: Any, b: Any, start: float, end: float, b_start: float, b_end: 
 
 @compiled
 def _travel_time(a: Any, distance: float, pull: float) -> float:
-    """Until a new_vehicle that pulls away has gone so far."""
+    """Return the time to travel a distance with constant acceleration from the current speed."""
     return float((np.sqrt(a.speed**2 + 2.0 * pull * max(distance, 0.0)) - a.speed) / pull)
 
 
 @compiled
-def _has_priority(
-    a: Any, b: Any, start: float, b_start: float, ranks: NDArray[np.int64], stops: Array
-) -> bool:
-    """Whether `a` goes before `b`: who cannot stop any more, then the rules, then who is nearer."""
+def _has_priority(a: Any, b: Any, start: float, b_start: float, paths: Paths) -> bool:
+    """Return whether `a` goes before `b`.
+
+    First whoever cannot stop any more, then by priority rules, then whoever arrives first.
+    """
     late = a.speed**2 > 2.0 * 4.5 * max(start - a.front - 0.5, 0.01)
     b_late = b.speed**2 > 2.0 * 4.5 * max(b_start - b.front - 0.5, 0.01)
     if late != b_late:
         return bool(late)
-    inside, b_inside = a.front > stops[a.path], b.front > stops[b.path]
-    n_movements = len(ranks) // 4
+    inside, b_inside = a.front > paths.stops[a.path], b.front > paths.stops[b.path]
+    n_movements = len(paths.ranks) // 4
     across = (a.path // n_movements + b.path // n_movements) % 2 == 1
     if across and inside != b_inside:
         return bool(inside)
-    if ranks[a.path] != ranks[b.path]:
-        return bool(ranks[a.path] < ranks[b.path])
+    if paths.ranks[a.path] != paths.ranks[b.path]:
+        return bool(paths.ranks[a.path] < paths.ranks[b.path])
     there, b_there = (
         _travel_time(a, start - a.front, a.max_acceleration),
         _travel_time(b, b_start - b.front, b.max_acceleration),
@@ -408,8 +405,9 @@ def _has_priority(
 
 @compiled
 def _advance(fleet: Fleet, i: int, wanted: float, points: Array, step: float, inside: bool) -> None:
+    """Apply an acceleration to one vehicle for one time step, in place."""
     a = fleet[i]
-    # brakes and engines take a moment
+    # brakes and engines respond gradually
     change = min(max(wanted - a.acceleration, -12.0 * step), 5.0 * step)
     a.acceleration = max(a.acceleration + change, -MAX_BRAKING)
     if wanted < -4.0:
@@ -421,7 +419,7 @@ def _advance(fleet: Fleet, i: int, wanted: float, points: Array, step: float, in
     if speed == 0.0:
         a.acceleration = min(a.acceleration, 0.0) * 0.5
     if a.will_stop and a.front <= a.stop_at < a.front + ds and speed < 2.0:
-        ds, speed = 0.0, 0.0  # the last centimetres before the line
+        ds, speed = 0.0, 0.0  # stop in the last centimetres before the line
     a.front += ds
     a.waited = a.waited + step if speed < 0.2 and inside else 0.0
     a.speed = speed
@@ -432,7 +430,7 @@ def _advance(fleet: Fleet, i: int, wanted: float, points: Array, step: float, in
 
 @compiled
 def update_pose(fleet: Fleet, i: int, points: Array) -> None:
-    """Set a new_vehicle's point_on_arm and heading from its path: its axles are on it."""
+    """Set position and heading of a vehicle so that both axles are on its path."""
     a = fleet[i]
     axle = min(AXLE, 0.2 * a.length)
     fx, fy, _, _ = _point_on_way(points, a, a.front - axle, 0.0)

@@ -2,14 +2,12 @@ import numpy as np
 import pytest
 
 from habitus.lab.junction.anomalies import KINDS
-from habitus.lab.junction.layout import MOVEMENTS, paths
-from habitus.lab.junction.people import on_road
-from habitus.lab.junction.signals import Light, Signals
+from habitus.lab.junction.layout import MOVEMENTS, SignalLight, Signals, paths
 from habitus.lab.junction.simulation import Simulation
-from habitus.lab.junction.traffic import STEP
+from habitus.lab.junction.traffic import STEP, is_on_road
 
 TOUCH = 0.05
-"""Metres by which outlines may overlap: they are boxes, vehicles have round corners."""
+"""Metres by which bounding boxes may overlap: vehicles have round corners."""
 
 
 def simulation(seed, *, density=1.0, kinds=KINDS, per_hour=90.0, normal_for=20.0):
@@ -18,13 +16,13 @@ def simulation(seed, *, density=1.0, kinds=KINDS, per_hour=90.0, normal_for=20.0
 
 def advance(found, seconds):
     for _ in range(round(seconds / STEP)):
-        found.director.direct(found.world)
+        found.scheduler.update(found.world)
         found.world.advance()
         yield found.world
 
 
 def overlap(a, b):
-    """How deep two boxes are in each other, along the axis where that is least."""
+    """Return the overlap of two boxes along the axis where it is least."""
     centre = np.array([b["x"] - a["x"], b["y"] - a["y"]])
     least = np.inf
     for heading in (a["heading"], b["heading"]):
@@ -51,26 +49,26 @@ def test_vehicles_never_overlap(seed, density):
             assert overlap(fleet[i], fleet[j]) <= TOUCH, (world.time, fleet["id"][[i, j]])
 
 
-def test_nobody_but_the_lawless_passes_a_red_light():
+def test_only_drivers_who_ignore_signals_pass_a_red_light():
     fronts, crossed = {}, 0
     for world in advance(simulation(5), 200):
         for a in world.fleet:
-            stop = world.stops[a["path"]]
+            stop = world.paths.stops[a["path"]]
             passes = fronts.get(int(a["id"]), np.inf) <= stop < a["front"]
             fronts[int(a["id"])] = float(a["front"])
             if passes:
                 crossed += 1
-                red = world.light(int(a["path"])) in (Light.RED, Light.READY)
-                assert not red or a["lawless"], (world.time, a["id"])
+                red = world.light(int(a["path"])) in (SignalLight.RED, SignalLight.READY)
+                assert not red or a["ignores_signals"], (world.time, a["id"])
     assert crossed > 30
 
 
-def test_people_step_on_the_road_only_in_their_phase():
+def test_pedestrians_start_to_cross_only_in_their_phase():
     found = simulation(3, kinds=())
     began = 0
     before = set()
     for world in advance(found, 150):
-        now = {p.id for p in world.people if on_road(p)}
+        now = {p.id for p in world.people if is_on_road(p)}
         since = (world.time + world.signals.offset) % world.signals.cycle - world.signals.starts[3]
         if now - before:
             began += 1
@@ -90,20 +88,22 @@ def test_traffic_flows_and_queues():
     assert np.max(speeds) < 16
 
 
-def test_no_anomaly_in_the_normal_stretch():
+def test_no_anomaly_in_the_normal_part():
     found = simulation(2, normal_for=120.0, per_hour=200.0)
     for world in advance(found, 119):
-        assert not found.director.happened
-        assert not (world.fleet["event"] >= 0).any()
+        assert not found.scheduler.started
+        assert not (world.fleet["anomaly"] >= 0).any()
 
 
-def test_a_cycle_has_four_phases_and_no_two_roads_have_green():
-    signals = Signals.drawn(np.random.default_rng(0))
+def test_a_cycle_has_four_phases_and_crossing_roads_never_both_have_green():
+    signals = Signals.random(np.random.default_rng(0))
     times = np.arange(0, signals.cycle, 0.1)
     assert {signals.phase(t) for t in times} == {0, 1, 2, 3}
     for t in times:
         lit = [[signals.light(arm, m, t) for m in ("ahead", "right")] for arm in range(4)]
-        moving = [any(light in (Light.GREEN, Light.AMBER) for light in arm) for arm in lit]
+        moving = [
+            any(light in (SignalLight.GREEN, SignalLight.AMBER) for light in arm) for arm in lit
+        ]
         assert not ((moving[0] or moving[2]) and (moving[1] or moving[3]))
         if signals.walk(t):
             assert not any(moving)

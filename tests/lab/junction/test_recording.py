@@ -9,12 +9,18 @@ import pytest
 
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.lab import KINDS, Junction, render, to_bgr, write_boxes, write_labels
+from habitus.progress import Progress
 
 
 def short(**changes):
     settings = {
-        "seed": 1, "seconds": 2.0, "width": 180, "height": 144, "normal_for": 0.0, **changes
-    }  # fmt: skip
+        "seed": 1,
+        "seconds": 2.0,
+        "width": 180,
+        "height": 144,
+        "normal_for": 0.0,
+        **changes,
+    }
     return Junction(**settings)
 
 
@@ -40,7 +46,7 @@ def test_frames_move_but_the_background_stays():
     assert pictures[0].shape == (144, 180, 3)
     change = np.abs(pictures[-1] - pictures[0]).mean(axis=2)
     assert np.median(change) < 8  # noise and flicker only
-    assert (change > 40).sum() > 30  # somebody moved
+    assert (change > 40).sum() > 30  # something moved
 
 
 @pytest.mark.parametrize("size", [(480, 384), (240, 426), (64, 64)])
@@ -57,7 +63,7 @@ def eventful():
     return scene, scene.truth()
 
 
-def test_several_kinds_happen_with_sane_intervals_and_boxes(eventful):
+def test_several_kinds_happen_with_valid_times_and_boxes(eventful):
     scene, truth = eventful
     assert len({anomaly.kind for anomaly in truth}) >= 4
     assert [a.start for a in truth] == sorted(a.start for a in truth)
@@ -85,7 +91,7 @@ def test_truth_is_the_same_each_time(eventful):
             np.testing.assert_array_equal(first.boxes, second.boxes)
 
 
-def test_a_box_holds_what_moves(eventful):
+def test_a_box_contains_motion(eventful):
     scene, truth = eventful
     anomaly = next(a for a in truth if a.kind != "breakdown" and len(a.boxes) > 20)
     frame, left, top, right, bottom = anomaly.boxes[len(anomaly.boxes) // 2]
@@ -112,7 +118,7 @@ def test_each_kind_occurs(kind):
     assert {anomaly.kind for anomaly in truth} == {kind}
 
 
-def test_no_anomalies_where_none_are_wanted():
+def test_no_anomalies_without_kinds_or_rate():
     assert short(seconds=60.0, anomalies=()).truth() == ()
     assert short(seconds=60.0, anomalies_per_hour=0).truth() == ()
 
@@ -120,9 +126,9 @@ def test_no_anomalies_where_none_are_wanted():
 def test_video_is_h264_with_the_right_frames(tmp_path):
     scene, seen = short(fps=12.5), []
     for name in ("a.mp4", "b.mp4"):
-        render(scene, tmp_path / name, progress=lambda done, total: seen.append((done, total)))
+        render(scene, tmp_path / name, progress=seen.append)
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
-    assert seen[: scene.n_frames] == [(k + 1, 25) for k in range(25)]
+    assert seen[: scene.n_frames] == [Progress("rendering", k + 1, 25) for k in range(25)]
     with av.open(str(tmp_path / "a.mp4")) as container:
         stream = container.streams.video[0]
         decoded = [frame.to_ndarray(format="gray") for frame in container.decode(stream)]
@@ -133,7 +139,7 @@ def test_video_is_h264_with_the_right_frames(tmp_path):
     assert np.abs(decoded[0] - original).mean() < 20
 
 
-def test_tables_of_labels(tmp_path, eventful):
+def test_label_files_contain_the_truth(tmp_path, eventful):
     scene, truth = eventful
     write_labels(scene, tmp_path / "labels.csv")
     write_boxes(scene, tmp_path / "boxes.csv")
@@ -165,13 +171,14 @@ def test_tables_of_labels(tmp_path, eventful):
         ({"seconds": "ten"}, "seconds"),
     ],
 )
-def test_bad_settings_are_refused_in_one_line(changes, words):
+def test_bad_settings_raise_a_one_line_error(changes, words):
     with pytest.raises(InvalidInputError, match=words) as caught:
         short(**changes)
     assert "\n" not in str(caught.value)
+    assert caught.value.parameter == next(iter(changes))
 
 
-def test_an_unwritable_file_is_refused_in_one_line(tmp_path):
+def test_an_unwritable_file_raises_a_one_line_error(tmp_path):
     with pytest.raises(HabitusError, match="cannot write"):
         render(short(), tmp_path / "nowhere" / "scene.mp4")
     with pytest.raises(HabitusError, match="cannot write"):
