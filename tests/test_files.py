@@ -144,7 +144,7 @@ def test_contents_that_make_no_sense_are_refused_even_with_a_right_checksum(corp
     model = fitted(corpus)
     model.learning = "magic"
     model.save(path)
-    assert "learning must be one of" in load_error(path)
+    assert "learning must be a str among" in load_error(path)
 
 
 def test_corpora_that_make_no_sense_are_refused(tmp_path, corpus):

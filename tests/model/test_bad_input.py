@@ -59,20 +59,21 @@ def altered(value):
         (lambda: fit(lengths=[2.5, 3.5]), r"whole numbers, found \[2.5, 3.5\]"),
         (lambda: fit(lengths=["all"]), r"whole numbers, found"),
         (lambda: fit(Corpus(GOOD), lengths=[6]), r"its own lengths"),
-        (lambda: fit(n_topics=0), r"n_topics must be a whole number of at least 1, found 0"),
-        (lambda: fit(n_topics=2.0), r"n_topics must be a whole number .* found 2.0"),
-        (lambda: fit(n_topics=True), r"n_topics must be a whole number .* found True"),
-        (lambda: fit(n_topics=70_000), r"n_topics must be at most 65535, found 70000"),
-        (lambda: fit(n_iterations=0), r"n_iterations .* at least 1, found 0"),
-        (lambda: fit(n_restarts=-1), r"n_restarts .* at least 1, found -1"),
-        (lambda: fit(burn_in=0), r"burn_in .* at least 1, found 0"),
-        (lambda: fit(thinning=0), r"thinning .* at least 1, found 0"),
-        (lambda: fit(n_jobs=0), r"n_jobs must be None or a whole number other than 0, found 0"),
-        (lambda: fit(smoothing=-1e-6), r"smoothing must be a number of at least 0, found -1e-06"),
-        (lambda: fit(smoothing=np.nan), r"smoothing must be a number of at least 0, found nan"),
-        (lambda: fit(tolerance="small"), r"tolerance must be a number .* found 'small'"),
-        (lambda: fit(min_words=None), r"min_words must be a number of at least 0, found None"),
-        (lambda: fit(learning="magic"), r"learning must be one of em, vb.* found 'magic'"),
+        (lambda: fit(n_topics=0), r"^n_topics must be an int in the range \[1, 65535\], found 0$"),
+        (lambda: fit(n_topics=2.0), r"n_topics must be an int .* found 2.0$"),
+        (lambda: fit(n_topics=True), r"n_topics must be an int .* found True$"),
+        (lambda: fit(n_topics=70_000), r"n_topics must be an int .*65535\], found 70000$"),
+        (lambda: fit(n_iterations=0), r"n_iterations .*\[1, inf\), found 0"),
+        (lambda: fit(n_restarts=-1), r"n_restarts .*\[1, inf\), found -1"),
+        (lambda: fit(burn_in=0), r"burn_in .*\[1, inf\), found 0"),
+        (lambda: fit(thinning=0), r"thinning .*\[1, inf\), found 0"),
+        (lambda: fit(n_jobs=0), r"n_jobs .*-1\], an int .*\[1, inf\) or None, found 0"),
+        (lambda: fit(smoothing=-1e-6), r"smoothing must be a float .*\[0.0, inf\), found -1e-06"),
+        (lambda: fit(smoothing=np.inf), r"smoothing must be a float .* found inf"),
+        (lambda: fit(smoothing=np.nan), r"smoothing must be a float .* found nan"),
+        (lambda: fit(tolerance="small"), r"tolerance must be a float .* or None, found 'small'"),
+        (lambda: fit(min_words=None), r"min_words must be a float .* found None"),
+        (lambda: fit(learning="magic"), r"learning must be a str among .*'vb'.* found 'magic'"),
         (lambda: fit(prior="H+2"), r"prior must be '1', 'H', 'H\+1' or .*found 'H\+2'"),
         (lambda: fit(prior=3), r"prior must be .* found 3"),
         (lambda: fit(prior=Prior(beta=[1, 2, 3])), r"beta must be one value or 4, found 3"),
@@ -119,8 +120,13 @@ def altered(value):
         (lambda: generate(parameters(), [-1], np.random.default_rng(0)), r"n_tokens must be"),
         (lambda: fit().score_samples(GOOD, start="later"), r"start must be .* found \'later\'"),
         (lambda: fit().score_samples(Corpus(GOOD[:, :3])), r"3 words, the model was learnt on 4"),
-        (lambda: fit().sample(0), r"n_documents .* at least 1, found 0"),
-        (lambda: fit().sample(words_per_document=-1), r"words_per_document .* found -1"),
+        (lambda: fit().top_words(0), r"n must be a whole number from 1 to 4, found 0"),
+        (lambda: fit().top_words(5), r"n must be a whole number from 1 to 4, found 5"),
+        (lambda: fit().top_words(of="words"), r"of must be .* found 'words'"),
+        (lambda: fit().to_arviz(), r"no posterior samples: learn it with learning=\"gibbs\""),
+        (lambda: fit().set_params(n_topic=3), r"no parameter 'n_topic'; it has .*n_topics"),
+        (lambda: fit().sample(0), r"n_documents .*\[1, inf\), found 0"),
+        (lambda: fit().sample(words_per_document=-1), r"words_per_document .*\[0, inf\), found -1"),
     ],
 )
 def test_one_line_that_says_what_and_why(call, message):
@@ -130,6 +136,12 @@ def test_one_line_that_says_what_and_why(call, message):
     assert "\n" not in text
     assert re.search(message, text), text
     assert isinstance(caught.value, ValueError)
+
+
+def test_the_error_of_a_parameter_knows_its_name():
+    with pytest.raises(HabitusError) as caught:
+        fit(n_restarts=0)
+    assert caught.value.parameter == "n_restarts"
 
 
 def test_arrays_of_another_width_are_refused():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from habitus import (
@@ -55,7 +56,6 @@ def small(learning, **changes):
     return MarkovClusteringTopicModel(3, 3, learning=learning, **(QUICK | changes))
 
 
-@pytest.mark.filterwarnings("ignore:Estimator .* does not inherit:UserWarning")
 @pytest.mark.parametrize("learning", ALGORITHMS)
 def test_scikit_learn_contract(learning):
     kind = OnWholeCounts if learning.endswith("gibbs") else MarkovClusteringTopicModel
@@ -271,8 +271,30 @@ def test_continuing_a_chain_from_its_assignments(corpus):
     assert isinstance(clone(onward).init, type(first.assignments_))
 
 
+def test_perplexity_is_the_geometric_mean_of_inverse_probabilities(corpus):
+    model = small("em").fit(corpus)
+    normality, n_tokens = model.score_samples(corpus), corpus.n_tokens
+    judged = n_tokens >= 20
+    expected = np.prod(np.exp(-normality) ** (n_tokens / n_tokens[judged].sum()))
+    assert model.perplexity(corpus) == pytest.approx(expected, rel=1e-12)
+    assert 1 < model.perplexity(corpus) < 30
+
+
+def test_scikit_learn_knows_the_estimator(corpus):
+    model = small("em")
+    assert isinstance(model, BaseEstimator)
+    tags = get_tags(model)
+    assert tags.input_tags.sparse
+    assert tags.input_tags.positive_only
+    assert "MarkovClusteringTopicModel" in model._repr_html_()
+    assert model.fit(corpus).n_features_in_ == 30
+
+
 def test_unfitted(corpus):
-    for method in ("predict", "predict_proba", "score_samples", "score"):
+    for method in ("top_words", "transition_graph", "to_dataframe", "to_arviz"):
+        with pytest.raises(NotFittedError):
+            getattr(MarkovClusteringTopicModel(), method)()
+    for method in ("predict", "predict_proba", "score_samples", "score", "perplexity"):
         with pytest.raises(NotFittedError):
             getattr(MarkovClusteringTopicModel(), method)(corpus)
     with pytest.raises(NotFittedError):

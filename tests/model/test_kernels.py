@@ -129,7 +129,7 @@ def test_filter_kernels(rng, n_sets, n_behaviours):
     )
     log_joint = rng.normal(0, 20, (n_sets, n_behaviours))
     np.testing.assert_allclose(
-        online._predictions(log_joint, tables.xi, tables.log_xi),
+        online._predictions(log_joint, tables.log_pi, tables.xi, tables.log_xi),
         numpy_lines.predictions(log_joint, tables.xi),
         rtol=1e-13,
         atol=1e-14,

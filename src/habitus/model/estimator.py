@@ -1,25 +1,20 @@
-"""What the estimator refuses: parameters, documents and seeds that it could not learn with.
-
-scikit-learn's estimator contract, without a second of imports at every start.
-
-Documents under fitted parameters: their likelihoods, and the chain's filter over them.
-
-The model with scikit-learn's habits.
-"""
+"""The Markov Clustering Topic Model as a scikit-learn estimator."""
 
 import os
 import warnings
-from collections.abc import Mapping
-from inspect import signature
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import validate_data
 
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.model import convergence, inspection
 from habitus.model.expected_counts import Evidence, gather, log_likelihoods
 from habitus.model.generate import generate
 from habitus.model.learning import (
@@ -30,225 +25,25 @@ from habitus.model.learning import (
     run_restarts,
 )
 from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
-from habitus.model.parameters import Parameters, Prior, Sizes
+from habitus.model.online import filter_documents, filter_tables
+from habitus.model.parameters import Prior, Sizes
 from habitus.model.starts import Init, check_init
-
-CHUNK = 65_536
-
-
-def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Constructors only store: everything is checked here, but `prior`, `init` and the seed."""
-    whole = ("n_topics", "n_behaviours", "n_iterations", "n_restarts", "burn_in", "n_samples",
-             "thinning")  # fmt: skip
-    for name in whole:
-        check_whole(name, parameters[name])
-    _check_number("smoothing", parameters["smoothing"])
-    _check_number("min_words", parameters["min_words"])
-    if parameters["tolerance"] is not None:
-        _check_number("tolerance", parameters["tolerance"])
-    if parameters["n_topics"] > np.iinfo(np.uint16).max:
-        raise InvalidInputError(f"n_topics must be at most 65535, found {parameters['n_topics']}")
-    if parameters["learning"] not in LEARNERS:
-        raise InvalidInputError(
-            f"learning must be one of {', '.join(LEARNERS)}, found {parameters['learning']!r}"
-        )
-    n_jobs = parameters["n_jobs"]
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise InvalidInputError(
-            f"n_jobs must be None or a whole number other than 0, found {n_jobs!r}"
-        )
-
-
-def check_whole(name: str, value: Any, *, least: int = 1) -> None:
-    """Refuse what is no whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InvalidInputError(
-            f"{name} must be a whole number of at least {least}, found {value!r}"
-        )
-
-
-def _check_number(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise InvalidInputError(f"{name} must be a number of at least 0, found {value!r}")
-
-
-def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: str) -> Evidence:
-    """The evidence of a corpus, or an error if there is too little of it to learn from."""
-    evidence = gather(corpus, min_words=min_words)
-    n_filled = int((np.diff(evidence.indptr) > 0).sum())
-    longest = corpus.n_tokens.max(initial=0)
-    if n_filled == 0:
-        raise InvalidInputError(
-            f"no document to learn from: the longest has {longest:.10g} words, min_words is "
-            f"{min_words} (n_samples={len(corpus)})"
-        )
-    if n_filled < n_behaviours:
-        raise InvalidInputError(
-            f"n_behaviours={n_behaviours} needs at least as many documents of min_words="
-            f"{min_words} words, found {n_filled} (n_samples={len(corpus)})"
-        )
-    if learning.endswith("gibbs"):
-        _check_whole_counts(evidence.counts, learning)
-    return evidence
-
-
-def _check_whole_counts(counts: Array, learning: str) -> None:
-    for start in range(0, len(counts), CHUNK):
-        part = counts[start : start + CHUNK]
-        odd = part[part % 1 != 0]
-        if len(odd):
-            raise InvalidInputError(
-                f'learning="{learning}" needs whole counts, found {odd[0]:.6g}; '
-                'use "em" or "vb" for weights'
-            )
-
-
-def seed_of(random_state: Any) -> np.random.SeedSequence:
-    """One seed from whatever scikit-learn or NumPy would take."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
-    if random_state is None:
-        return np.random.SeedSequence()
-    if isinstance(random_state, Integral) and int(random_state) >= 0:
-        return np.random.SeedSequence(int(random_state))
-    raise InvalidInputError(
-        "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
-        f"found {random_state!r}"
-    )
-
-
-class Estimator:
-    """What scikit-learn asks of an estimator: parameters by name, tags, a readable form.
-
-    It stands in for `sklearn.base.BaseEstimator`, whose import brings in scipy.stats and takes
-    longer than learning a scene; scikit-learn's own checks run on it in the tests. scikit-learn is
-    imported when an array is passed or one of its tools is used.
-    """
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [name for name in signature(cls).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give the constructor's parameters by name."""
-        return {name: getattr(self, name) for name in sorted(self._parameter_names())}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters of the constructor by name."""
-        known = self._parameter_names()
-        for name, value in parameters.items():
-            if name not in known:
-                raise InvalidInputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        """Name the parameters that are not at their defaults."""
-        defaults = signature(type(self)).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if value is not defaults[name].default and value != defaults[name].default
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
-    def __sklearn_tags__(self) -> Any:
-        """Counts: no negative values, sparse matrices welcome."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(sparse=True, positive_only=True),
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted once there are parameters."""
-        return hasattr(self, "parameters_")
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
-            )
-
-    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
-        """Documents from whatever was passed; `reset` to learn them, else to be as those learnt."""
-        if not isinstance(X, Corpus):
-            from sklearn.utils.validation import validate_data
-
-            counts = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
-            )
-            return Corpus(counts, lengths=lengths)
-        if lengths is not None:
-            raise InvalidInputError("a Corpus has its own lengths: leave out lengths=")
-        if reset:
-            self.n_features_in_ = X.n_words
-        elif X.n_words != self.n_features_in_:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
-                f"{self.n_features_in_}"
-            )
-        return X
-
-    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
-        self._check_fitted()
-        return self._corpus(X, lengths, reset=False)
-
+from habitus.model.validation import (
+    PARAMETER_CONSTRAINTS,
+    check_whole,
+    invalid_input,
+    learnable,
+    seed_of,
+)
 
 Start = Literal["new", "continued", "uniform"]
 
 
-def likelihoods_of(
-    corpus: Corpus, parameters: Parameters, *, min_words: float
-) -> tuple[Evidence, Array]:
-    """Evidence of a corpus, and ln p(x_t | z), documents x behaviours."""
-    evidence = gather(corpus, min_words=min_words)
-    return evidence, log_likelihoods(evidence, parameters.phi, parameters.theta)
+class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """Markov Clustering Topic Model of documents in time order.
 
-
-def filter_corpus(
-    corpus: Corpus, parameters: Parameters, opening: Array | None = None, *, min_words: float
-) -> tuple[Evidence, Filtered]:
-    """Evidence of a corpus, and its filter; `opening` is p(z) of the first document, else pi.
-
-    Sequences after the first always start from pi.
-    """
-    evidence, log_like = likelihoods_of(corpus, parameters, min_words=min_words)
-    _, _, pi, xi = parameters
-    n = int(corpus.lengths[0]) if len(corpus.lengths) else 0
-    sequences = (
-        filter_forward(log_like[:n], evidence.first[:n], pi if opening is None else opening, xi),
-        filter_forward(log_like[n:], evidence.first[n:], pi, xi),
-    )
-    joined = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
-    return evidence, Filtered(*joined)
-
-
-def opening_of(start: Start, parameters: Parameters, belief: Array) -> Array:
-    """p(z) of the first document to come; `belief` is that of the last one learnt from."""
-    _, _, pi, xi = parameters
-    if start == "new":
-        return pi
-    if start == "continued":
-        return np.asarray(xi @ belief)
-    if start == "uniform":
-        return np.full_like(pi, 1 / len(pi))
-    raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
-
-
-class MarkovClusteringTopicModel(Estimator):
-    """A Markov Clustering Topic Model of documents in time order.
-
-    A behaviour per document, behaviours form a Markov chain, a behaviour is a distribution over
-    topics, a topic is a distribution over words.
+    Each document has one behaviour, and the behaviours form a Markov chain. A behaviour is a
+    distribution over topics, a topic a distribution over words.
 
     Parameters
     ----------
@@ -262,58 +57,66 @@ class MarkovClusteringTopicModel(Estimator):
     n_iterations
         Iterations of EM and VB.
     tolerance
-        EM and VB stop once an iteration changes the objective by less than this a word; never by
-        default.
+        EM and VB stop once an iteration changes the objective by less than this per token; by
+        default they run all iterations.
     n_restarts
-        Independent runs from seeds spawned from `random_state`; the best final objective is kept.
+        Number of independent runs, with seeds spawned from `random_state`. The run with the best
+        final objective is kept; of the samplers, the samples of all runs are kept in `chains_`.
     n_jobs
-        Runs at a time (-1: one a core). The result does not depend on it.
+        Number of runs at the same time (-1: one per core). The result does not depend on it.
     smoothing
         Added to EM's estimates, which are then renormalised, inside every M-step, wherever the
         prior allows a probability of zero (a hyperparameter of at most 1). 0 for bare equations.
     min_words
-        Shorter documents are normal by default and carry no evidence; the chain still moves.
+        Documents with fewer tokens carry no evidence and are normal by definition; the Markov
+        chain still moves one step.
     init
-        Where to start: None (around documents that are far apart), "random" (anywhere), or a given
-        point: `Parameters` (EM), `DirichletPosterior` (VB) or `Assignments` (Gibbs).
+        Start of learning: None (around documents that are far apart), "random", or given values:
+        `Parameters` (EM), `DirichletPosterior` (VB) or `Assignments` (Gibbs).
     random_state
         Seed: None, a whole number, a NumPy `Generator` or `RandomState`.
     burn_in, n_samples, thinning
-        Gibbs: sweeps before the first kept sample, samples kept, and sweeps between them.
+        For the samplers: sweeps before the first kept sample, number of samples to keep, sweeps
+        from one kept sample to the next.
 
     Attributes
     ----------
     parameters_ : Parameters
-        phi, theta, pi, xi; of the last kept sample for Gibbs.
+        phi, theta, pi and xi; for the samplers, of the last kept sample.
     objective_ : array
-        One value an iteration: EM's log posterior (up to the prior's constant), VB's evidence lower
-        bound, Gibbs' log joint ln p(x, y, z).
+        Objective after each iteration: the log posterior up to a constant (EM), the evidence lower
+        bound (VB), or the log joint ln p(x, y, z) (samplers).
     restarts_ : array
         Final objective of each restart.
     posterior_ : DirichletPosterior or None
-        VB's q(Omega).
+        q(Omega) of VB.
     samples_ : tuple of Parameters
-        Gibbs' kept samples.
+        Samples of the best run of a sampler, in order.
+    chains_ : tuple of SampleChain
+        Samples and their log joint of every run of a sampler. A model read from a file has the
+        best run only.
     assignments_ : Assignments or None
-        Hidden variables at the end of the collapsed sampler: an `init` to go on from.
+        Hidden variables after the last sweep of the collapsed sampler: an `init` to continue from.
     belief_ : array
-        p(behaviour) of the last training document, given all up to it.
+        p(behaviour of the last training document | all training documents).
     degenerate_ : tuple of str
-        Topics and behaviours that ended without data of their own.
+        Topics and behaviours that no data support.
+    n_features_in_ : int
+        Number of words of the vocabulary.
     n_iter_ : int
-        Iterations run.
+        Number of iterations of the best run.
     transitions_ : array
-        Expected number of steps to each behaviour from each in training, next x behaviours.
+        Expected number of transitions in training, next behaviours x behaviours.
     vocabulary_ : Vocabulary or None
-        What the words mean, if the corpus said so.
+        Location and direction of each word, where the corpus has them.
     clip_ : float
-        Seconds to a training document.
+        Duration of a training document in seconds.
     settings_ : dict or None
-        How the documents were made of video, if the corpus said so.
+        Settings by which documents were made from video, where the corpus has them.
     picture_ : array or None
-        The scene, if the corpus showed it: height x width x 3.
+        Picture of the scene, height x width x 3, where the corpus has one.
     calibration_ : dict of arrays
-        What normal footage scores, once `habitus.anomaly.calibrate` has found out; empty before.
+        Scores of normal footage, set by `habitus.anomaly.calibrate`; empty before.
 
     Examples
     --------
@@ -327,6 +130,8 @@ class MarkovClusteringTopicModel(Estimator):
     >>> [int(z == path[0]) for z in path]
     [1, 1, 0, 0, 1, 0]
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETER_CONSTRAINTS
 
     def __init__(
         self,
@@ -373,66 +178,176 @@ class MarkovClusteringTopicModel(Estimator):
     ) -> Self:
         """Learn the parameters from documents in time order.
 
-        `X` is a Corpus or counts (documents x words, dense or sparse) with the `lengths` of its
-        sequences; `callback(iteration, objective)` is told of every iteration of every restart.
+        Parameters
+        ----------
+        X
+            A `Corpus`, or counts, documents x words, dense or sparse.
+        y
+            Ignored; present for scikit-learn.
+        lengths
+            Number of documents of each sequence, where `X` is not a `Corpus`; one sequence by
+            default.
+        callback
+            Called with the iteration (from 0) and the objective after each iteration of each
+            restart. An exception that it raises ends learning.
+
+        Returns
+        -------
+        MarkovClusteringTopicModel
+            The fitted model itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If a parameter or the documents cannot be used.
         """
-        check_parameters(self.get_params())
+        self._validate_params()
         corpus = self._corpus(X, lengths, reset=True)
         evidence = learnable(
             corpus,
-            min_words=self.min_words, n_behaviours=self.n_behaviours, learning=self.learning,
-        )  # fmt: skip
-        settings = self._settings(evidence)
-        best, self.restarts_, _ = run_restarts(
+            min_words=self.min_words,
+            n_behaviours=self.n_behaviours,
+            learning=self.learning,
+        )
+        found = run_restarts(
             LEARNERS[self.learning],
             evidence,
-            settings,
-            callback or _silent,
+            self._settings(evidence),
+            callback or _ignore,
             seeds=seed_of(self.random_state).spawn(self.n_restarts),
             n_jobs=self.n_jobs,
+            keep_chains=True,
         )
-        self._keep(best, corpus)
+        self.restarts_, self.chains_ = found.objectives, found.chains
+        self._keep(found.best, corpus)
         return self
 
     def score_samples(
         self, X: Any, *, lengths: ArrayLike | None = None, start: Start = "new"
     ) -> Array:
-        """Normality of each document, given those before it: (1 / N) ln p(x_t | x_{1:t-1}).
+        """Return the normality of each document: its mean log-probability per token.
 
-        At most 0, the higher the more usual; documents under `min_words` are normal: 0. The first
-        sequence starts from pi ("new"), goes on from the last training document ("continued") or
-        starts "uniform"; further ones start from pi.
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+        start
+            Belief before the first document: "new" for pi, "continued" for a sequence that
+            continues the training documents, "uniform" for equal probabilities. Sequences after the
+            first start from pi.
+
+        Returns
+        -------
+        array
+            (1 / N_t) ln p(x_t | x_{1:t-1}) of each document: at most 0, higher for more usual
+            documents. Documents under `min_words` have 0.
+
+        Examples
+        --------
+        >>> from habitus import MarkovClusteringTopicModel
+        >>> counts = [[9, 0], [0, 9], [8, 1], [1, 8]]
+        >>> model = MarkovClusteringTopicModel(2, 2, min_words=0, random_state=0).fit(counts)
+        >>> usual, unusual = model.score_samples([[9, 0], [5, 5]])
+        >>> bool(usual > unusual)
+        True
         """
         corpus = self._checked(X, lengths)
-        opening = opening_of(start, self.parameters_, self.belief_)
-        evidence, messages = self._filter(corpus, opening)
+        log_evidence, evidence = self._log_evidence(corpus, start)
         judged = np.diff(evidence.indptr) > 0
         out = np.zeros(len(corpus))
-        return np.divide(messages.log_evidence, corpus.n_tokens, out=out, where=judged)
+        return np.divide(log_evidence, corpus.n_tokens, out=out, where=judged)
 
     def score(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> float:
-        """Mean log-probability a word, over all documents long enough to judge."""
-        corpus = self._checked(X, lengths)
-        evidence, messages = self._filter(corpus)
+        """Return the mean log-probability per token of all documents of at least `min_words`.
+
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+        y
+            Ignored; present for scikit-learn.
+
+        Returns
+        -------
+        float
+            The mean, 0 where no document is long enough.
+        """
+        log_evidence, evidence = self._log_evidence(self._checked(X, lengths))
         n_tokens = evidence.counts.sum()
-        return float(messages.log_evidence.sum() / n_tokens) if n_tokens else 0.0
+        return float(log_evidence.sum() / n_tokens) if n_tokens else 0.0
+
+    def perplexity(self, X: Any, *, lengths: ArrayLike | None = None) -> float:
+        """Return the perplexity of documents: exp of minus the mean log-probability per token.
+
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+
+        Returns
+        -------
+        float
+            At least 1, lower for a better fit; the vocabulary's size for uniform words.
+
+        Examples
+        --------
+        >>> import habitus, numpy as np
+        >>> counts = np.full((6, 4), 9)
+        >>> model = habitus.MarkovClusteringTopicModel(1, 1, random_state=0).fit(counts)
+        >>> round(model.perplexity(counts), 6)
+        4.0
+        """
+        return float(np.exp(-self.score(X, lengths=lengths)))
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
-        """The most probable path of behaviours (Viterbi)."""
-        corpus = self._checked(X, lengths)
-        evidence, log_like = likelihoods_of(corpus, self.parameters_, min_words=self.min_words)
+        """Return the most probable sequence of behaviours (Viterbi).
+
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+
+        Returns
+        -------
+        array of int
+            Behaviour of each document.
+        """
+        evidence, log_like = self._log_likelihoods(self._checked(X, lengths))
         _, _, pi, xi = self.parameters_
         path: NDArray[np.int64] = most_probable_path(log_like, evidence.first, pi, xi)
         return path
 
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
-        """p(behaviour of each document | all documents), documents x behaviours."""
-        corpus = self._checked(X, lengths)
-        evidence, messages = self._filter(corpus)
+        """Return the posterior of the behaviour of each document, given all documents.
+
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+
+        Returns
+        -------
+        array
+            p(z_t | x_{1:T}), documents x behaviours.
+        """
+        evidence, messages = self._filter(self._checked(X, lengths))
         return smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
 
-    def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
-        """Learn, and give the most probable path of behaviours of the same documents."""
+    def fit_predict(
+        self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
+        """Learn, and return the most probable sequence of behaviours of the same documents.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        array of int
+            Behaviour of each document.
+        """
         return self.fit(X, y, lengths=lengths).predict(X, lengths=lengths)
 
     def sample(
@@ -442,9 +357,21 @@ class MarkovClusteringTopicModel(Estimator):
         words_per_document: int | None = None,
         random_state: Any = None,
     ) -> tuple[Corpus, NDArray[np.int64]]:
-        """Draw documents from the model: a corpus, and the behaviour of each document.
+        """Draw documents from the model.
 
-        Documents are as long as the training documents were in the median, unless told.
+        Parameters
+        ----------
+        n_documents
+            Number of documents of one sequence.
+        words_per_document
+            Tokens of each document; the median of the training documents by default.
+        random_state
+            Seed, as in the constructor.
+
+        Returns
+        -------
+        Corpus, array of int
+            Documents, and the behaviour of each.
         """
         self._check_fitted()
         length = self.words_per_document_ if words_per_document is None else words_per_document
@@ -458,8 +385,112 @@ class MarkovClusteringTopicModel(Estimator):
         )
         return drawn.corpus, drawn.assignments.behaviours
 
+    def top_words(self, n: int = 10, *, of: inspection.WordsOf = "topics") -> inspection.TopWords:
+        """Return the most probable words of each topic or behaviour.
+
+        Parameters
+        ----------
+        n
+            Number of words, at most the size of the vocabulary.
+        of
+            "topics" or "behaviours".
+
+        Returns
+        -------
+        TopWords
+            `words` and `probabilities`, topics (or behaviours) x n, most probable first.
+
+        Examples
+        --------
+        >>> import habitus
+        >>> counts = [[9, 6, 0, 0], [9, 6, 0, 0]]
+        >>> model = habitus.MarkovClusteringTopicModel(
+        ...     1, 1, prior="1", min_words=0, random_state=0
+        ... ).fit(counts)
+        >>> top = model.top_words(2)
+        >>> top.words
+        array([[0, 1]])
+        >>> top.probabilities.round(2)
+        array([[0.6, 0.4]])
+        """
+        self._check_fitted()
+        return inspection.top_words(self.parameters_, n, of=of)
+
+    def transition_graph(self) -> inspection.TransitionGraph:
+        """Return the Markov chain of behaviours as a graph.
+
+        Returns
+        -------
+        TransitionGraph
+            Transition probabilities, expected durations in documents, long-run shares and the
+            successors of each behaviour.
+        """
+        self._check_fitted()
+        return inspection.transition_graph(self.parameters_.xi)
+
+    def to_dataframe(self, of: inspection.WordsOf = "topics") -> Any:
+        """Return the word distributions as a pandas data frame.
+
+        Parameters
+        ----------
+        of
+            "topics" for p(word | topic), "behaviours" for p(word | behaviour).
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per word, with its cell and direction in the index where the vocabulary is
+            known; one column per topic or behaviour.
+
+        Raises
+        ------
+        MissingPackageError
+            If pandas is not installed.
+        """
+        self._check_fitted()
+        return inspection.words_dataframe(self.parameters_, self.vocabulary_, of=of)
+
+    def to_arviz(self) -> Any:
+        """Return the samples of all runs of a sampler as an ArviZ data set.
+
+        Each restart is one chain. The posterior does not change when topics or behaviours are
+        renumbered, so topics and behaviours of every sample are first matched to those of
+        `parameters_`. `log_joint` does not depend on the numbering: its R-hat tells whether the
+        chains agree at all. R-hat of the parameters is meaningful where that is near 1.
+
+        Returns
+        -------
+        arviz.InferenceData
+            Group `posterior` with `log_joint`, `phi`, `theta`, `pi` and `xi`, chains x draws x the
+            shape of each; group `sample_stats` with `lp`, the log joint.
+
+        Raises
+        ------
+        InvalidInputError
+            If the model was not learnt by a sampler.
+        MissingPackageError
+            If ArviZ is not installed.
+
+        Examples
+        --------
+        R-hat and effective sample size of the log joint, over four chains::
+
+            model = MarkovClusteringTopicModel(learning="gibbs", n_restarts=4, n_samples=100)
+            data = model.fit(corpus).to_arviz()
+            arviz.rhat(data, var_names="log_joint")
+            arviz.ess(data, var_names="log_joint")
+        """
+        self._check_fitted()
+        return convergence.to_arviz(self.chains_, self.parameters_)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one safe file, whole or not at all."""
+        """Write the fitted model to a file.
+
+        Parameters
+        ----------
+        path
+            File to write, whole or not at all.
+        """
         from habitus.model.model_file import save_model
 
         self._check_fitted()
@@ -467,14 +498,58 @@ class MarkovClusteringTopicModel(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "MarkovClusteringTopicModel":
-        """Read a fitted model; nothing in the file is ever executed."""
+        """Read a fitted model from a file; nothing in the file is executed.
+
+        Parameters
+        ----------
+        path
+            File that `save` wrote.
+
+        Returns
+        -------
+        MarkovClusteringTopicModel
+            The fitted model.
+
+        Raises
+        ------
+        FileError
+            If the file is damaged, of another program, or holds no valid model.
+        """
         from habitus.model.model_file import load_model
 
         return load_model(path)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the constructor by name.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        MarkovClusteringTopicModel
+            The model itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no parameter of that name.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name not in known:
+                raise InvalidInputError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}",
+                    parameter=name,
+                )
+        super().set_params(**params)
+        return self
+
     @property
     def n_steps(self) -> int:
-        """Iterations or sweeps that `fit` runs in all, if none stops early."""
+        """Number of iterations or sweeps of all restarts, if none stops early."""
         swept = self.burn_in + (self.n_samples - 1) * self.thinning
         return self.n_restarts * (swept if self.learning.endswith("gibbs") else self.n_iterations)
 
@@ -484,13 +559,60 @@ class MarkovClusteringTopicModel(Estimator):
         self._check_fitted()
         return self.parameters_.sizes
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parameters_")
+
+    def _validate_params(self) -> None:
+        """Check all parameters by `_parameter_constraints`; the constructor only stores them."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            raise invalid_input(error) from error
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
+            )
+
+    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
+        """Return documents as a corpus; with `reset`, they define the vocabulary's size."""
+        if not isinstance(X, Corpus):
+            counts = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+            )
+            return Corpus(counts, lengths=lengths)
+        if lengths is not None:
+            raise InvalidInputError(
+                "a Corpus has its own lengths: leave out lengths", parameter="lengths"
+            )
+        if reset:
+            self.n_features_in_ = X.n_words
+        elif X.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}"
+            )
+        return X
+
+    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        self._check_fitted()
+        return self._corpus(X, lengths, reset=False)
+
     def _settings(self, evidence: Evidence) -> LearningSettings:
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
         if not (init is None or isinstance(init, str)) and self.n_restarts > 1:
             raise InvalidInputError(
-                "a given init starts every run alike: n_restarts must be 1, found "
-                f"{self.n_restarts}"
+                "with a given init all runs start alike: n_restarts must be 1, found "
+                f"{self.n_restarts}",
+                parameter="n_restarts",
             )
         return LearningSettings(
             sizes=sizes,
@@ -505,6 +627,7 @@ class MarkovClusteringTopicModel(Estimator):
         )
 
     def _keep(self, best: LearningResult, corpus: Corpus) -> None:
+        """Set the fitted attributes from the best run."""
         self.parameters_ = best.parameters
         self.objective_ = best.objective
         self.posterior_ = best.posterior
@@ -529,9 +652,42 @@ class MarkovClusteringTopicModel(Estimator):
                 stacklevel=3,
             )
 
-    def _filter(self, corpus: Corpus, opening: Array | None = None) -> tuple[Evidence, Filtered]:
-        return filter_corpus(corpus, self.parameters_, opening, min_words=self.min_words)
+    def _log_evidence(self, corpus: Corpus, start: Start = "new") -> tuple[Array, Evidence]:
+        """Return ln p(x_t | x_{1:t-1}) of each document, and the evidence of the corpus."""
+        evidence = gather(corpus, min_words=self.min_words)
+        # Bare estimates (smoothing 0) may rule a word out: its document then scores -inf.
+        tables = filter_tables([self.parameters_], least_probability=0.0)
+        found = filter_documents(evidence, tables, self._log_opening(start))
+        return found.log_evidence, evidence
+
+    def _log_opening(self, start: Start) -> Array:
+        """Return ln p(z) of the first document, 1 x behaviours."""
+        _, _, pi, xi = self.parameters_
+        openings = {
+            "new": pi,
+            "continued": xi @ self.belief_,
+            "uniform": np.full_like(pi, 1 / len(pi)),
+        }
+        if start not in openings:
+            raise InvalidInputError(
+                f'start must be "new", "continued" or "uniform", found {start!r}',
+                parameter="start",
+            )
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(openings[start])[None])
+
+    def _log_likelihoods(self, corpus: Corpus) -> tuple[Evidence, Array]:
+        """Return the evidence of a corpus, and ln p(x_t | z_t), documents x behaviours."""
+        evidence = gather(corpus, min_words=self.min_words)
+        phi, theta, _, _ = self.parameters_
+        return evidence, log_likelihoods(evidence, phi, theta)
+
+    def _filter(self, corpus: Corpus) -> tuple[Evidence, Filtered]:
+        """Return the evidence of a corpus, and its forward messages."""
+        evidence, log_like = self._log_likelihoods(corpus)
+        _, _, pi, xi = self.parameters_
+        return evidence, filter_forward(log_like, evidence.first, pi, xi)
 
 
-def _silent(iteration: int, objective: float) -> None:
-    """Tell nobody."""
+def _ignore(iteration: int, objective: float) -> None:
+    """Take a report of progress and do nothing with it."""

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, Tensors, read_tensors, write_tensors
-from habitus.model.estimator import MarkovClusteringTopicModel, check_parameters
+from habitus.model.convergence import SampleChain
+from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior
 
 KIND = "model"
@@ -146,7 +147,7 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
         prior=prior if isinstance(prior, str) else Prior(**prior),
         random_state=header["random_state"],
     )
-    check_parameters(model.get_params())
+    model._validate_params()
     for name in ARRAYS:
         setattr(model, name, tensors[name])
     _restore_estimates(model, tensors)
@@ -170,12 +171,14 @@ def _restore_estimates(model: MarkovClusteringTopicModel, tensors: Tensors) -> N
         model.posterior_ = _gathered("posterior", DirichletPosterior, tensors).checked(sizes)
     if "assignments.topics" in tensors:
         model.assignments_ = _gathered("assignments", Assignments, tensors)
-    model.samples_ = ()
+    model.samples_, model.chains_ = (), ()
     if "samples.phi" in tensors:
         stacked = [tensors[f"samples.{name}"] for name in Parameters._fields]
         model.samples_ = tuple(
             Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True)
         )
+        log_joint = model.objective_[model.burn_in - 1 :: model.thinning]
+        model.chains_ = (SampleChain(model.samples_, log_joint),)
 
 
 def _named(prefix: str, blocks: NamedTuple) -> dict[str, NDArray[Any]]:

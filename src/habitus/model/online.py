@@ -91,7 +91,12 @@ class FilteredDocuments(NamedTuple):
     """ln p(z | all documents) of the document to come, sets x behaviours."""
 
 
-def filter_tables(sets: Sequence[Parameters], background: Background | None = None) -> FilterTables:
+def filter_tables(
+    sets: Sequence[Parameters],
+    background: Background | None = None,
+    *,
+    least_probability: float = LEAST_PROBABILITY,
+) -> FilterTables:
     """Lay out one or more sets of parameters of the same sizes for filtering.
 
     Parameters
@@ -100,6 +105,10 @@ def filter_tables(sets: Sequence[Parameters], background: Background | None = No
         One set for the plug-in approximation, posterior samples for the Monte Carlo one.
     background
         Distribution over words to mix into every behaviour, if any.
+    least_probability
+        Lower bound of p(word | behaviour). With 0, a word that the model rules out makes its
+        document impossible: its log evidence is minus infinity and it leaves the belief as
+        predicted.
 
     Returns
     -------
@@ -109,7 +118,7 @@ def filter_tables(sets: Sequence[Parameters], background: Background | None = No
     mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
     if background is not None:
         mixed = background.mixed(mixed)
-    probability = np.ascontiguousarray(np.maximum(mixed, LEAST_PROBABILITY))
+    probability = np.ascontiguousarray(np.maximum(mixed, least_probability))
     xi = np.stack([each.xi for each in sets])
     with np.errstate(divide="ignore"):
         log_pi = np.log(np.stack([each.pi for each in sets]))
@@ -241,7 +250,12 @@ def _filter_document(
     n_sets, n = log_predicted.shape
     log_prior = log_predicted.reshape(-1) - np.log(n_sets)
     log_like = _log_likelihoods(words, counts, log_probability)
+    surprisals = _word_surprisals(log_predicted, words, probability)
     best_like = log_like.max()
+    if (log_prior + log_like).max() == -np.inf:
+        log_next = _predictions(log_predicted, log_predicted, xi, log_xi)
+        prior = np.exp(log_prior).reshape(n_sets, n)
+        return -np.inf, np.inf, 0.0, prior, log_next, surprisals, counts.sum()
     log_joint = log_prior + (log_like - best_like)
     best = log_joint.max()
     posterior = np.exp(log_joint - best)
@@ -257,9 +271,8 @@ def _filter_document(
     if len(words) == 0:
         shift = 0.0
     joint = posterior.reshape(n_sets, n)
-    log_next = _predictions(log_joint.reshape(n_sets, n), xi, log_xi)
-    surprisals = _word_surprisals(log_predicted, words, probability)
-    log_evidence, shift = best_like + log_relative, max(shift, 0.0)
+    log_next = _predictions(log_joint.reshape(n_sets, n), log_predicted, xi, log_xi)
+    log_evidence, shift = best_like + log_relative, max(shift, 0.0)  # Eq. (38)
     return log_evidence, misfit, shift, joint, log_next, surprisals, counts.sum()
 
 
@@ -287,12 +300,17 @@ def _log_likelihoods(words: NDArray[np.int32], counts: Array, log_probability: A
 
 
 @compiled
-def _predictions(log_joint: Array, xi: Array, log_xi: Array) -> Array:
-    """ln p(z_{t+1} | x_{1:t}) of each set from the unnormalised ln p(z_t, x_t) of each."""
+def _predictions(log_joint: Array, log_predicted: Array, xi: Array, log_xi: Array) -> Array:
+    """ln p(z_{t+1} | x_{1:t}) of each set from the unnormalised ln p(z_t, x_t) of each.
+
+    `log(xi[s] @ p(z_t | x_{1:t}))` for each set s. A set under which the document is impossible
+    keeps its prediction of z_t.
+    """
     n_sets, n = log_joint.shape
     log_next = np.empty((n_sets, n))
     for s in range(n_sets):
-        log_filtered = log_joint[s] - log_joint[s].max()
+        best = log_joint[s].max()
+        log_filtered = log_joint[s] - best if best > -np.inf else log_predicted[s].copy()
         filtered = np.exp(log_filtered)
         total = filtered.sum()
         filtered /= total

@@ -1,0 +1,124 @@
+"""Validation of what an estimator is given: parameters, seeds, documents to learn from."""
+
+import re
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+from habitus.arrays import Array
+from habitus.corpus.documents import Corpus
+from habitus.errors import InvalidInputError
+from habitus.model.expected_counts import Evidence, gather
+from habitus.model.learning import LEARNERS
+from habitus.model.parameters import Prior
+
+# Counts are checked for fractions in chunks of this size: no second copy of a large corpus.
+CHUNK = 65_536
+MESSAGE = re.compile(
+    r"The '(?P<name>\w+)' parameter of \w+ must be (?P<wanted>.*)\. Got (?P<found>.*) instead\.",
+    re.DOTALL,
+)
+
+
+class WholeNumbers(Interval):  # type: ignore[misc]  # scikit-learn is not typed
+    """Interval of integers that, unlike scikit-learn's, does not take True for 1."""
+
+    def __init__(self, least: int | None, most: int | None = None) -> None:
+        closed = "both" if None not in (least, most) else "right" if least is None else "left"
+        super().__init__(Integral, least, most, closed=closed)
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value lies in the interval."""
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
+AT_LEAST_ONE = [WholeNumbers(1)]
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
+    # Assignments store a topic in 16 bits.
+    "n_topics": [WholeNumbers(1, np.iinfo(np.uint16).max)],
+    "n_behaviours": AT_LEAST_ONE,
+    "learning": [StrOptions(set(LEARNERS))],
+    "prior": [str, Prior],
+    "n_iterations": AT_LEAST_ONE,
+    "tolerance": [NOT_NEGATIVE, None],
+    "n_restarts": AT_LEAST_ONE,
+    "n_jobs": [WholeNumbers(None, -1), WholeNumbers(1), None],
+    "smoothing": [NOT_NEGATIVE],
+    "min_words": [NOT_NEGATIVE],
+    "init": "no_validation",  # what is allowed depends on `learning`: see `check_init`
+    "random_state": [WholeNumbers(0), np.random.RandomState, np.random.Generator, None],
+    "burn_in": AT_LEAST_ONE,
+    "n_samples": AT_LEAST_ONE,
+    "thinning": AT_LEAST_ONE,
+}
+
+
+def invalid_input(error: InvalidParameterError) -> InvalidInputError:
+    """Return scikit-learn's error as one of habitus, with the same facts."""
+    facts = MESSAGE.fullmatch(str(error))
+    if facts is None:
+        return InvalidInputError(str(error))
+    name, wanted, found = facts["name"], facts["wanted"], facts["found"]
+    return InvalidInputError(f"{name} must be {wanted}, found {found}", parameter=name)
+
+
+def check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    """Raise an error unless a value is a whole number of at least `least`."""
+    wanted = WholeNumbers(least)
+    if not wanted.is_satisfied_by(value):
+        raise InvalidInputError(f"{name} must be {wanted}, found {value!r}", parameter=name)
+
+
+def seed_of(random_state: Any) -> np.random.SeedSequence:
+    """Return a seed from any `random_state` that scikit-learn or NumPy would take."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
+        return np.random.SeedSequence(int(random_state))
+    raise InvalidInputError(
+        "random_state must be None, a whole number of at least 0, a Generator or a RandomState, "
+        f"found {random_state!r}",
+        parameter="random_state",
+    )
+
+
+def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: str) -> Evidence:
+    """Return the evidence of a corpus, or raise an error if it is too little to learn from."""
+    evidence = gather(corpus, min_words=min_words)
+    n_filled = int((np.diff(evidence.indptr) > 0).sum())
+    longest = corpus.n_tokens.max(initial=0)
+    if n_filled == 0:
+        raise InvalidInputError(
+            f"no document to learn from: the longest has {longest:.10g} words, min_words is "
+            f"{min_words} (n_samples={len(corpus)})",
+            parameter="min_words",
+        )
+    if n_filled < n_behaviours:
+        raise InvalidInputError(
+            f"n_behaviours={n_behaviours} needs at least as many documents of min_words="
+            f"{min_words} words, found {n_filled} (n_samples={len(corpus)})",
+            parameter="n_behaviours",
+        )
+    if learning.endswith("gibbs"):
+        _check_whole_counts(evidence.counts, learning)
+    return evidence
+
+
+def _check_whole_counts(counts: Array, learning: str) -> None:
+    for start in range(0, len(counts), CHUNK):
+        part = counts[start : start + CHUNK]
+        fractions = part[part % 1 != 0]
+        if len(fractions):
+            raise InvalidInputError(
+                f'learning="{learning}" needs whole counts, found {fractions[0]:.6g}; '
+                'use "em" or "vb" for weights',
+                parameter="learning",
+            )

@@ -1,0 +1,104 @@
+"""Samples of several chains: alignment of labels, R-hat and effective sample sizes."""
+
+import arviz
+import numpy as np
+import pytest
+
+from habitus import MarkovClusteringTopicModel, Prior, generate
+from habitus.model import Sizes, draw_parameters
+from habitus.model.convergence import aligned
+from reference.corpora import random_parameters
+
+N_CHAINS, N_SAMPLES = 4, 30
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    rng = np.random.default_rng(6)
+    parameters = draw_parameters(Prior(alpha=0.3, beta=0.1), Sizes(25, 3, 3), rng)
+    return generate(parameters, np.full(60, 40), rng).corpus
+
+
+@pytest.fixture(scope="module", params=["gibbs", "blocked-gibbs"])
+def model(request, corpus):
+    return MarkovClusteringTopicModel(
+        3,
+        3,
+        learning=request.param,
+        prior="H",
+        n_restarts=N_CHAINS,
+        burn_in=60,
+        n_samples=N_SAMPLES,
+        thinning=2,
+        random_state=1,
+    ).fit(corpus)
+
+
+def test_relabelled_samples_are_aligned_back():
+    reference = random_parameters(Sizes(20, 4, 3), 0)
+    topics, behaviours = np.array([2, 0, 3, 1]), np.array([1, 2, 0])
+    found = aligned(reference.relabelled(topics, behaviours), reference)
+    for block, expected in zip(found, reference, strict=True):
+        np.testing.assert_array_equal(block, expected)
+
+
+def test_every_restart_is_a_chain_and_the_best_is_the_fitted_one(model):
+    assert len(model.chains_) == N_CHAINS
+    assert all(len(chain.samples) == len(chain.log_joint) == N_SAMPLES for chain in model.chains_)
+    best = int(model.restarts_.argmax())
+    assert model.chains_[best].samples is model.samples_
+    np.testing.assert_array_equal([c.log_joint[-1] for c in model.chains_], model.restarts_)
+
+
+def test_log_joint_of_a_sample_is_that_of_its_sweep(model):
+    kept = model.objective_[model.burn_in - 1 :: model.thinning]
+    np.testing.assert_array_equal(model.chains_[int(model.restarts_.argmax())].log_joint, kept)
+
+
+def test_rhat_and_effective_sample_size_over_the_chains(model):
+    data = model.to_arviz()
+    assert dict(data.posterior.sizes) == {
+        "chain": N_CHAINS,
+        "draw": N_SAMPLES,
+        "word": 25,
+        "topic": 3,
+        "behaviour": 3,
+        "next_behaviour": 3,
+    }
+    np.testing.assert_array_equal(data.sample_stats.lp, data.posterior.log_joint)
+    rhat = float(arviz.rhat(data, var_names="log_joint").log_joint)
+    ess = float(arviz.ess(data, var_names="log_joint").log_joint)
+    assert 0.9 < rhat < 1.5
+    assert 4 < ess < 3 * N_CHAINS * N_SAMPLES
+    shares = arviz.rhat(data, var_names="xi").xi
+    assert shares.shape == (3, 3)
+    assert np.isfinite(shares).all()
+
+
+def test_without_alignment_the_chains_would_not_agree(model):
+    """Chains number the behaviours by chance; aligned, their mean parameters are alike."""
+    data = model.to_arviz().posterior
+    for block in ("theta", "xi"):
+        np.testing.assert_allclose(data[block].sum(axis=2), 1, rtol=1e-12)
+    plain = np.stack([[sample.phi for sample in chain.samples] for chain in model.chains_])
+    spread = {
+        "aligned": np.ptp(data.phi.mean("draw").to_numpy(), axis=0).max(),
+        "plain": np.ptp(plain.mean(axis=1), axis=0).max(),
+    }
+    assert spread["aligned"] < 0.5 * spread["plain"]
+
+
+def test_em_and_vb_have_no_chains(corpus):
+    for learning in ("em", "vb"):
+        model = MarkovClusteringTopicModel(
+            2, 2, learning=learning, n_iterations=2, random_state=0
+        ).fit(corpus)
+        assert model.chains_ == ()
+
+
+def test_a_model_from_a_file_has_the_best_chain(model, tmp_path):
+    model.save(tmp_path / "scene.model")
+    (chain,) = MarkovClusteringTopicModel.load(tmp_path / "scene.model").chains_
+    best = model.chains_[int(model.restarts_.argmax())]
+    np.testing.assert_array_equal(chain.log_joint, best.log_joint)
+    assert len(chain.samples) == N_SAMPLES
