@@ -32,10 +32,10 @@ def measure(quick: bool) -> Iterator[Row]:
     single_core()
     corpus = corpora.make().corpus
     model = MarkovClusteringTopicModel(learning="vb", n_iterations=20, random_state=0).fit(corpus)
-    calibrate(model, corpus)
+    calibration = calibrate(model, corpus)
     document = _document()
     for approximation, n_samples, target, paper in CASES:
-        detector = Detector(model, approximation=approximation, n_samples=n_samples)
+        detector = Detector(model, calibration, approximation=approximation, n_samples=n_samples)
         times = 200 if n_samples != 100 else 20
         rounds = interleave(
             {
@@ -54,7 +54,7 @@ def measure(quick: bool) -> Iterator[Row]:
             target=Target("at most", target, "ours"),
             note=f"the paper's: {paper} ms",
         )
-    yield _localisation(Detector(model), document, 3 if quick else 21)
+    yield _localisation(Detector(model, calibration), document, 3 if quick else 21)
 
 
 def _localisation(detector: Detector, document: Bag, rounds: int) -> Row:

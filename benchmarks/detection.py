@@ -20,9 +20,7 @@ import av
 
 import clips
 from footage import FPS
-from habitus import Detector, MarkovClusteringTopicModel
-from habitus.anomaly.calibration import learn
-from habitus.anomaly.events import Joiner
+from habitus.anomaly import EventJoiner, SceneModel, learn_scene
 from habitus.ingest.clips import Settings
 from habitus.ingest.extraction import extract
 from habitus.ingest.live import Arrived, live_documents
@@ -43,10 +41,10 @@ def measure(quick: bool) -> Iterator[Row]:
         short = clips.make(folder / "short.mp4")
         video = clips.repeat(short, folder / "video.mp4", 3 if quick else 15)
         corpus, _ = extract([Source(str(video))])
-        model, _ = learn(corpus, n_restarts=2, random_state=0)
-        model.save(folder / "scene.model")
+        scene = learn_scene(corpus, n_restarts=2, random_state=0)
+        scene.save(folder / "scene.model")
         yield detecting(folder, 2 if quick else 5)
-        yield watching(steady(short, folder / "live.ts"), model)
+        yield watching(steady(short, folder / "live.ts"), scene)
 
 
 def detecting(folder: Path, rounds: int) -> Row:
@@ -88,7 +86,7 @@ def steady(video: Path, path: Path) -> Path:
     return path
 
 
-def watching(stream: Path, model: MarkovClusteringTopicModel) -> Row:
+def watching(stream: Path, scene: SceneModel) -> Row:
     """Seconds from a clip's last frame to its judgement, beyond those to its being decoded."""
     arguments = [SERVER, PORT, stream, "tcp", FPS, 0]
     command = [sys.executable, *map(str, arguments)]
@@ -101,7 +99,7 @@ def watching(stream: Path, model: MarkovClusteringTopicModel) -> Row:
             start = float(server.stdout.readline())
             plainly = [at - start for at in decoded]
             progress("watching it")
-            judged = live(model)
+            judged = live(scene)
             start = float(server.stdout.readline())
         finally:
             server.kill()
@@ -131,9 +129,9 @@ def plain(n: int) -> list[float]:
     return found
 
 
-def live(model: MarkovClusteringTopicModel) -> dict[int, float]:
+def live(scene: SceneModel) -> dict[int, float]:
     """When each document of the stream is judged, by its number."""
-    stop, detector, joiner = threading.Event(), Detector(model), Joiner(model)
+    stop, detector, joiner = threading.Event(), scene.detector(), EventJoiner(scene.model)
     found: dict[int, float] = {}
     source = Source(f"tcp://127.0.0.1:{PORT}")
     for arrival in live_documents(source, Settings(still_every=1), stop=stop):

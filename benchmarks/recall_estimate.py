@@ -14,9 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from habitus import Detector
-from habitus.anomaly.calibration import learn
-from habitus.anomaly.detection import detect
+from habitus.anomaly import detect_events, learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.matching import match
@@ -67,16 +65,16 @@ def main() -> None:
         corpus = corpus_of(seed, given.folder)
         known = corpus.take(np.flatnonzero(corpus.times < given.train))
         later = corpus.take(np.flatnonzero(corpus.times >= NORMAL))
-        model, notes = learn(known, n_restarts=20, n_jobs=2, random_state=0)
-        print(f"seed {seed}: learnt from {len(known)} documents {notes or ''}", flush=True)
-        recall = estimate_recall(model, known, alerts_per_day=given.budgets)
+        scene = learn_scene(known, n_restarts=20, n_jobs=2, random_state=0)
+        print(f"seed {seed}: learnt from {len(known)} documents {scene.notes or ''}", flush=True)
+        recall = estimate_recall(scene, known, alerts_per_day=given.budgets)
         print(f"  {recall.n_tracks} tracks, {recall.typical:.0f} words a document", flush=True)
         for s in recall.shares:
             add(estimate[s.kind, s.alerts_per_day, s.strength], s.n_found, s.n_trials)
         labels = [a for a in read_labels(given.folder / f"{seed}.csv") if a.kind in CORRESPONDS]
         every = read_labels(given.folder / f"{seed}.csv")
         for budget in given.budgets:
-            events = detect(Detector(model, alerts_per_day=budget), later).events
+            events = detect_events(scene.detector(alerts_per_day=budget), later).events
             false[budget] += len(match(events, every).false_alarms)
             for label, by in zip(labels, match(events, labels).found_by, strict=True):
                 add(truth[label.kind, budget], by is not None, 1)

@@ -1,19 +1,20 @@
 """The detector: one document at a time, saved and restored, and what it refuses."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import habitus
-from habitus.anomaly.calibration import calibrate, calibrated_folds
-from habitus.anomaly.detector import Detector
-from habitus.anomaly.measures import ANYWHERE, KNOWN, anywhere_of, novelty_of
+from habitus.anomaly import CalibrationSettings, Detector, SceneModel, calibrate, held_out_folds
+from habitus.anomaly.measures import estimate_uniform_share, novelty_background
 from habitus.corpus import Bag
 from habitus.errors import FileError, InvalidInputError
 from habitus.lab.crossing import crossing, crossing_vocabulary
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
+SETTINGS = CalibrationSettings(n_folds=2)
 
 
 def sampled(n_documents, seed, *, lengths=None):
@@ -29,27 +30,35 @@ def models():
     found = {}
     for learning in ("em", "vb", "gibbs"):
         model = habitus.MarkovClusteringTopicModel(learning=learning, **settings).fit(corpus)
-        calibrate(model, corpus, n_folds=2)
-        found[learning] = model
+        found[learning] = SceneModel(model, calibrate(model, corpus, settings=SETTINGS))
     return found
 
 
 ways = pytest.mark.parametrize(
     ("learning", "approximation", "n_samples"),
-    [("em", PLUG_IN, None), ("vb", PLUG_IN, None), ("gibbs", PLUG_IN, None),
-     ("vb", MONTE_CARLO, 7), ("gibbs", MONTE_CARLO, None), ("gibbs", MONTE_CARLO, 2)],
-)  # fmt: skip
+    [
+        ("em", PLUG_IN, None),
+        ("vb", PLUG_IN, None),
+        ("gibbs", PLUG_IN, None),
+        ("vb", MONTE_CARLO, 7),
+        ("gibbs", MONTE_CARLO, None),
+        ("gibbs", MONTE_CARLO, 2),
+    ],
+)
 
 
 def detector_of(models, learning, approximation=PLUG_IN, n_samples=None, **options):
-    return Detector(models[learning], approximation=approximation, n_samples=n_samples, **options)
+    scene = models[learning]
+    return scene.detector(approximation=approximation, n_samples=n_samples, **options)
 
 
 def same(one, other):
     return (
         one.normality == other.normality
         and one.abnormal == other.abnormal
-        and np.array_equal(one.seen.log_next, other.seen.log_next)
+        and np.array_equal(one.posterior, other.posterior)
+        and np.array_equal(one.predicted, other.predicted)
+        and one[3:6] == other[3:6]
         and np.array_equal(one.surprisals, other.surprisals)
     )
 
@@ -72,7 +81,8 @@ def test_one_at_a_time_equals_all_at_once_bit_for_bit(
 
 def test_the_papers_measure_equals_score_samples_for_every_learner(models):
     corpus = sampled(60, 2, lengths=[10, 50])
-    for model in models.values():
+    for scene in models.values():
+        model = scene.model
         for start in ("new", "continued", "uniform"):
             detector = Detector(model, measure="mean", threshold=-5.0, start=start)
             found = [judgement.normality for judgement in detector.judge(corpus)]
@@ -109,10 +119,11 @@ def test_short_documents_and_a_camera_out_of_order_move_the_chain_and_nothing_el
     first = [detector.step(documents[0]) for detector in detectors]
     before = detectors[0].log_predicted
     skipped = [
-        detectors[0].step(short), detectors[1].step(empty),
-        detectors[2].step(documents[1], fine=False),
-    ]  # fmt: skip
-    xi = models["em"].parameters_.xi
+        detectors[0].step(short),
+        detectors[1].step(empty),
+        detectors[2].step(documents[1], usable=False),
+    ]
+    xi = models["em"].model.parameters_.xi
     for judgement, detector in zip(skipped, detectors, strict=True):
         assert (judgement.normality, judgement.abnormal, judgement.judged) == (0.0, False, False)
         np.testing.assert_allclose(
@@ -122,55 +133,126 @@ def test_short_documents_and_a_camera_out_of_order_move_the_chain_and_nothing_el
 
 
 def test_calibration_scores_documents_the_model_has_not_seen(models):
-    kept = models["em"].calibration_
-    assert len(kept["plug-in.mean"]) == 150
-    trained = models["em"].score_samples(sampled(150, 0))
-    judged = kept["plug-in.judged"].astype(bool)
-    assert kept["plug-in.mean"][judged].mean() < trained[judged].mean()
-    assert "monte-carlo.mean" not in kept
-    assert "monte-carlo.mean" in models["vb"].calibration_
+    scene = models["em"]
+    held_out = scene.calibration.plug_in
+    assert len(held_out.scores["mean"]) == 150
+    trained = scene.model.score_samples(sampled(150, 0))
+    judged = held_out.judged
+    assert held_out.scores["mean"][judged].mean() < trained[judged].mean()
+    assert scene.calibration.monte_carlo is None
+    assert models["vb"].calibration.monte_carlo is not None
 
 
-def test_calibration_is_what_detectors_of_held_out_stretches_say(models):
-    model, corpus = models["em"], sampled(150, 0)
-    held_out, normality, surprises = [], [], []
-    for fold in calibrated_folds(model, corpus, n_folds=2):
+def new_words_of(fold, level):
+    """How often each word of a fold surprises its model beyond the level, told one by one."""
+    counts = np.zeros(fold.held_out.n_words)
+    detector = Detector(fold.model, measure="mean", threshold=-5.0)
+    for document, judgement in zip(
+        fold.held_out.bags(), detector.judge(fold.held_out), strict=True
+    ):
+        if judgement.judged:
+            for word, n, surprisal in zip(*document, judgement.surprisals, strict=True):
+                counts[word] += n * (surprisal > level)
+    return counts
+
+
+def test_calibration_is_what_detectors_of_held_out_folds_say(models):
+    scene, corpus = models["em"], sampled(150, 0)
+    folds = held_out_folds(scene.model, scene.calibration, corpus)
+    normality, surprisals = [], []
+    for fold in folds:
         detector = Detector(fold.model, measure="mean", threshold=-5.0)
         for document, judgement in zip(
             fold.held_out.bags(), detector.judge(fold.held_out), strict=True
         ):
             normality.append(judgement.normality)
             if judgement.judged:
-                words = np.repeat(document.words, document.counts.astype(int))
-                held_out.append((len(normality) > 75, words))
-                surprises.append(np.repeat(judgement.surprisals, document.counts.astype(int)))
-    np.testing.assert_allclose(normality, model.calibration_["plug-in.mean"], rtol=1e-9)
-    level = np.quantile(np.concatenate(surprises), KNOWN, method="inverted_cdf")
-    new = np.zeros((2, corpus.n_words))
-    for (stretch, words), surprise in zip(held_out, surprises, strict=True):
-        np.add.at(new[int(stretch)], words[surprise > level], 1)
-    anywhere = anywhere_of(list(new), corpus.vocabulary)
-    assert anywhere > ANYWHERE
-    expected = novelty_of(new.sum(axis=0), corpus.vocabulary, anywhere).probability
-    np.testing.assert_allclose(model.calibration_["plug-in.novelty"], expected, rtol=1e-9)
+                surprisals.append(np.repeat(judgement.surprisals, document.counts.astype(int)))
+    expected = scene.calibration.plug_in.scores["mean"]
+    np.testing.assert_allclose(normality, expected, rtol=1e-9)
+    level = np.quantile(np.concatenate(surprisals), SETTINGS.known_share, method="inverted_cdf")
+    new = [new_words_of(fold, level) for fold in folds]
+    constants = {"spread": SETTINGS.novelty_spread}
+    uniform = estimate_uniform_share(
+        new, corpus.vocabulary, least=SETTINGS.least_uniform_share, **constants
+    )
+    assert uniform > SETTINGS.least_uniform_share
+    constants |= {"share": 1 - SETTINGS.known_share, "uniform_share": uniform}
+    whole = novelty_background(np.sum(new, axis=0), corpus.vocabulary, **constants)
+    found = scene.calibration.plug_in.background
+    np.testing.assert_allclose(found.probability, whole.probability, rtol=1e-9)
+    # A fold knows the new words of the other fold only: its own must not leak into its novelty.
+    for fold, others in zip(folds, reversed(new), strict=True):
+        background = novelty_background(others, corpus.vocabulary, **constants)
+        found = fold.calibration.plug_in.background
+        np.testing.assert_allclose(found.probability, background.probability, rtol=1e-9)
+        tail = Detector(fold.model, fold.calibration, threshold=0.0)
+        scores = [judgement.normality for judgement in tail.judge(fold.held_out)]
+        kept = scene.calibration.plug_in.scores["tail"]
+        part = kept[:75] if fold is folds[0] else kept[75:]
+        np.testing.assert_allclose(scores, part, rtol=1e-9, atol=1e-12)
 
 
-def test_the_calibration_of_an_older_habitus_is_none(models, tmp_path):
-    models["em"].save(tmp_path / "m")
-    old = habitus.MarkovClusteringTopicModel.load(tmp_path / "m")
-    del old.calibration_["plug-in.level"]
-    with pytest.raises(InvalidInputError, match="learn with `habitus learn`"):
-        Detector(old)
+def test_calibrating_changes_neither_the_model_nor_itself(models):
+    scene, corpus = models["gibbs"], sampled(150, 0)
+    before = {name: repr(value) for name, value in vars(scene.model).items()}
+    again = calibrate(scene.model, corpus, settings=SETTINGS)
+    assert {name: repr(value) for name, value in vars(scene.model).items()} == before
+    one, other = scene.calibration.contents(), again.contents()
+    assert one.header == other.header
+    assert one.tensors.keys() == other.tensors.keys()
+    assert all(np.array_equal(one.tensors[name], other.tensors[name]) for name in one.tensors)
 
 
-def test_a_model_file_keeps_the_calibration(models, tmp_path):
+def test_a_sampler_forgets_a_fold_from_the_kept_state(models):
+    sweeps = []
+    calibrate(models["gibbs"].model, sampled(150, 0), settings=SETTINGS, progress=sweeps.append)
+    model = models["gibbs"].model
+    each = min(SETTINGS.n_iterations, model.burn_in) + (model.n_samples - 1) * model.thinning
+    assert [report.done for report in sweeps] == list(range(1, 2 * each + 1))
+    assert {report.total for report in sweeps} == {2 * each}
+
+
+def test_a_file_keeps_model_calibration_and_its_constants(models, tmp_path):
     corpus = sampled(30, 5)
-    models["em"].save(tmp_path / "m")
-    loaded = habitus.MarkovClusteringTopicModel.load(tmp_path / "m")
-    one, other = Detector(models["em"]), Detector(loaded)
-    assert one.threshold == other.threshold
-    judged = zip(one.judge(corpus), other.judge(corpus), strict=True)
-    assert all(same(a, b) for a, b in judged)
+    scene = models["vb"]
+    other = replace(scene.calibration.settings, known_share=0.9, join=1)
+    changed = replace(scene, calibration=replace(scene.calibration, settings=other))
+    for written in (scene, changed):
+        written.save(tmp_path / "m")
+        loaded = SceneModel.load(tmp_path / "m")
+        assert loaded.calibration.settings == written.calibration.settings
+        for approximation in (PLUG_IN, MONTE_CARLO):
+            one, two = (s.detector(approximation=approximation) for s in (written, loaded))
+            assert (one.threshold, one.join) == (two.threshold, two.join)
+            judged = zip(one.judge(corpus), two.judge(corpus), strict=True)
+            if written is scene:
+                assert all(same(a, b) for a, b in judged)
+    assert loaded.calibration.plug_in.background.share == pytest.approx(0.1)
+    assert habitus.MarkovClusteringTopicModel.load(tmp_path / "m").n_topics == 8
+
+
+def test_a_model_alone_has_no_calibration(models, tmp_path):
+    models["em"].model.save(tmp_path / "m")
+    assert SceneModel.load(tmp_path / "m").calibration is None
+    with pytest.raises(InvalidInputError, match="needs a calibration"):
+        SceneModel.load(tmp_path / "m").detector()
+
+
+@pytest.mark.parametrize("learning", ["vb", "gibbs"])
+def test_monte_carlo_continues_each_sample_from_the_last_training_document(models, learning):
+    scene = models[learning]
+    detector = scene.detector(approximation=MONTE_CARLO, n_samples=3, start="continued")
+    for s in range(3):
+        expected = detector.tables.xi[s] @ scene.model.belief_
+        np.testing.assert_allclose(np.exp(detector.log_predicted[s]), expected, rtol=1e-12)
+        assert not np.allclose(expected, np.exp(detector.tables.log_pi[s]))
+
+
+def test_of_gibbs_samples_the_last_ones_are_taken(models):
+    scene = models["gibbs"]
+    detector = scene.detector(approximation=MONTE_CARLO, n_samples=2)
+    np.testing.assert_array_equal(detector.tables.xi, [s.xi for s in scene.model.samples_[-2:]])
 
 
 @pytest.mark.parametrize(
@@ -191,21 +273,21 @@ def test_a_model_file_keeps_the_calibration(models, tmp_path):
 )
 def test_what_cannot_be_is_said_in_one_line(models, options, message):
     with pytest.raises(InvalidInputError, match=message) as raised:
-        Detector(models["em"], **options)
+        models["em"].detector(**options)
     assert len(str(raised.value).splitlines()) == 1
 
 
 def test_a_foreign_corpus_and_an_uncalibrated_model_are_refused(models):
     with pytest.raises(InvalidInputError, match="vocabulary of 7 words"):
-        list(Detector(models["em"]).judge(habitus.Corpus(np.ones((2, 7)))))
+        list(models["em"].detector().judge(habitus.Corpus(np.ones((2, 7)))))
     for words in ([99_999], [3, 99_999, 5], [-1, 2]):
         with pytest.raises(InvalidInputError, match="word ids must run"):
-            Detector(models["em"]).step(Bag(np.array(words), np.full(len(words), 30.0)))
+            models["em"].detector().step(Bag(np.array(words), np.full(len(words), 30.0)))
     with pytest.raises(InvalidInputError, match="a count for each word"):
-        Detector(models["em"]).step(Bag(np.array([1, 2, 3]), np.array([30.0])))
+        models["em"].detector().step(Bag(np.array([1, 2, 3]), np.array([30.0])))
     bare = habitus.MarkovClusteringTopicModel(n_iterations=2, random_state=0).fit(sampled(30, 6))
     for options in ({}, {"measure": "mean"}):
-        with pytest.raises(InvalidInputError, match="needs to know what normal footage scores"):
+        with pytest.raises(InvalidInputError, match="needs a calibration"):
             Detector(bare, **options)
     assert Detector(bare, measure="mean", threshold=-4.0).threshold == -4.0
 
@@ -214,12 +296,12 @@ def test_more_gibbs_samples_than_were_kept_are_refused(models):
     with pytest.raises(InvalidInputError, match="keeps 5 Gibbs samples, 9 were asked for"):
         detector_of(models, "gibbs", MONTE_CARLO, 9)
     for learning, n_samples in (("vb", 0), ("gibbs", -1)):
-        with pytest.raises(InvalidInputError, match="samples must be at least 1"):
+        with pytest.raises(InvalidInputError, match="n_samples must be at least 1"):
             detector_of(models, learning, MONTE_CARLO, n_samples)
 
 
 def test_judgements_hold_plain_finite_numbers(models):
-    for judgement in Detector(models["em"]).judge(sampled(40, 7)):
-        json.dumps([judgement.normality, *judgement.seen[:3]], allow_nan=False)
+    for judgement in models["em"].detector().judge(sampled(40, 7)):
+        json.dumps([judgement.normality, *judgement[3:6]], allow_nan=False)
         assert judgement.posterior.sum() == pytest.approx(1, rel=1e-12)
         assert judgement.predicted.sum() == pytest.approx(1, rel=1e-12)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from habitus.anomaly.detection import detect
+from habitus.anomaly.detection import detect_events
 from habitus.anomaly.events import read_events
 from habitus.errors import HabitusError
 from reference.planted import detector_of, planted
@@ -13,7 +13,7 @@ from reference.planted import detector_of, planted
 @pytest.fixture(scope="module")
 def events():
     corpus, model, _ = planted()
-    return detect(detector_of(model), corpus, source="planted", share=0.05).events
+    return detect_events(detector_of(model), corpus, source="planted", share=0.05).events
 
 
 def test_what_is_written_is_read(tmp_path, events):
@@ -24,6 +24,16 @@ def test_what_is_written_is_read(tmp_path, events):
     later = [{**event.to_json(), "mood": "new field"} for event in events]
     path.write_text("\n\n".join(map(json.dumps, later)))
     assert read_events(path) == events
+
+
+def test_lines_of_version_0_1_are_read(tmp_path, events):
+    old = events[0].to_json()
+    for name in ("surprisals", "first_document", "last_document", "peak_document"):
+        del old[name]
+    (tmp_path / "old.jsonl").write_text(json.dumps(old))
+    (event,) = read_events(tmp_path / "old.jsonl")
+    assert event.words == events[0].words
+    assert (event.surprisals, event.peak_document) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +55,12 @@ def test_what_is_no_event_is_said_in_one_line(tmp_path, events, change, message)
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"[1, 2]", "line 1: not an event"), (b"3", "line 1: not an event"),
-     (b"\xff\xfe\x00", "neither a habitus model nor a file of events")],
-)  # fmt: skip
+    [
+        (b"[1, 2]", "line 1: not an event"),
+        (b"3", "line 1: not an event"),
+        (b"\xff\xfe\x00", "neither a habitus model nor a file of events"),
+    ],
+)
 def test_foreign_files_are_refused(tmp_path, content, message):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(HabitusError, match=message):

@@ -5,7 +5,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from habitus.anomaly.localisation import boxes_of, least_likely, localisation_recall, random_recall
+from habitus.anomaly.localisation import (
+    REACH,
+    boxes_of,
+    connected_groups,
+    least_likely,
+    localisation_recall,
+    random_recall,
+)
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
 GRID = Vocabulary.of_frame(720, 576)  # halved once: cells of 16 pixels
@@ -56,3 +63,19 @@ def test_a_stray_word_beside_a_strong_group_gets_no_box():
     words = GRID.words([10, 10, 11, 30], [3, 4, 4, 40], 0)
     assert len(boxes_of(words, np.array([5.0, 5, 5, 1]), GRID)) == 1
     assert boxes_of(words[:0], np.empty(0), GRID) == []
+
+
+@pytest.mark.parametrize("step", [(0, 1), (1, 0), (1, 1), (0, -1), (1, -1)])
+def test_cells_belong_together_up_to_the_reach_and_no_further(step):
+    start = np.array([20, 20])
+    for apart, n_groups in ((REACH, 1), (REACH + 1, 2)):
+        rows, columns = np.stack([start, start + apart * np.array(step)], axis=1)
+        words = GRID.words(rows, columns, Direction.LEFT)
+        assert len(boxes_of(words, np.ones(2), GRID)) == n_groups
+        cells = rows * GRID.columns + columns
+        assert len(connected_groups(cells, GRID.columns)) == n_groups
+
+
+def test_cells_at_the_two_ends_of_a_row_are_not_neighbours():
+    cells = np.array([5 * GRID.columns - 1, 5 * GRID.columns])
+    assert connected_groups(cells, GRID.columns) == [[0], [1]]

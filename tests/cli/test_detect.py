@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, MarkovClusteringTopicModel
+from habitus.anomaly import SceneModel
 from habitus.lab import Junction, render
 from reference.footage import encode
 from reference.streams import free_port, playing
@@ -61,8 +62,12 @@ def test_learning_from_video_is_extracting_and_learning(folder):
     )
     expected = {"clip": 0.5, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
     assert one.settings_ == expected
-    assert {name: v.tolist() for name, v in one.calibration_.items()} == {
-        name: v.tolist() for name, v in other.calibration_.items()
+    first, second = (
+        SceneModel.load(folder / f"{name}.model").calibration for name in ("scene", "other")
+    )
+    assert first.settings == second.settings
+    assert {name: v.tolist() for name, v in first.contents().tensors.items()} == {
+        name: v.tolist() for name, v in second.contents().tensors.items()
     }
     assert not list(folder.glob(".*parts*"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.anomaly.detection import Detection, detect
+from habitus.anomaly.detection import Detection, detect_events
 from habitus.evaluation.labels import Label
 from habitus.lab import Junction
 from reference.planted import STARTS, detector_of, planted
@@ -48,5 +48,5 @@ def judged():
     corpus, model, labels = planted()
     detector = detector_of(model)
     surprisals = [detector.step(document).surprisals for document in corpus.bags()]
-    detection = detect(detector_of(model), corpus, source="planted", share=0.05)
+    detection = detect_events(detector_of(model), corpus, source="planted", share=0.05)
     return Judged(corpus, labels, model, detection, surprisals)

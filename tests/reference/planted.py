@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
-from habitus.anomaly.calibration import calibrate
+from habitus import Corpus, MarkovClusteringTopicModel, generate
+from habitus.anomaly import CalibrationSettings, SceneModel, calibrate
 from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import Label
 from habitus.lab.crossing import crossing, crossing_vocabulary
@@ -18,7 +18,7 @@ def planted(n_words=12, weak=3):
     v = crossing_vocabulary()
     normal = generate(crossing(), rng.poisson(80, 300), rng, vocabulary=v).corpus
     model = MarkovClusteringTopicModel(8, 4, n_restarts=2, random_state=0).fit(normal)
-    calibrate(model, normal, n_folds=3)
+    calibration = calibrate(model, normal, settings=CalibrationSettings(n_folds=3))
     counts = generate(crossing(), rng.poisson(80, 450), rng, vocabulary=v).corpus.counts.toarray()
     for k, start in enumerate(STARTS):
         for t in range(start, start + 4):
@@ -30,9 +30,9 @@ def planted(n_words=12, weak=3):
         for k, start in enumerate(map(float, STARTS))
     ]
     n_frames = np.full(len(counts), 25)
-    return Corpus(counts, vocabulary=v, n_frames=n_frames), model, labels
+    return Corpus(counts, vocabulary=v, n_frames=n_frames), SceneModel(model, calibration), labels
 
 
-def detector_of(model):
+def detector_of(scene):
     """A fresh detector of the paper's measure."""
-    return Detector(model, measure="mean", share=0.02)
+    return scene.detector(measure="mean", share=0.02)

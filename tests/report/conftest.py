@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
-from habitus.anomaly.calibration import calibrate
-from habitus.anomaly.detection import Detection, detect
+from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
+from habitus.anomaly.detection import Detection, detect_events
 from habitus.ingest.clips import Settings
 from habitus.ingest.extraction import extract
 from habitus.lab.crossing import crossing, crossing_vocabulary
@@ -29,6 +29,7 @@ class Found(NamedTuple):
     corpus: Corpus
     detection: Detection
     source: Source | None = None
+    calibration: Calibration | None = None
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +39,11 @@ def lanes(tmp_path_factory) -> Found:
     corpus, _ = extract([source], Settings())
     normal = corpus.take(normal_documents(len(corpus)))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(normal)
-    calibrate(model, normal, n_folds=2)
-    return Found(model, corpus, detect(Detector(model), corpus, source="lanes.mp4"), source)
+    calibration = calibrate(model, normal, settings=CalibrationSettings(n_folds=2))
+    detector = Detector(model, calibration)
+    return Found(
+        model, corpus, detect_events(detector, corpus, source="lanes.mp4"), source, calibration
+    )
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +58,9 @@ def documents() -> Found:
         np.add.at(counts[t], rng.integers(0, v.n_words, 30), 1)
     corpus = Corpus(counts, vocabulary=v)
     detector = Detector(model, measure="mean", threshold=0.0)
-    return Found(model, corpus, detect(detector, corpus, source="crossing.corpus", share=0.05))
+    return Found(
+        model, corpus, detect_events(detector, corpus, source="crossing.corpus", share=0.05)
+    )
 
 
 @pytest.fixture(scope="session")

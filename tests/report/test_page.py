@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
-from habitus.anomaly.detection import detect
+from habitus.anomaly.detection import detect_events
 from habitus.anomaly.events import clock
 from habitus.report.page import render as cards
 from habitus.report.page.render import write_report
@@ -19,7 +19,9 @@ HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    quiet = detect(Detector(lanes.model, threshold=-1e9), lanes.corpus, source=HOSTILE)
+    quiet = detect_events(
+        Detector(lanes.model, lanes.calibration, threshold=-1e9), lanes.corpus, source=HOSTILE
+    )
     write_report(
         folder / "lanes.html", lanes.detection, lanes.model, source=lanes.source,
         video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
@@ -198,7 +200,7 @@ def test_a_model_that_does_not_know_its_words(tmp_path, opened):
     counts = np.random.default_rng(0).poisson(3, (60, 12))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(Corpus(counts))
     detector = Detector(model, measure="mean", threshold=0.0)
-    found = detect(detector, Corpus(counts), source="counts.corpus", share=0.05)
+    found = detect_events(detector, Corpus(counts), source="counts.corpus", share=0.05)
     write_report(tmp_path / "counts.html", found, model)
     page, complaints = opened(tmp_path / "counts.html")
     assert complaints == []

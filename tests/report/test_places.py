@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector
-from habitus.anomaly.detection import detect
+from habitus.anomaly.detection import detect_events
 from habitus.report.figures.moments import expected_words, places_of
 
 
@@ -25,7 +25,7 @@ def test_times_that_start_anew_do_not_confuse(documents):
         vocabulary=documents.corpus.vocabulary,
     )  # fmt: skip
     detector = Detector(documents.model, measure="mean", threshold=documents.detection.threshold)
-    detection = detect(detector, twice)
+    detection = detect_events(detector, twice)
     places = places_of(detection)
     half = len(places) // 2
     assert [place.peak for place in places[half:]] == [place.peak + n for place in places[:half]]
@@ -36,13 +36,13 @@ def test_times_that_start_anew_do_not_confuse(documents):
 
 def test_every_abnormal_document_is_localised_and_surprises_add_up(lanes):
     detection = lanes.detection
-    assert sorted(detection.moments) == np.flatnonzero(detection.abnormal).tolist()
-    assert all(moment.boxes for moment in detection.moments.values())
+    assert sorted(detection.abnormal_words) == np.flatnonzero(detection.abnormal).tolist()
+    assert all(moment.boxes for moment in detection.abnormal_words.values())
     (event,), (place,) = detection.events, places_of(detection)
     n_words = lanes.corpus.n_tokens[place.peak]
     total = detection.misfit[place.peak] * n_words + detection.shift[place.peak]
     assert total == pytest.approx(event.surprise, rel=1e-9)
-    assert detection.moments[place.peak].words == event.words
+    assert detection.abnormal_words[place.peak].words == event.words
 
 
 def test_expected_words_are_a_distribution(lanes):

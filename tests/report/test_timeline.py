@@ -1,6 +1,6 @@
 import numpy as np
 
-from habitus import Corpus
+from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly.detection import Detection
 from habitus.report.figures.moments import places_of
 from habitus.report.film.strip import LINE, heights_of, stretches, timeline_of
@@ -25,10 +25,23 @@ def test_documents_that_were_not_judged_have_no_height():
 def detection_of(times, lengths):
     n = len(times)
     corpus = Corpus(np.ones((n, 4)), times=times, lengths=lengths)
+    model = MarkovClusteringTopicModel()
     return Detection(
-        "x", corpus, np.zeros(n), np.ones(n, bool), np.zeros(n, bool), np.zeros(n, int),
-        misfit=np.zeros(n), shift=np.zeros(n), moments={}, threshold=-1.0, events=[], promised=None,
-    )  # fmt: skip
+        source="x",
+        corpus=corpus,
+        model=model,
+        normality=np.zeros(n),
+        judged=np.ones(n, bool),
+        abnormal=np.zeros(n, bool),
+        behaviours=np.zeros(n, int),
+        misfit=np.zeros(n),
+        shift=np.zeros(n),
+        surprisals=np.zeros(4 * n),
+        threshold=-1.0,
+        abnormal_words={},
+        events=[],
+        expected_false_alarms=None,
+    )
 
 
 def test_times_rise_whatever_the_sequences_say():

@@ -1,19 +1,32 @@
 """How usual each new document is, given those before it; where and why it is not."""
 
-from habitus.anomaly.calibration import Calibration, calibrate
+from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate, held_out_folds
+from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector, Judgement
+from habitus.anomaly.events import Event, EventJoiner, read_events
 from habitus.anomaly.localisation import Box, boxes_of, least_likely, localisation_recall
 from habitus.anomaly.measures import MEASURES
+from habitus.anomaly.scene_model import SceneModel, learn_scene
+from habitus.anomaly.thresholds import ExpectedAlarms
 
 __all__ = [
     "MEASURES",
     "Box",
     "Calibration",
+    "CalibrationSettings",
+    "Detection",
     "Detector",
+    "Event",
+    "EventJoiner",
+    "ExpectedAlarms",
     "Judgement",
-    "advance",
+    "SceneModel",
     "boxes_of",
     "calibrate",
+    "detect_events",
+    "held_out_folds",
+    "learn_scene",
     "least_likely",
     "localisation_recall",
+    "read_events",
 ]

@@ -1,92 +1,207 @@
-"""What normal footage scores that the model has not learnt from.
+"""Calibration: scores of normal footage that a model has not learnt from.
 
-A document that was learnt from fits better than any to come, so each stretch of the footage is
-scored by a model of all the others (blocked in time: neighbouring documents are too much alike).
-Such a model starts from the one of all documents and forgets the stretch: after a few iterations
-nothing is left of words that only the stretch had.
+A document that was learnt from fits better than any document to come, so each fold of the footage
+is scored by a model of all other documents. Folds are segments of consecutive documents, because
+neighbouring documents are too much alike. The model of a fold starts from the model of all
+documents and forgets the fold: after a few iterations nothing is left of words that only the fold
+had.
 """
 
-import warnings
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.anomaly.measures import KNOWN, MEASURES, anywhere_of, novelty_of
-from habitus.anomaly.thresholds import tail_of
-from habitus.arrays import Array
-from habitus.corpus.documents import Corpus
-from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.anomaly.measures import (
+    MEASURES,
+    estimate_uniform_share,
+    novelty_background,
+    score_documents,
+)
+from habitus.anomaly.thresholds import JOIN, Tail, tail_of
+from habitus.arrays import Array, Flags
+from habitus.corpus import Corpus
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import Contents, Tensors
 from habitus.model import MarkovClusteringTopicModel, Parameters
-from habitus.model.expected_counts import gather
-from habitus.model.online import Background, FilterStep, filter_document, filter_tables
+from habitus.model.expected_counts import Evidence, gather
+from habitus.model.online import Background, FilteredDocuments, filter_documents, filter_tables
+from habitus.model.starts import assignments_under
+from habitus.progress import Progress, ProgressCallback, ignore_progress
 
-# Stretches that are left out in turn: each model has nearly all of the footage.
-N_FOLDS = 20
-# Iterations in which a model forgets a stretch.
-ITERATIONS = 30
-# Share of the words of normal footage that surprise less than the level of `tail`: words that five
-# minutes of training do not show at all, a few in a hundred, must be above it.
-QUANTILE = 0.95
-# Posterior samples that Monte Carlo scores are calibrated with.
-N_SAMPLES = 20
-
-Callback = Callable[[int, float], None]
+PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
+PREFIX = "calibration."
 
 
-class Record(NamedTuple):
-    """A held-out document as a model saw it that had not learnt from it."""
+@dataclass(frozen=True)
+class CalibrationSettings:
+    """Constants that a calibration rests on.
 
-    seen: FilterStep
-    words: NDArray[np.int32]
-    counts: Array
+    They are stored with it: another default in a later release does not change what a stored model
+    calls abnormal.
+    """
+
+    n_folds: int = 20
+    """Folds that are held out in turn: each model has nearly all of the footage."""
+    n_iterations: int = 30
+    """Iterations, or sweeps of a sampler, in which a model forgets a fold."""
+    n_samples: int = 20
+    """Posterior samples that Monte Carlo scores are calibrated with, at most."""
+    level_quantile: float = 0.95
+    """Share of normal tokens with a surprisal under the level of `tail`.
+
+    Words that five minutes of training do not show at all, a few per cent, must be above it.
+    """
+    known_share: float = 0.97
+    """Share of the tokens of held-out footage that count as known to the model."""
+    novelty_spread: float = 3.0
+    """Standard deviation of the blur around new words, in cells: about the size of an object."""
+    least_uniform_share: float = 0.1
+    """Lower bound of the share of novelty that may occur in any cell."""
+    join: int = JOIN
+    """Usual documents between two unusual ones that still belong to one event."""
 
 
-class Fold(NamedTuple):
-    """A stretch of documents, and a model that has not learnt from it."""
-
-    model: MarkovClusteringTopicModel
-    held_out: Corpus
-
-
-class Calibration(NamedTuple):
-    """Scores of held-out documents in time order."""
+class HeldOutScores(NamedTuple):
+    """Scores of held-out documents in time order, by one approximation."""
 
     level: float
-    """Surprise of a word, in nats, that few words of normal footage exceed."""
-    novelty: Background
+    """Surprisal of a word, in nats, that few tokens of normal footage exceed."""
+    background: Background
+    """Distribution of words that are new to the model."""
     scores: dict[str, Array]
-    """Of each measure, by its name."""
-    judged: NDArray[np.bool_]
-    """Whether each was long enough, of a camera in order."""
+    """Normality of each document, by the name of the measure."""
+    judged: Flags
+    """Whether each document was long enough to judge, and the camera usable."""
+
+    def tail(self, measure: str, join: int) -> Tail:
+        """Return the tail of the scores of a measure; see `tail_of`."""
+        return tail_of(self.scores[measure], self.judged, join)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What normal footage scores, with every constant that this rests on.
+
+    Returned by `calibrate`; a `Detector` needs it for the measure `tail`, and to set a threshold by
+    a share of documents or a budget of alerts.
+    """
+
+    settings: CalibrationSettings
+    plug_in: HeldOutScores
+    monte_carlo: HeldOutScores | None = None
+    """None for a model learnt by EM, which has no posterior to sample from."""
+
+    def held_out(self, approximation: str) -> HeldOutScores:
+        """Return the scores by an approximation, "plug-in" or "monte-carlo"."""
+        found = self.monte_carlo if approximation == MONTE_CARLO else self.plug_in
+        if found is None:
+            raise InvalidInputError(
+                "this calibration has no monte-carlo scores: calibrate a model learnt by vb or "
+                "gibbs",
+                parameter="approximation",
+            )
+        return found
+
+    def contents(self) -> Contents:
+        """Return header and arrays for a file; names start with `calibration.`."""
+        found = {PLUG_IN: self.plug_in, MONTE_CARLO: self.monte_carlo}
+        tensors: Tensors = {}
+        for approximation, scores in found.items():
+            if scores is not None:
+                named = _tensors(scores)
+                tensors |= {f"{PREFIX}{approximation}.{n}": v for n, v in named.items()}
+        return Contents({"calibration": asdict(self.settings)}, tensors)
+
+    @classmethod
+    def from_contents(cls, contents: Contents) -> "Calibration | None":
+        """Return the calibration of a file; None where the file has none.
+
+        Files of habitus 0.1 do not tell their constants: they have those of the defaults.
+        """
+        header, tensors = contents
+        settings = _settings(header.get("calibration") or {})
+        plug_in = _held_out(tensors, PLUG_IN, settings)
+        if plug_in is None:
+            return None
+        return cls(settings, plug_in, _held_out(tensors, MONTE_CARLO, settings))
+
+
+def _tensors(scores: HeldOutScores) -> Tensors:
+    return {
+        **scores.scores,
+        "judged": scores.judged.astype(np.uint8),
+        "novelty": scores.background.probability,
+        "level": np.array([scores.level]),
+    }
+
+
+def _settings(header: Mapping[str, Any]) -> CalibrationSettings:
+    known = {field.name for field in fields(CalibrationSettings)}
+    if not set(header) <= known:
+        raise FileError(f"unknown calibration settings {sorted(set(header) - known)}")
+    return CalibrationSettings(**header)
+
+
+def _held_out(
+    tensors: Tensors, approximation: str, settings: CalibrationSettings
+) -> HeldOutScores | None:
+    prefix = f"{PREFIX}{approximation}."
+    found = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
+    if "level" not in found:
+        return None
+    return HeldOutScores(
+        level=float(found["level"][0]),
+        background=Background(1 - settings.known_share, found["novelty"]),
+        scores={name: found[name] for name in MEASURES},
+        judged=found["judged"].astype(np.bool_),
+    )
 
 
 def parameter_sets(
     model: MarkovClusteringTopicModel, approximation: str, n_samples: int | None, seed: int
 ) -> list[Parameters]:
-    """Parameters to score with: one set (plug-in), or samples of the posterior (Monte Carlo)."""
-    if approximation == "plug-in":
+    """Return the parameters to score with: one set for plug-in, samples for Monte Carlo.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    approximation
+        "plug-in" or "monte-carlo".
+    n_samples
+        Posterior samples: 100 drawn from VB's posterior, or all that Gibbs kept, where None. Of
+        Gibbs' samples the last ones are taken, furthest from the start of the chain.
+    seed
+        Seed of the samples drawn from VB's posterior.
+    """
+    if approximation == PLUG_IN:
         return [model.parameters_]
-    if approximation != "monte-carlo":
+    if approximation != MONTE_CARLO:
         raise InvalidInputError(
-            f"approximation must be plug-in or monte-carlo, found {approximation!r}"
+            f"approximation must be plug-in or monte-carlo, found {approximation!r}",
+            parameter="approximation",
         )
     if n_samples is not None and n_samples < 1:
-        raise InvalidInputError(f"samples must be at least 1, found {n_samples}")
+        raise InvalidInputError(
+            f"n_samples must be at least 1, found {n_samples}", parameter="n_samples"
+        )
     if model.posterior_ is not None:
         rng = np.random.default_rng(seed)
         return [model.posterior_.sample(rng) for _ in range(n_samples or 100)]
     if not model.samples_:
         raise InvalidInputError(
-            "monte-carlo needs samples of the posterior, which em does not give: "
-            "learn with --learning vb or gibbs, or use plug-in"
+            "monte-carlo needs samples of the posterior, which em does not give: learn by vb or "
+            "gibbs, or use plug-in",
+            parameter="learning",
         )
     if n_samples is not None and n_samples > len(model.samples_):
         raise InvalidInputError(
             f"this model keeps {len(model.samples_)} Gibbs samples, {n_samples} were asked for: "
-            f"learn with --samples {n_samples}, or ask for fewer"
+            f"learn with n_samples={n_samples}, or ask for fewer",
+            parameter="n_samples",
         )
     return list(model.samples_[-(n_samples or len(model.samples_)) :])
 
@@ -95,178 +210,236 @@ def calibrate(
     model: MarkovClusteringTopicModel,
     corpus: Corpus,
     *,
-    n_folds: int = N_FOLDS,
+    settings: CalibrationSettings | None = None,
     seed: int = 0,
-    callback: Callback | None = None,
-) -> None:
-    """Find out what normal footage scores, and keep it with the model (`calibration_`).
+    progress: ProgressCallback | None = None,
+) -> Calibration:
+    """Find out what normal footage scores.
 
-    `corpus` is the footage that the model was learnt from, or other normal footage of the scene.
+    Parameters
+    ----------
+    model
+        A fitted model; it is not changed.
+    corpus
+        Footage that the model was learnt from, or other normal footage of the scene.
+    settings
+        Constants; the defaults where None.
+    seed
+        Seed of posterior samples, and of samplers that forget a fold.
+    progress
+        Told of every iteration.
+
+    Returns
+    -------
+    Calibration
+        Scores of held-out documents, by every measure and approximation that the model allows.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the footage is too short to estimate anything from.
+
+    Examples
+    --------
+    >>> import habitus
+    >>> from habitus.lab import crossing
+    >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
+    >>> model = habitus.MarkovClusteringTopicModel(8, 4, random_state=0).fit(corpus)
+    >>> calibration = calibrate(model, corpus)
+    >>> len(calibration.plug_in.scores["mean"])
+    200
     """
-    kinds = ["plug-in"] + (["monte-carlo"] if model.posterior_ or model.samples_ else [])
-    folds = list(_folds(model, corpus, n_folds, callback))
-    kept = {}
-    for kind in kinds:
-        n_samples = min(N_SAMPLES, len(model.samples_) or N_SAMPLES)
-        sets = [parameter_sets(fold.model, kind, n_samples, seed) for fold in folds]
-        for name, values in _scored(folds, sets).items():
-            kept[f"{kind}.{name}"] = values
-    model.calibration_ = kept
+    settings = settings or CalibrationSettings()
+    folds = list(_folds(model, corpus, settings, seed, progress))
+    plug_in = _held_out_scores(folds, [[fold.model.parameters_] for fold in folds], settings)
+    if model.posterior_ is None and not model.samples_:
+        return Calibration(settings, plug_in)
+    n_samples = min(settings.n_samples, len(model.samples_) or settings.n_samples)
+    sets = [parameter_sets(fold.model, MONTE_CARLO, n_samples, seed) for fold in folds]
+    return Calibration(settings, plug_in, _held_out_scores(folds, sets, settings))
 
 
-def calibration_of(model: MarkovClusteringTopicModel, approximation: str) -> Calibration | None:
-    """What `calibrate` kept; None if nothing, or not what is needed today."""
-    kept = {
-        name.removeprefix(f"{approximation}."): values
-        for name, values in model.calibration_.items()
-        if name.startswith(f"{approximation}.")
-    }
-    if "level" not in kept:
-        return None
-    level, judged = float(kept.pop("level")[0]), kept.pop("judged").astype(np.bool_)
-    novelty = Background(1 - KNOWN, kept.pop("novelty"))
-    return Calibration(level, novelty, kept, judged)
+class CalibratedFold(NamedTuple):
+    """A fold, with a model and a calibration that have not learnt from it."""
+
+    model: MarkovClusteringTopicModel
+    calibration: Calibration
+    held_out: Corpus
 
 
-def calibrated_folds(
+def held_out_folds(
     model: MarkovClusteringTopicModel,
+    calibration: Calibration,
     corpus: Corpus,
     *,
-    n_folds: int = N_FOLDS,
-    callback: Callback | None = None,
-) -> list[Fold]:
-    """Stretches of the footage, each with a model that has not learnt from it.
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> list[CalibratedFold]:
+    """Return folds of the footage, each with a model that has not learnt from it.
 
-    Each is calibrated as the model of everything is, only that its novelty is told from the other
-    stretches: what a detector with that model says of the stretch is what it says of new footage.
+    Each fold is calibrated as the model of all documents is, but its novelty is estimated from the
+    other folds: what a detector with that model says of the fold is what it says of new footage.
     """
-    folds = list(_folds(model, corpus, n_folds, callback))
-    for fold, novelty in zip(folds, _novelties(folds).each, strict=True):
-        fold.model.calibration_ = model.calibration_ | {"plug-in.novelty": novelty.probability}
-    return folds
+    settings = calibration.settings
+    folds = list(_folds(model, corpus, settings, seed, progress))
+    bare = [_filtered(fold, [fold.model.parameters_]) for fold in folds]
+    novelty = _novelty(folds, bare, settings)
+    return [
+        CalibratedFold(
+            fold.model,
+            replace(calibration, plug_in=calibration.plug_in._replace(background=background)),
+            fold.held_out,
+        )
+        for fold, background in zip(folds, novelty.of_others, strict=True)
+    ]
+
+
+class _Fold(NamedTuple):
+    """Held-out documents, and a model of all others."""
+
+    model: MarkovClusteringTopicModel
+    held_out: Corpus
 
 
 def _folds(
-    model: MarkovClusteringTopicModel, corpus: Corpus, n_folds: int, callback: Callback | None
-) -> Iterator[Fold]:
-    """Each stretch of documents with a model of all the others."""
+    model: MarkovClusteringTopicModel,
+    corpus: Corpus,
+    settings: CalibrationSettings,
+    seed: int,
+    progress: ProgressCallback | None,
+) -> Iterator[_Fold]:
+    """Yield each fold with a model of all other documents."""
     everything = np.arange(len(corpus))
-    settings = model.get_params() | {"n_restarts": 1, "init": None}
-    if not model.samples_:  # a sampler walks anew: its assignments are those of other documents
-        settings |= {"n_iterations": min(ITERATIONS, model.n_iterations)}
-        settings |= {"init": model.posterior_ or model.parameters_}
-    for part in np.array_split(everything, min(n_folds, len(corpus))):
+    parts = np.array_split(everything, min(settings.n_folds, len(corpus)))
+    report = _IterationCounter(_n_iterations(model, settings) * len(parts), progress)
+    for number, part in enumerate(parts):
         rest = corpus.take(np.setdiff1d(everything, part))
-        fitted = MarkovClusteringTopicModel(**settings).fit(rest, callback=callback)
-        yield Fold(fitted, corpus.take(part))
+        forgetful = _forgetful(model, rest, settings, np.random.default_rng([seed, number]))
+        yield _Fold(forgetful.fit(rest, callback=report), corpus.take(part))
 
 
-def n_steps(model: MarkovClusteringTopicModel, n_folds: int = N_FOLDS) -> int:
-    """Iterations that `calibrate` runs, for a bar."""
-    if model.learning.endswith("gibbs"):
-        return n_folds * (model.burn_in + (model.n_samples - 1) * model.thinning)
-    return n_folds * min(ITERATIONS, model.n_iterations)
+def _forgetful(
+    model: MarkovClusteringTopicModel,
+    rest: Corpus,
+    settings: CalibrationSettings,
+    rng: np.random.Generator,
+) -> MarkovClusteringTopicModel:
+    """Return an unfitted model that starts where `model` is and forgets all but `rest`."""
+    parameters = model.get_params() | {"n_restarts": 1}
+    if model.samples_:
+        parameters |= {
+            "burn_in": min(settings.n_iterations, model.burn_in),
+            "n_samples": min(settings.n_samples, model.n_samples),
+            "init": _kept_state(model, rest, rng),
+        }
+    else:
+        parameters |= {
+            "n_iterations": min(settings.n_iterations, model.n_iterations),
+            "init": model.posterior_ or model.parameters_,
+        }
+    return MarkovClusteringTopicModel(**parameters)
 
 
-def _records(fold: Fold, sets: list[Parameters], novelty: Background | None = None) -> list[Record]:
-    """The documents of a stretch as a model saw them that had not learnt from them."""
+def _kept_state(model: MarkovClusteringTopicModel, rest: Corpus, rng: np.random.Generator) -> Any:
+    """Return hidden variables of `rest` under the last sample that the sampler kept."""
+    evidence = gather(rest, min_words=model.min_words)
+    return assignments_under(model.samples_[-1], model.predict(rest), evidence, rng)
+
+
+def _n_iterations(model: MarkovClusteringTopicModel, settings: CalibrationSettings) -> int:
+    """Return the iterations that one fold takes."""
+    if model.samples_:
+        kept = min(settings.n_samples, model.n_samples)
+        return min(settings.n_iterations, model.burn_in) + (kept - 1) * model.thinning
+    return min(settings.n_iterations, model.n_iterations)
+
+
+class _IterationCounter:
+    """A callback of `fit` that reports the iterations of all folds together."""
+
+    def __init__(self, total: int, progress: ProgressCallback | None) -> None:
+        self.done, self.total, self.progress = 0, total, progress or ignore_progress
+
+    def __call__(self, iteration: int, objective: float) -> None:
+        self.done += 1
+        self.progress(Progress("calibrating", self.done, self.total))
+
+
+class _Filtered(NamedTuple):
+    """Held-out documents as seen by a model that has not learnt from them."""
+
+    evidence: Evidence
+    documents: FilteredDocuments
+
+
+def _filtered(
+    fold: _Fold, sets: list[Parameters], background: Background | None = None
+) -> _Filtered:
     evidence = gather(fold.held_out, min_words=fold.model.min_words)
-    tables, records = filter_tables(sets, novelty), []
-    log_predicted = tables.log_pi
-    for t in range(evidence.n_documents):
-        if evidence.first[t]:
-            log_predicted = tables.log_pi
-        here = slice(evidence.indptr[t], evidence.indptr[t + 1])
-        words, counts = evidence.words[here], evidence.counts[here]
-        seen = filter_document(log_predicted, words, counts, tables)
-        records.append(Record(seen, words, counts))
-        log_predicted = seen.log_next
-    return records
+    return _Filtered(evidence, filter_documents(evidence, filter_tables(sets, background)))
 
 
-class Novelties(NamedTuple):
-    """Background as it is known of held-out footage."""
+class _Novelty(NamedTuple):
+    """Background distributions of new words."""
 
-    bare: list[Record]
-    """All documents as models saw them that know of none."""
     whole: Background
-    each: list[Background]
-    """For each stretch: its own new words are not known beforehand."""
+    """From the new words of all folds."""
+    of_others: list[Background]
+    """For each fold from all other folds: its own new words are not known beforehand."""
 
 
-def _novelties(folds: list[Fold], sets: list[list[Parameters]] | None = None) -> Novelties:
-    sets = sets or [[fold.model.parameters_] for fold in folds]
-    bare = [_records(fold, own) for fold, own in zip(folds, sets, strict=True)]
-    all_bare = list(chain.from_iterable(bare))
-    known = _level(all_bare, KNOWN)
-    new = [_new_words(records, known, folds[0]) for records in bare]
-    vocabulary, everything = folds[0].held_out.vocabulary, np.sum(new, axis=0)
-    anywhere = anywhere_of(new, vocabulary)
-    each = [novelty_of(everything - its, vocabulary, anywhere) for its in new]
-    return Novelties(all_bare, novelty_of(everything, vocabulary, anywhere), each)
+def _novelty(folds: list[_Fold], bare: list[_Filtered], settings: CalibrationSettings) -> _Novelty:
+    """Estimate novelty from folds that were filtered without it."""
+    known = _level(bare, settings.known_share)
+    new = [_new_words(filtered, known) for filtered in bare]
+    vocabulary, spread = folds[0].held_out.vocabulary, settings.novelty_spread
+    uniform = estimate_uniform_share(
+        new, vocabulary, spread=spread, least=settings.least_uniform_share
+    )
+    background = partial(
+        novelty_background,
+        vocabulary=vocabulary,
+        share=1 - settings.known_share,
+        spread=spread,
+        uniform_share=uniform,
+    )
+    everything = np.sum(new, axis=0)
+    return _Novelty(background(everything), [background(everything - own) for own in new])
 
 
-def _scored(folds: list[Fold], sets: list[list[Parameters]]) -> dict[str, Array]:
-    """Scores by every measure: the paper's by the bare model, the others with novelty."""
-    all_bare, novelty, each = _novelties(folds, sets)
-    records = []
-    for fold, own, its in zip(folds, sets, each, strict=True):
-        records += _records(fold, own, its)
-    judged, level = np.array([len(record.counts) > 0 for record in records]), _level(records)
-    tail = _scores("tail", records, level)
-    tail_of(tail, judged)  # refuses footage that is too short to tell anything from
-    return {
-        "mean": _scores("mean", all_bare, level),
-        "tail": tail,
-        "judged": judged.astype(np.uint8),
-        "novelty": novelty.probability,
-        "level": np.array([level]),
-    }
+def _held_out_scores(
+    folds: list[_Fold], sets: list[list[Parameters]], settings: CalibrationSettings
+) -> HeldOutScores:
+    """Score all folds: `mean` by the bare models, as in the paper, `tail` with novelty."""
+    bare = [_filtered(fold, own) for fold, own in zip(folds, sets, strict=True)]
+    novelty = _novelty(folds, bare, settings)
+    filtered = [_filtered(*each) for each in zip(folds, sets, novelty.of_others, strict=True)]
+    level = _level(filtered, settings.level_quantile)
+    judged = np.concatenate([np.diff(evidence.indptr) > 0 for evidence, _ in filtered])
+    scores = {"mean": _scores("mean", bare, level), "tail": _scores("tail", filtered, level)}
+    tail_of(scores["tail"], judged, settings.join)  # refuses footage that is too short
+    return HeldOutScores(level, novelty.whole, scores, judged)
 
 
-def _scores(name: str, records: list[Record], level: float) -> Array:
-    measure = MEASURES[name]
-    return np.array([measure(r.seen, r.counts, level) if len(r.counts) else 0.0 for r in records])
+def _scores(measure: str, filtered: list[_Filtered], level: float) -> Array:
+    return np.concatenate([score_documents(measure, *each, level) for each in filtered])
 
 
-def _new_words(records: list[Record], level: float, fold: Fold) -> Array:
-    """How often each word was seen while its surprise was beyond the level."""
-    counts = np.zeros(fold.held_out.n_words)
-    for seen, words, n in records:
-        new = seen.surprisals > level
-        np.add.at(counts, words[new], n[new])
-    return counts
+def _new_words(filtered: _Filtered, level: float) -> Array:
+    """Return how often each word occurred with a surprisal above the level."""
+    evidence, documents = filtered
+    new = documents.surprisals > level
+    return np.bincount(
+        evidence.words[new], evidence.counts[new], minlength=evidence.n_words
+    ).astype(np.float64)
 
 
-def _level(records: list[Record], quantile: float = QUANTILE) -> float:
-    """The surprise that this share of all words stay under."""
-    surprises = np.concatenate([record.seen.surprisals for record in records])
-    counts = np.concatenate([record.counts for record in records])
+def _level(filtered: list[_Filtered], quantile: float) -> float:
+    """Return the surprisal that this share of all tokens stays under."""
+    surprisals = np.concatenate([documents.surprisals for _, documents in filtered])
+    counts = np.concatenate([evidence.counts for evidence, _ in filtered])
     if not len(counts):
         return 0.0
-    order = np.argsort(surprises, kind="stable")
+    order = np.argsort(surprisals, kind="stable")
     below = np.cumsum(counts[order])
-    return float(surprises[order][np.searchsorted(below, quantile * below[-1])])
-
-
-class Learnt(NamedTuple):
-    """A model, and what there is to say about it."""
-
-    model: MarkovClusteringTopicModel
-    notes: list[str]
-
-
-def learn(corpus: Corpus, *, callback: Callback | None = None, **options: Any) -> Learnt:
-    """A model of a scene, which knows what normal footage scores if there is enough of it.
-
-    `options` are those of `MarkovClusteringTopicModel`.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateWarning)
-        model = MarkovClusteringTopicModel(**options).fit(corpus, callback=callback)
-        notes = [f"{note}; left uniform" for note in model.degenerate_]
-        try:
-            calibrate(model, corpus, callback=callback)
-        except InvalidInputError as error:
-            notes.append(f"not calibrated: {error}")
-    return Learnt(model, notes)
+    return float(surprisals[order][np.searchsorted(below, quantile * below[-1])])

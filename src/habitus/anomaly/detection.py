@@ -1,41 +1,66 @@
 """A whole corpus, judged: what was unusual in it, and everything a report needs."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detector import Detector
-from habitus.anomaly.events import N_TOP, Event, Joiner, Moment, clock
-from habitus.anomaly.thresholds import Interval, share_threshold
-from habitus.arrays import Array
-from habitus.corpus.documents import Corpus
+from habitus.anomaly.detector import Detector, JudgedCorpus
+from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
+from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
+from habitus.arrays import Array, Flags
+from habitus.corpus import Corpus
+from habitus.model import MarkovClusteringTopicModel
 
 
-class Detection(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Detection:
     """What a detector found in a corpus."""
 
     source: str
     corpus: Corpus
+    model: MarkovClusteringTopicModel
+    """The model that judged."""
     normality: Array
     """Of each document, by the measure in use; 0 where it was not judged."""
-    judged: NDArray[np.bool_]
-    abnormal: NDArray[np.bool_]
+    judged: Flags
+    abnormal: Flags
     behaviours: NDArray[np.int64]
-    """Most probable behaviour of each document given those up to it, from 0 on."""
+    """Most probable behaviour of each document given those up to it, counted from 0."""
     misfit: Array
-    """Nats a word that fit no behaviour, of each document; 0 where it was not judged."""
+    """Nats per word that fit no behaviour, of each document; 0 where it was not judged."""
     shift: Array
-    """Nats of a behaviour out of its turn, of each document."""
-    moments: dict[int, Moment]
-    """What is unusual in each abnormal document, by its number."""
+    """Nats of a behaviour out of its turn, of each document; 0 where it was not judged."""
+    surprisals: Array
+    """-ln p(word | x_{1:t-1}) of each entry of `corpus.counts`; 0 where it was not judged."""
     threshold: float
+    abnormal_words: dict[int, AbnormalWords]
+    """The least likely words of each abnormal document, by the number of the document."""
     events: list[Event]
-    promised: Interval | None
-    """Alarms that normal footage of this length would have brought, where that is known."""
+    expected_false_alarms: ExpectedAlarms | None
+    """Alarms that normal footage of this length raises; None without a calibration."""
+
+    @property
+    def seconds(self) -> float:
+        """Length of the judged footage."""
+        return len(self.corpus) * self.corpus.clip
+
+    def summary(self) -> str:
+        """Return how many events were found, beside how many normal footage brings."""
+        n = len(self.events)
+        found = f"{n or 'no'} event{'' if n == 1 else 's'} in {clock(self.seconds)} of video"
+        if not self.judged.any():
+            return f"{found}: nothing moved enough to be judged"
+        if n == 0:
+            lowest = self.normality[self.judged].min()
+            found += f" (lowest normality {lowest:.3g}, threshold {self.threshold:.3g})"
+        if self.expected_false_alarms is None:
+            return found
+        low, _, high = self.expected_false_alarms
+        return f"{found}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
 
 
-def detect(
+def detect_events(
     detector: Detector,
     corpus: Corpus,
     *,
@@ -45,45 +70,74 @@ def detect(
 ) -> Detection:
     """Judge every document, and join the abnormal ones to events.
 
-    With `share`, that share of these very documents is abnormal, whatever the detector's threshold.
+    Parameters
+    ----------
+    detector
+        Its belief moves on past the corpus.
+    corpus
+        Documents in time order.
+    source
+        Name of the video or corpus, for the events.
+    share
+        Where given, this share of these very documents is abnormal, whatever the detector's
+        threshold.
+    n_top
+        Least likely words that a document is localised by.
+
+    Returns
+    -------
+    Detection
+        Scores of every document, and the events.
     """
-    judgements = list(detector.judge(corpus))
-    normality = np.array([judgement.normality for judgement in judgements])
-    judged = np.array([judgement.judged for judgement in judgements], dtype=np.bool_)
-    if share is not None and judged.any():
-        detector.threshold = share_threshold(normality[judged], share)
-    abnormal = judged & (normality < detector.threshold)
-    joiner = Joiner(detector.model, source=source, n_top=n_top)
-    events: list[Event | None] = []
-    first, moments = corpus.first, {}
+    found = detector.judge_all(corpus)
+    threshold = detector.threshold
+    if share is not None and found.judged.any():
+        threshold = share_threshold(found.normality[found.judged], share)
+    joiner = EventJoiner(detector.model, source=source, n_top=n_top, join=detector.join)
+    abnormal_words, events = _joined_events(joiner, corpus, found, threshold)
+    filtered, judged = found.filtered, found.judged
+    return Detection(
+        source=source,
+        corpus=corpus,
+        model=detector.model,
+        normality=found.normality,
+        judged=judged,
+        abnormal=judged & (found.normality < threshold),
+        behaviours=filtered.posterior.argmax(axis=1),
+        misfit=filtered.misfit / np.maximum(corpus.n_tokens, 1),
+        shift=np.where(judged, filtered.shift, 0.0),
+        surprisals=_entry_surprisals(corpus, found),
+        threshold=threshold,
+        abnormal_words=abnormal_words,
+        events=events,
+        expected_false_alarms=detector.expected_alarms(
+            len(corpus) * detector.model.clip_, threshold=threshold
+        ),
+    )
+
+
+def _joined_events(
+    joiner: EventJoiner, corpus: Corpus, found: JudgedCorpus, threshold: float
+) -> tuple[dict[int, AbnormalWords], list[Event]]:
+    """Localise each abnormal document, and join them."""
+    ended: list[Event | None] = []
+    first, abnormal_words = corpus.first, {}
     for t, document in enumerate(corpus.bags()):
         if first[t]:
-            events.append(joiner.new_sequence())
-        judgement = judgements[t]._replace(abnormal=bool(abnormal[t]))
-        if judgement.abnormal:
-            moments[t] = joiner.moment(document, judgement)
-        events.append(joiner.add(corpus.times[t], document, judgement, detector.threshold))
-    events.append(joiner.close())
-    return Detection(
-        source, corpus, normality, judged, abnormal,
-        np.array([judgement.behaviour for judgement in judgements], dtype=np.int64),
-        np.array([j.seen.misfit for j in judgements]) / np.maximum(corpus.n_tokens, 1),
-        np.where(judged, [judgement.seen.shift for judgement in judgements], 0.0), moments,
-        detector.threshold, [event for event in events if event is not None],
-        detector.alarms_expected(len(corpus) * detector.model.clip_),
-    )  # fmt: skip
+            ended.append(joiner.new_sequence())
+        judgement = found.judgement(t, threshold)
+        where = joiner.localise(document, judgement) if judgement.abnormal else None
+        if where is not None:
+            abnormal_words[t] = where
+        time = float(corpus.times[t])
+        ended.append(joiner.add(time, document, judgement, threshold, number=t, where=where))
+    ended.append(joiner.close())
+    return abnormal_words, [event for event in ended if event is not None]
 
 
-def summary_of(detection: Detection) -> str:
-    """How many events, in how much video, beside how many normal footage brings."""
-    n, seconds = len(detection.events), len(detection.corpus) * detection.corpus.clip
-    found = f"{n or 'no'} event{'' if n == 1 else 's'} in {clock(seconds)} of video"
-    if not detection.judged.any():
-        return f"{found}: nothing moved enough to be judged"
-    if n == 0:
-        lowest = detection.normality[detection.judged].min()
-        found += f" (lowest normality {lowest:.3g}, threshold {detection.threshold:.3g})"
-    if detection.promised is None:
-        return found
-    low, _, high = detection.promised
-    return f"{found}; normal footage of that length would bring {low:.0f} to {high:.0f}"
+def _entry_surprisals(corpus: Corpus, found: JudgedCorpus) -> Array:
+    """Return a surprisal for every entry of the counts, judged or not."""
+    judged = np.repeat(found.judged, np.diff(corpus.counts.indptr))
+    surprisals = np.zeros(len(judged))
+    surprisals[judged] = found.filtered.surprisals
+    return surprisals

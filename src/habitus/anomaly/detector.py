@@ -1,4 +1,4 @@
-"""The detector: documents in, one at a time, judgements out."""
+"""Detector: documents in, one at a time or a corpus at once, judgements out."""
 
 import hashlib
 import os
@@ -8,112 +8,135 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.calibration import calibration_of, parameter_sets
-from habitus.anomaly.measures import MEASURES
+from habitus.anomaly.calibration import Calibration, HeldOutScores, parameter_sets
+from habitus.anomaly.measures import MEASURES, score_documents
 from habitus.anomaly.thresholds import (
     DAY,
-    Interval,
-    alarms_expected,
+    JOIN,
+    ExpectedAlarms,
     budget_threshold,
+    expected_alarms,
     share_threshold,
-    tail_of,
 )
-from habitus.arrays import Array
-from habitus.corpus.documents import Corpus
+from habitus.arrays import Array, Flags
+from habitus.corpus import Corpus
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
+from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
     LEAST_PROBABILITY,
-    FilterStep,
+    FilteredDocuments,
     examine,
     filter_document,
+    filter_documents,
     filter_tables,
+    predicted_behaviours,
 )
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
-# Scores that a measure can give at all.
 POSSIBLE = {"mean": (np.log(LEAST_PROBABILITY), 0.0), "tail": (-np.inf, 0.0)}
-UNCALIBRATED = (
-    "needs to know what normal footage scores: learn with `habitus learn`, or call "
-    "habitus.anomaly.calibrate(model, corpus)"
-)
+"""Lowest and highest score that a measure can give."""
+
 Approximation = Literal["plug-in", "monte-carlo"]
-Start = Literal["new", "continued", "uniform"]
+OpeningBelief = Literal["new", "continued", "uniform"]
 
 
-class Document(Protocol):
-    """What can be judged: a Bag, or a document of `habitus.corpus`."""
+class BagLike(Protocol):
+    """What can be judged: a `Bag`, or a document of a live source."""
 
     @property
     def words(self) -> NDArray[np.integer[Any]]:
-        """Word ids, ascending."""
+        """Ids of the distinct words, ascending."""
         ...
 
     @property
     def counts(self) -> NDArray[Any]:
-        """How often each of them was seen."""
+        """How often each of them occurs."""
         ...
 
 
 class Judgement(NamedTuple):
-    """What the detector says of a document."""
+    """Judgement of one document."""
 
     normality: float
-    """By the measure in use: the higher the more usual; 0 if not judged."""
+    """By the measure in use: the higher, the more usual; 0 if not judged."""
     abnormal: bool
     judged: bool
-    """False for a document too short, or of a camera that was not in order: normal by default."""
-    seen: FilterStep
-    """Surprise and its parts, the posterior of the behaviour, the surprise of each word."""
-    log_predicted: Array
-    """ln p(z_t | x_{1:t-1}), sets x behaviours: what was expected before it was seen."""
-
-    @property
-    def surprisals(self) -> Array:
-        """-ln p(word | x_{1:t-1}) of each word; empty if not judged."""
-        return self.seen.surprisals
-
-    @property
-    def predicted(self) -> Array:
-        """p(z_t | x_{1:t-1}), behaviours."""
-        return np.asarray(np.exp(self.log_predicted).mean(axis=0))
-
-    @property
-    def posterior(self) -> Array:
-        """p(z_t | x_{1:t}), behaviours."""
-        return np.asarray(self.seen.posterior.sum(axis=0))
+    """False for a document too short, or of a camera that was not usable: normal by default."""
+    log_evidence: float
+    """ln p(x_t | x_{1:t-1})."""
+    misfit: float
+    """Nats of the surprisal that fit no behaviour."""
+    shift: float
+    """Nats of the surprisal that are a behaviour out of its turn; the rest of -log_evidence."""
+    predicted: Array
+    """p(z_t | x_{1:t-1}), behaviours: what was expected before the document was seen."""
+    posterior: Array
+    """p(z_t | x_{1:t}), behaviours."""
+    surprisals: Array
+    """-ln p(word | x_{1:t-1}) of each word; empty if not judged."""
 
     @property
     def behaviour(self) -> int:
-        """The most probable behaviour, from 0 on."""
+        """The most probable behaviour, counted from 0."""
         return int(self.posterior.argmax())
 
 
+class JudgedCorpus(NamedTuple):
+    """Judgements of all documents of a corpus, as arrays."""
+
+    normality: Array
+    """Of each document, by the measure in use; 0 where it was not judged."""
+    judged: Flags
+    evidence: Evidence
+    """The words that were judged: documents that were not judged have none."""
+    filtered: FilteredDocuments
+
+    def judgement(self, t: int, threshold: float) -> Judgement:
+        """Return the judgement of one document at a threshold."""
+        f, judged, normality = self.filtered, bool(self.judged[t]), float(self.normality[t])
+        start, end = self.evidence.indptr[t : t + 2]
+        return Judgement(
+            normality,
+            judged and normality < threshold,
+            judged,
+            float(f.log_evidence[t]),
+            float(f.misfit[t]),
+            float(f.shift[t]),
+            f.predicted[t],
+            f.posterior[t],
+            f.surprisals[start:end],
+        )
+
+
 class Detector:
-    """Judges documents one after the other, in constant memory.
+    """Judge documents one after the other, in constant memory.
 
     Parameters
     ----------
     model
-        A fitted model; `habitus.anomaly.calibrate` has told it what normal footage scores.
+        A fitted model.
+    calibration
+        What normal footage scores, from `habitus.anomaly.calibrate`. Only the measure "mean" with a
+        fixed threshold does without.
     measure
         "tail", the default, or "mean", the paper's: see `habitus.anomaly.measures`.
     approximation
         "plug-in", or "monte-carlo" for a model learnt by vb or gibbs.
     n_samples
-        Posterior samples of the Monte Carlo approximation: 100 drawn from VB's posterior, all that
-        Gibbs kept, unless told.
+        Posterior samples of the Monte Carlo approximation: 100 drawn from VB's posterior, or all
+        that Gibbs kept, where None.
     threshold, share, alerts_per_day
         When a document is abnormal, one of: its normality is below a fixed value; it would be
-        among this share of normal documents; or so that a day brings this many alerts of nothing,
-        the default (5).
+        among this share of normal documents; or a day of normal footage may raise this many
+        alerts, the default (5).
     start
-        A first sequence starts from pi ("new"), goes on from the last training document
-        ("continued") or starts "uniform"; further ones start from pi.
+        Belief before the first document: pi ("new"), the prediction after the last training
+        document ("continued") or "uniform". Further sequences start from pi.
     seed
-        Of the samples drawn from VB's posterior.
+        Seed of the samples drawn from VB's posterior.
 
     Examples
     --------
@@ -129,6 +152,7 @@ class Detector:
     def __init__(
         self,
         model: MarkovClusteringTopicModel,
+        calibration: Calibration | None = None,
         *,
         measure: str = "tail",
         approximation: Approximation = "plug-in",
@@ -136,27 +160,129 @@ class Detector:
         threshold: float | None = None,
         share: float | None = None,
         alerts_per_day: float | None = None,
-        start: Start = "new",
+        start: OpeningBelief = "new",
         seed: int = 0,
     ) -> None:
         if measure not in MEASURES:
             raise InvalidInputError(
-                f"measure must be one of {', '.join(MEASURES)}, found {measure!r}"
+                f"measure must be one of {', '.join(MEASURES)}, found {measure!r}",
+                parameter="measure",
             )
         self.model, self.measure, self.approximation = model, measure, approximation
-        self.calibration = calibration_of(model, approximation)
         sets = parameter_sets(model, approximation, n_samples, seed)
-        novelty = self.calibration.novelty if self.calibration and measure != "mean" else None
-        self.tables = filter_tables(sets, novelty)
-        if self.calibration is None and measure != "mean":
-            raise InvalidInputError(f"the measure {measure} {UNCALIBRATED}")
-        self.level = self.calibration.level if self.calibration else 0.0
+        self.held_out = calibration.held_out(approximation) if calibration else None
+        self.join = calibration.settings.join if calibration else JOIN
+        if self.held_out is None and measure != "mean":
+            raise _uncalibrated(f"the measure {measure}")
+        background = self.held_out.background if self.held_out and measure != "mean" else None
+        self.tables = filter_tables(sets, background)
+        self.level = self.held_out.level if self.held_out else 0.0
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
         self.n_words = len(self.tables.probability)
 
-    def step(self, document: Document, *, fine: bool = True) -> Judgement:
-        """Judge the next document of the sequence; `fine` is whether the camera was in order."""
+    def step(self, document: BagLike, *, usable: bool = True) -> Judgement:
+        """Judge the next document of the sequence.
+
+        Parameters
+        ----------
+        document
+            Anything with `words` and `counts`.
+        usable
+            Whether the camera was in order; a document of another is not judged.
+        """
+        words, counts, n_tokens = self._checked(document)
+        judged = usable and n_tokens > 0 and n_tokens >= self.model.min_words
+        if not judged:
+            words, counts = words[:0], counts[:0]
+        expected = self.log_predicted
+        found = filter_document(expected, words, counts, self.tables)
+        self.log_predicted = found.log_next
+        normality = 0.0
+        if judged:
+            score = MEASURES[self.measure]
+            normality = score(
+                found.log_evidence, found.n_tokens, counts, found.surprisals, self.level
+            )
+        return Judgement(
+            normality,
+            judged and normality < self.threshold,
+            judged,
+            found.log_evidence,
+            found.misfit,
+            found.shift,
+            predicted_behaviours(expected),
+            np.asarray(found.posterior.sum(axis=0)),
+            found.surprisals,
+        )
+
+    def new_sequence(self) -> None:
+        """Start a new sequence: the next document does not follow the last one."""
+        self.log_predicted = self.tables.log_pi
+
+    def judge(self, corpus: Corpus) -> Iterator[Judgement]:
+        """Judge every document of a corpus, in order; the same as `step` for each."""
+        judged = self.judge_all(corpus)
+        for t in range(len(corpus)):
+            yield judged.judgement(t, self.threshold)
+
+    def judge_all(self, corpus: Corpus) -> JudgedCorpus:
+        """Judge every document of a corpus at once.
+
+        Raises
+        ------
+        InvalidInputError
+            Where the corpus has another vocabulary than the model.
+        """
+        if corpus.n_words != self.n_words:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
+                f"{self.n_words}: another camera, size or cell"
+            )
+        evidence = gather(corpus, min_words=self.model.min_words)
+        filtered = filter_documents(evidence, self.tables, self.log_predicted)
+        self.log_predicted = filtered.log_next
+        normality = score_documents(self.measure, evidence, filtered, self.level)
+        return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
+
+    def expected_alarms(
+        self, seconds: float, *, threshold: float | None = None
+    ) -> ExpectedAlarms | None:
+        """Return the expected false alarms in normal footage; None if not calibrated.
+
+        Parameters
+        ----------
+        seconds
+            Length of the footage.
+        threshold
+            Another threshold than the detector's.
+        """
+        if self.held_out is None:
+            return None
+        tail = self.held_out.tail(self.measure, self.join)
+        at = self.threshold if threshold is None else threshold
+        return expected_alarms(tail, at, seconds / self.model.clip_)
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write the belief about the sequence so far to a file, whole or not at all."""
+        write_tensors(
+            path,
+            kind="detector",
+            version=VERSION,
+            header={"tables": self._identity()},
+            tensors={"log_predicted": self.log_predicted},
+        )
+
+    def restore_state(self, path: str | os.PathLike[str]) -> None:
+        """Go on where a detector with the same model and approximation stopped."""
+        header, tensors = read_tensors(path, kind="detector", version=VERSION)
+        state = tensors.get("log_predicted")
+        if header.get("tables") != self._identity() or state is None:
+            raise FileError(f"{path}: the state of a detector with another model or approximation")
+        self.log_predicted = state
+
+    def _checked(self, document: BagLike) -> tuple[NDArray[np.int32], Array, float]:
+        """Return words, counts and the number of tokens of a document that fits the model."""
         words = np.asarray(document.words, dtype=np.int32)
         counts = np.asarray(document.counts, dtype=np.float64)
         if words.ndim != 1 or words.shape != counts.shape:
@@ -170,60 +296,13 @@ class Detector:
                 f"word ids must run from 0 to {self.n_words - 1}, found {words.min()} to "
                 f"{words.max()}"
             )
-        expected = self.log_predicted
-        if not fine or n_tokens == 0 or n_tokens < self.model.min_words:
-            seen = filter_document(expected, words[:0], counts[:0], self.tables)
-            self.log_predicted = seen.log_next
-            return Judgement(0.0, False, False, seen, expected)
-        seen = filter_document(expected, words, counts, self.tables)
-        normality = MEASURES[self.measure](seen, counts, self.level)
-        self.log_predicted = seen.log_next
-        return Judgement(normality, normality < self.threshold, True, seen, expected)
-
-    def new_sequence(self) -> None:
-        """What comes next does not follow what came before."""
-        self.log_predicted = self.tables.log_pi
-
-    def judge(self, corpus: Corpus) -> Iterator[Judgement]:
-        """Judge every document of a corpus, in order."""
-        if corpus.n_words != self.n_words:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
-                f"{self.n_words}: another camera, size or cell"
-            )
-        first, fine = corpus.first, corpus.conditions == 0
-        for t, document in enumerate(corpus.bags()):
-            if t and first[t]:
-                self.new_sequence()
-            yield self.step(document, fine=bool(fine[t]))
-
-    def alarms_expected(self, seconds: float) -> Interval | None:
-        """How many alarms normal footage of so many seconds brings; None if not calibrated."""
-        if self.calibration is None:
-            return None
-        tail = tail_of(self.calibration.scores[self.measure], self.calibration.judged)
-        return alarms_expected(tail, self.threshold, seconds / self.model.clip_)
-
-    def save_state(self, path: str | os.PathLike[str]) -> None:
-        """Write what the detector knows of the sequence so far, whole or not at all."""
-        write_tensors(
-            path, kind="detector", version=VERSION, header={"tables": self._identity()},
-            tensors={"log_predicted": self.log_predicted},
-        )  # fmt: skip
-
-    def restore_state(self, path: str | os.PathLike[str]) -> None:
-        """Go on where a detector with the same model and approximation was."""
-        header, tensors = read_tensors(path, kind="detector", version=VERSION)
-        state = tensors.get("log_predicted")
-        if header.get("tables") != self._identity() or state is None:
-            raise FileError(f"{path}: the state of a detector with another model or approximation")
-        self.log_predicted = state
+        return words, counts, n_tokens
 
     def _identity(self) -> str:
         return hashlib.blake2b(self.tables.probability.data, digest_size=16).hexdigest()
 
-    def _opening(self, start: Start) -> Array:
-        """ln p(z) of the first document to come, sets x behaviours."""
+    def _opening(self, start: OpeningBelief) -> Array:
+        """Return ln p(z) of the first document to come, sets x behaviours."""
         tables = self.tables
         if start == "new":
             return tables.log_pi
@@ -232,7 +311,9 @@ class Detector:
         if start == "continued":
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(tables.xi @ self.model.belief_))
-        raise InvalidInputError(f'start must be "new", "continued" or "uniform", found {start!r}')
+        raise InvalidInputError(
+            f'start must be "new", "continued" or "uniform", found {start!r}', parameter="start"
+        )
 
     def _threshold(
         self, threshold: float | None, share: float | None, alerts_per_day: float | None
@@ -243,25 +324,40 @@ class Detector:
                 "give one of threshold, share and alerts_per_day, found several"
             )
         if threshold is not None:
-            return _checked(float(threshold), self.measure)
-        if self.calibration is None:
-            raise InvalidInputError(f"a threshold other than a fixed value {UNCALIBRATED}")
-        scores, judged = self.calibration.scores[self.measure], self.calibration.judged
+            return _possible(float(threshold), self.measure)
+        if self.held_out is None:
+            raise _uncalibrated("a threshold other than a fixed value")
+        return self._calibrated_threshold(self.held_out, share, alerts_per_day)
+
+    def _calibrated_threshold(
+        self, held_out: HeldOutScores, share: float | None, alerts_per_day: float | None
+    ) -> float:
         if share is not None:
-            return share_threshold(scores[judged], share)
+            return share_threshold(held_out.scores[self.measure][held_out.judged], share)
         alerts = ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
-        return budget_threshold(tail_of(scores, judged), alerts, DAY / self.model.clip_)
+        tail = held_out.tail(self.measure, self.join)
+        return budget_threshold(tail, alerts, DAY / self.model.clip_)
 
 
-def _checked(threshold: float, measure: str) -> float:
-    """A fixed threshold, or an error if no score, or every one, is below it."""
-    low, high = POSSIBLE.get(measure, (-np.inf, np.inf))
+def _uncalibrated(what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{what} needs a calibration, the scores of normal footage: learn from enough footage, or "
+        "pass what habitus.anomaly.calibrate(model, corpus) returns"
+    )
+
+
+def _possible(threshold: float, measure: str) -> float:
+    """Return a fixed threshold; raise if no score, or every score, is below it."""
+    low, high = POSSIBLE[measure]
     if not np.isfinite(threshold):
-        raise InvalidInputError(f"threshold must be a finite number, found {threshold}")
+        raise InvalidInputError(
+            f"threshold must be a finite number, found {threshold}", parameter="threshold"
+        )
     if not low < threshold <= high:
         which = "every" if threshold > high else "no"
         raise InvalidInputError(
             f"{which} document's {measure} is below {threshold:g}: it lies between {low:.4g} and "
-            f"{high:g}"
+            f"{high:g}",
+            parameter="threshold",
         )
     return threshold

@@ -1,11 +1,4 @@
-"""An event: successive abnormal documents, joined; one line of JSON each.
-
-Judgements -> events, as they come: nothing but the strongest document is remembered.
-
-Events read back from the lines of JSON that `habitus detect` and `watch` wrote.
-
-Events in words, for a person.
-"""
+"""Events: abnormal documents that follow each other, joined, localised and explained."""
 
 import json
 import os
@@ -15,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detector import Document, Judgement
+from habitus.anomaly.detector import BagLike, Judgement
 from habitus.anomaly.localisation import (
     Box,
     boxes_of,
@@ -32,23 +25,25 @@ from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import long_run_shares
 
 SCHEMA = 1
+N_TOP = 10
+"""Least likely words that an event is localised by, as in the paper."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was not usual: when, where and why."""
+    """Something unusual: when, where and why."""
 
     source: str
     """The video, stream or corpus it was seen in."""
     start: float
-    """Seconds of video."""
+    """In seconds of video, as `end` and `peak`."""
     end: float
     peak: float
-    """Start of the strongest document, in seconds of video."""
+    """Start of the strongest document."""
     normality: float
-    """Of the strongest document, by the measure in use: the lower the less usual."""
+    """Of the strongest document, by the measure in use: the lower, the less usual."""
     threshold: float
-    """Documents below it are abnormal."""
+    """Documents of lower normality are abnormal."""
     behaviour: int
     """Of the strongest document, counted from 1."""
     expected: tuple[float, ...]
@@ -58,7 +53,7 @@ class Event:
     words: tuple[int, ...]
     """The least likely words of the strongest document, the least likely first."""
     surprise: float
-    """Of the strongest document, -ln p(x_t | x_{1:t-1}), in nats: misfit plus shift."""
+    """Of the strongest document, -ln p(x_t | x_{1:t-1}) in nats: misfit plus shift."""
     misfit: float
     """The part of it that fits no behaviour."""
     shift: float
@@ -67,33 +62,52 @@ class Event:
     clock: str | None = None
     """Date and time of the start (ISO 8601), for a live source."""
     thumbnail: str | None = None
-    """A picture of the strongest moment, beside the events' file."""
+    """Picture of the strongest moment, beside the file of events."""
+    surprisals: tuple[float, ...] = ()
+    """-ln p(word | x_{1:t-1}) of each of `words`."""
+    first_document: int | None = None
+    """Number of its first document in the judged corpus; None for a live source."""
+    last_document: int | None = None
+    peak_document: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Give the event as plain values, with the version of their meaning."""
+        """Return the event as plain values, with the version of their meaning."""
         return {"habitus": "event", "version": SCHEMA, **asdict(self)}
 
     def line(self) -> str:
-        """One line of JSON Lines."""
+        """Return the event as one line of JSON Lines."""
         return json.dumps(self.to_json(), allow_nan=False)
 
 
-N_TOP = 10
-"""Least likely words that an event is localised by, as in the paper."""
-
-
-class Moment(NamedTuple):
-    """What is unusual in a document."""
+class AbnormalWords(NamedTuple):
+    """The least likely words of a document, and where they are."""
 
     words: tuple[int, ...]
-    """Its least likely words, the least likely first."""
+    """Word ids, the least likely first."""
+    surprisals: tuple[float, ...]
+    """-ln p(word | x_{1:t-1}) of each."""
     weights: tuple[float, ...]
-    """What each of them surprises, all its occurrences together."""
+    """Surprisal of each, times its number of occurrences."""
     boxes: tuple[Box, ...]
+    """Around groups of them, the heaviest first."""
 
 
-class Joiner:
-    """Joins abnormal documents that follow each other, up to `join` usual ones between them."""
+class EventJoiner:
+    """Join abnormal documents that follow each other to events, as they come.
+
+    Nothing but the strongest document of the event under way is remembered.
+
+    Parameters
+    ----------
+    model
+        The model that judged the documents.
+    source
+        Name of the video, stream or corpus.
+    n_top
+        Least likely words to localise by.
+    join
+        Usual documents between two abnormal ones that still belong to one event.
+    """
 
     def __init__(
         self,
@@ -104,78 +118,137 @@ class Joiner:
         join: int = JOIN,
     ) -> None:
         self.model, self.source, self.n_top, self.join = model, source, n_top, join
-        self.mixed = model.parameters_.word_given_behaviour
-        self.usually = long_run_shares(model.parameters_.xi)
+        self.word_given_behaviour = model.parameters_.word_given_behaviour
+        self.long_run = long_run_shares(model.parameters_.xi)
         self.open: Event | None = None
-        """The event that goes on, if one does."""
+        """The event under way, if any."""
         self.quiet = 0
-        self.before = -1
+        self.behaviour_before = -1
 
     def add(
-        self, time: float, document: Document, judgement: Judgement, threshold: float
+        self,
+        time: float,
+        document: BagLike,
+        judgement: Judgement,
+        threshold: float,
+        *,
+        number: int | None = None,
+        where: AbnormalWords | None = None,
     ) -> Event | None:
-        """Take in the next document; gives the event that it ended, if it did."""
-        time, before = float(time), self.before
-        self.before = judgement.behaviour
+        """Take the next document; return the event that it ended, if it did.
+
+        Parameters
+        ----------
+        time
+            Start of the document in seconds.
+        document, judgement, threshold
+            The document, what the detector said of it, and the threshold in use.
+        number
+            Number of the document in its corpus, where there is one.
+        where
+            What `localise` returned for it, if that is known already.
+        """
+        before, self.behaviour_before = self.behaviour_before, judgement.behaviour
         if judgement.abnormal:
             self.quiet = 0
-            event = self._event(time, document, judgement, threshold, before)
+            where = where or self.localise(document, judgement)
+            event = self._event(float(time), judgement, where, before, threshold, number)
             self.open = event if self.open is None else _joined(self.open, event)
             return None
         self.quiet += 1
         return self.close() if self.quiet > self.join else None
 
     def new_sequence(self) -> Event | None:
-        """What comes next does not follow; gives the event that ends with that."""
-        self.before = -1
+        """Start a new sequence; return the event that ends with that, if any."""
+        self.behaviour_before = -1
         return self.close()
 
     def close(self) -> Event | None:
-        """End the event that goes on, if one does, and give it."""
+        """End the event under way, if any, and return it."""
         ended, self.open = self.open, None
         self.quiet = 0
         return ended
 
-    def moment(self, document: Document, judgement: Judgement) -> Moment:
-        """Where a document is unusual."""
+    def localise(self, document: BagLike, judgement: Judgement) -> AbnormalWords:
+        """Return where a judged document is unusual."""
         counts = np.asarray(document.counts)
         top = least_likely(judgement.surprisals, counts, self.n_top)
-        words, weights = np.asarray(document.words)[top], judgement.surprisals[top] * counts[top]
+        words, surprisals = np.asarray(document.words)[top], judgement.surprisals[top]
+        weights = surprisals * counts[top]
         v = self.model.vocabulary_
         boxes = boxes_of(words, weights, v) if v is not None else []
-        return Moment(tuple(words.tolist()), tuple(weights.tolist()), tuple(boxes))
+        return AbnormalWords(
+            tuple(words.tolist()),
+            tuple(surprisals.tolist()),
+            tuple(weights.tolist()),
+            tuple(boxes),
+        )
 
     def _event(
-        self, time: float, document: Document, judgement: Judgement, threshold: float, before: int
+        self,
+        time: float,
+        judgement: Judgement,
+        where: AbnormalWords,
+        before: int,
+        threshold: float,
+        number: int | None,
     ) -> Event:
-        where, seen = self.moment(document, judgement), judgement.seen
-        turn = turn_in_words(before, judgement.behaviour, seen.shift, self.model.transitions_)
+        transitions = self.model.transitions_
+        turn = turn_in_words(before, judgement.behaviour, judgement.shift, transitions)
         reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
         return Event(
-            source=self.source, start=time, end=time + self.model.clip_, peak=time,
-            normality=judgement.normality, threshold=threshold, behaviour=judgement.behaviour + 1,
-            expected=tuple(judgement.predicted.tolist()), boxes=where.boxes, words=where.words,
-            surprise=-seen.log_evidence, misfit=seen.misfit, shift=seen.shift,
+            source=self.source,
+            start=time,
+            end=time + self.model.clip_,
+            peak=time,
+            normality=judgement.normality,
+            threshold=threshold,
+            behaviour=judgement.behaviour + 1,
+            expected=tuple(judgement.predicted.tolist()),
+            boxes=where.boxes,
+            words=where.words,
+            surprise=-judgement.log_evidence,
+            misfit=judgement.misfit,
+            shift=judgement.shift,
             explanation="; ".join(reasons) or "less usual than normal footage",
-        )  # fmt: skip
+            surprisals=where.surprisals,
+            first_document=number,
+            last_document=number,
+            peak_document=number,
+        )
 
-    def _motion(self, where: Moment, judgement: Judgement) -> str | None:
+    def _motion(self, where: AbnormalWords, judgement: Judgement) -> str | None:
+        """Say what is unusual about the motion, and in which part of the frame."""
         v = self.model.vocabulary_
         if v is None or not where.boxes:
             return None
         cells, move = heaviest(np.array(where.words), np.array(where.weights), v)
-        expected = expectation(cells, self.mixed, judgement.predicted, self.usually, v)
+        expected = expectation(
+            cells, self.word_given_behaviour, judgement.predicted, self.long_run, v
+        )
         return f"{motion_in_words(move, expected)}, {place_in_words(where.boxes[0], v)}"
 
 
 def _joined(event: Event, later: Event) -> Event:
-    """One event: the stronger of the two, over the time of both."""
+    """Return one event: the stronger of the two, over the time of both."""
     stronger = later if later.normality < event.normality else event
-    return replace(stronger, start=event.start, end=later.end)
+    return replace(
+        stronger,
+        start=event.start,
+        end=later.end,
+        first_document=event.first_document,
+        last_document=later.last_document,
+    )
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """The events of a file of JSON Lines, in order of time; refused if any line is none."""
+    """Return the events of a file of JSON Lines, in order of time.
+
+    Raises
+    ------
+    FileError
+        Where a line is not an event.
+    """
     file = Path(path)
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -184,11 +257,11 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    events = [_event(file, number, line) for number, line in numbered]
+    events = [_parsed(file, number, line) for number, line in numbered]
     return sorted(events, key=lambda event: event.start)
 
 
-def _event(file: Path, number: int, line: str) -> Event:
+def _parsed(file: Path, number: int, line: str) -> Event:
     try:
         values: Any = json.loads(line)
         if values["habitus"] != "event":
@@ -198,24 +271,30 @@ def _event(file: Path, number: int, line: str) -> Event:
                 f"{file}, line {number}: an event of version {values['version']}, this habitus "
                 f"reads up to {SCHEMA}: upgrade habitus"
             )
-        known = {field.name: values[field.name] for field in fields(Event)}
-        known["boxes"] = tuple(Box(*map(int, box)) for box in known["boxes"])
-        for name in ("expected", "words"):
-            known[name] = tuple(known[name])
-        for name in ("start", "end", "peak"):
-            known[name] = float(known[name])
+        return Event(**_fields(values))
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(
-            f"{file}, line {number}: not an event as `habitus detect -o` writes it"
-        ) from error
-    return Event(**known)
+        raise FileError(f"{file}, line {number}: not an event as habitus writes it") from error
+
+
+def _fields(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event; those that habitus 0.1 did not write may be missing."""
+    known = {f.name: values[f.name] for f in fields(Event) if f.name in values}
+    known["boxes"] = tuple(Box(*map(int, box)) for box in known["boxes"])
+    for name in ("expected", "words"):
+        known[name] = tuple(known[name])
+    known["surprisals"] = tuple(known.get("surprisals", ()))
+    for name in ("start", "end", "peak"):
+        known[name] = float(known[name])
+    return known
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds of video.
+    """Return hours, minutes and seconds of video.
 
+    Examples
+    --------
     >>> clock(59.6), clock(3725)
     ('1:00', '1:02:05')
     """
@@ -225,5 +304,5 @@ def clock(seconds: float) -> str:
 
 
 def in_words(event: Event) -> str:
-    """When and why, in one line."""
+    """Return when and why, in one line."""
     return f"{clock(event.start)}-{clock(event.end)}  {event.explanation}"

@@ -1,7 +1,4 @@
-"""Where a document is unusual: its least likely words, and boxes around them.
-
-Why a document is unusual, in words: motion that fits no behaviour, or one out of its turn.
-"""
+"""Where a document is unusual and why: its least likely words, boxes around them, sentences."""
 
 from typing import NamedTuple
 
@@ -11,10 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from habitus.arrays import Array, Flags
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
-# Cells at most this far apart, in cells, belong to one box: a vehicle's windows are still.
 REACH = 2
-# Boxes of a document, at most, and the share of the strongest's surprise that others need.
-MOST_BOXES, WORTH = 3, 0.25
+"""Cells at most this far apart belong to one box: the windows of a vehicle make no words."""
+MOST_BOXES = 3
+WORTH = 0.25
+"""Share of the heaviest box's surprisal that a further box needs."""
 
 
 class Box(NamedTuple):
@@ -26,12 +24,18 @@ class Box(NamedTuple):
     bottom: int
 
 
-def least_likely(surprises: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
-    """Places of the `n_top` most surprising words, most surprising first.
+def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
+    """Return the indices of the `n_top` words of highest surprisal, the highest first.
 
-    Words that training never showed surprise alike: of those, the one seen more often comes first.
+    Words that training never showed have the same surprisal: of those, the one that occurs more
+    often comes first.
+
+    Examples
+    --------
+    >>> least_likely(np.array([1.0, 7.0, 7.0]), np.array([5, 1, 2]), 2)
+    array([2, 1])
     """
-    return np.lexsort((-counts, -surprises))[:n_top]
+    return np.lexsort((-counts, -surprisals))[:n_top]
 
 
 def localisation_recall(ranked: Flags, n_top: ArrayLike) -> Array:
@@ -73,9 +77,15 @@ def random_recall(n_abnormal: int, n_words: int, n_top: ArrayLike) -> Array:
     return np.asarray(expected_hits / np.minimum(n_top, n_abnormal))
 
 
-def groups_of(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> list[list[int]]:
-    """Places of cells that hang together, each at most `reach` from another of its group."""
-    rows, places = cells // columns, cells % columns
+def connected_groups(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> list[list[int]]:
+    """Return groups of indices of cells, each at most `reach` cells from another of its group.
+
+    Examples
+    --------
+    >>> connected_groups(np.array([0, 2, 9]), columns=10)
+    [[0, 1], [2]]
+    """
+    rows, across = cells // columns, cells % columns
     left = list(range(len(cells)))
     groups = []
     while left:
@@ -83,20 +93,18 @@ def groups_of(cells: NDArray[np.int64], columns: int, reach: int = REACH) -> lis
         while fresh:
             here = fresh.pop()
             group.append(here)
-            near = [
-                k for k in left
-                if max(abs(rows[k] - rows[here]), abs(places[k] - places[here])) <= reach
-            ]  # fmt: skip
-            left = [k for k in left if k not in near]
+            apart = np.maximum(abs(rows - rows[here]), abs(across - across[here]))
+            near = [k for k in left if apart[k] <= reach]
+            left = [k for k in left if apart[k] > reach]
             fresh += near
         groups.append(sorted(group))
     return groups
 
 
 def boxes_of(words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary) -> list[Box]:
-    """One or a few boxes around the given words, the heaviest first."""
+    """Return one or a few boxes around the given words, the heaviest first."""
     cells = np.asarray(words, dtype=np.int64) // vocabulary.per_cell
-    groups = groups_of(cells, vocabulary.columns)
+    groups = connected_groups(cells, vocabulary.columns)
     heavy = sorted(groups, key=lambda group: -weights[group].sum())[:MOST_BOXES]
     enough = WORTH * max((weights[group].sum() for group in heavy), default=0.0)
     boxes = vocabulary.boxes(words)
@@ -107,10 +115,10 @@ def boxes_of(words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary)
     ]
 
 
-# A thing under this share of another is as good as absent beside it.
 HARDLY = 0.2
-# A behaviour that was given less than one chance in twenty is out of its turn.
+"""What is under this share of something else is as good as absent beside it."""
 OUT_OF_TURN = float(np.log(20))
+"""Shift in nats from which a behaviour is out of its turn: its probability was under 1 in 20."""
 WAYS = {
     Direction.UP: ("upward", "up"),
     Direction.LEFT: ("leftward", "left"),
@@ -120,7 +128,7 @@ WAYS = {
 
 
 class Move(NamedTuple):
-    """Which way things go, and how fast."""
+    """A direction of motion and its speed."""
 
     direction: Direction
     speed: int = 0
@@ -128,46 +136,51 @@ class Move(NamedTuple):
 
 
 class Expectation(NamedTuple):
-    """What a scene shows, in a few cells."""
+    """What is expected in a few cells."""
 
     by_behaviour: Array
     """p(word | behaviour), summed over the cells: behaviours x directions x speeds."""
     now: Array
     """p(z_t | x_{1:t-1}), behaviours."""
-    usually: Array
-    """Share of time of each behaviour."""
+    long_run: Array
+    """Share of time of each behaviour in the long run."""
     even: float
-    """What the cells would have if motion were spread evenly over those that ever move."""
+    """Probability of the cells if motion were spread evenly over those that ever move."""
 
 
 def motion_in_words(move: Move, expected: Expectation) -> str:
-    """What is odd about a move that is seen in a few cells."""
+    """Say what is unusual about a move that is seen in a few cells."""
     seen, speed = move
     way, _ = WAYS[seen]
     by_direction = expected.by_behaviour.sum(axis=2)
-    ever, now = expected.usually @ by_direction, expected.now @ by_direction
+    ever, now = expected.long_run @ by_direction, expected.now @ by_direction
     if ever.sum() < HARDLY * expected.even:
         return f"{way} motion where the scene is usually still"
     usual = Direction(int(ever.argmax()))
     if usual != seen and ever[seen] < HARDLY * ever[usual]:
         return f"{way} motion where the scene moves {WAYS[usual][1]}"
-    pace = expected.usually @ expected.by_behaviour[:, seen]
+    pace = expected.long_run @ expected.by_behaviour[:, seen]
     if pace[speed] < HARDLY * pace.sum():
         usual_pace, own = ("slow", "fast") if speed else ("fast", "slow")
         return f"{own} {way} motion where it is usually {usual_pace}"
-    owner = int(by_direction[:, seen].argmax())
-    if now[seen] < HARDLY * by_direction[owner, seen]:
-        current = int(expected.now.argmax())
-        if owner != current:
-            return (
-                f"{way} motion that belongs to behaviour {owner + 1}, "
-                f"during behaviour {current + 1}"
-            )
+    owner, current = int(by_direction[:, seen].argmax()), int(expected.now.argmax())
+    if now[seen] < HARDLY * by_direction[owner, seen] and owner != current:
+        return f"{way} motion that belongs to behaviour {owner + 1}, during behaviour {current + 1}"
     return f"more {way} motion than usual"
 
 
 def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> str | None:
-    """What is odd about a behaviour's turn, if anything; `before` is -1 if nothing came before."""
+    """Say what is unusual about a behaviour's turn, if anything.
+
+    Parameters
+    ----------
+    before, now
+        The two behaviours, counted from 0; `before` is -1 if nothing came before.
+    shift
+        Surprise of the behaviour in nats.
+    transitions
+        Expected number of steps in training, next x behaviours.
+    """
     if before < 0 or shift < OUT_OF_TURN or before == now:
         return None
     times = transitions[now, before]
@@ -176,7 +189,7 @@ def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> st
 
 
 def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
-    """Which part of the frame a box is in."""
+    """Say which part of the frame a box is in."""
     x = (box[0] + box[2]) / 2 / vocabulary.width
     y = (box[1] + box[3]) / 2 / vocabulary.height
     side = "left" if x < 1 / 3 else "right" if x > 2 / 3 else ""
@@ -191,26 +204,43 @@ def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> st
 def heaviest(
     words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], Move]:
-    """Cells of the group of words that weighs most, and the move that weighs most in it."""
+    """Return the cells of the heaviest group of words, and the heaviest move in it."""
     cells = np.asarray(words, dtype=np.int64) // vocabulary.per_cell
-    group = max(
-        groups_of(cells, vocabulary.columns), key=lambda places: float(weights[places].sum())
-    )
+    groups = connected_groups(cells, vocabulary.columns)
+    group = max(groups, key=lambda members: float(weights[members].sum()))
     moves = np.asarray(words)[group] % vocabulary.per_cell
     by_move = np.bincount(moves, weights[group], minlength=vocabulary.per_cell)
-    # The way first: a thing between slow and fast is still one thing.
-    direction = int(by_move.reshape(len(Direction), -1).sum(axis=1).argmax())
-    speed = int(by_move.reshape(len(Direction), -1)[direction].argmax())
+    # The direction first: an object between slow and fast is still one object.
+    by_direction = by_move.reshape(len(Direction), -1)
+    direction = int(by_direction.sum(axis=1).argmax())
+    speed = int(by_direction[direction].argmax())
     return np.unique(cells[group]), Move(Direction(direction), speed)
 
 
 def expectation(
-    cells: NDArray[np.int64], mixed: Array, now: Array, usually: Array, vocabulary: Vocabulary
+    cells: NDArray[np.int64],
+    word_given_behaviour: Array,
+    now: Array,
+    long_run: Array,
+    vocabulary: Vocabulary,
 ) -> Expectation:
-    """What is expected in the given cells; `mixed` is p(word | behaviour), words x behaviours."""
-    by_cell = mixed.reshape(-1, len(Direction), vocabulary.speeds, mixed.shape[1])
-    moving = by_cell.sum(axis=(1, 2)) @ usually
+    """Return what is expected in the given cells.
+
+    Parameters
+    ----------
+    cells
+        Numbers of the cells, row by row.
+    word_given_behaviour
+        p(word | behaviour), words x behaviours.
+    now, long_run
+        p(z_t | x_{1:t-1}), and the share of time of each behaviour in the long run.
+    vocabulary
+        What the word ids mean.
+    """
+    n_behaviours = word_given_behaviour.shape[1]
+    by_cell = word_given_behaviour.reshape(-1, len(Direction), vocabulary.speeds, n_behaviours)
+    moving = by_cell.sum(axis=(1, 2)) @ long_run
     # Cells that hold nearly all of the motion: the rest of the frame is sky and walls.
     n_active = int((np.cumsum(np.sort(moving)[::-1]) < 0.99).sum()) + 1
     here = np.moveaxis(by_cell[cells].sum(axis=0), -1, 0)
-    return Expectation(here, now, usually, len(cells) / n_active)
+    return Expectation(here, now, long_run, len(cells) / n_active)

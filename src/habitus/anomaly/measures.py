@@ -7,85 +7,159 @@ are usual, and a higher one where nothing new ever happens. How far to trust the
 from the same footage: in a quiet scene the new words of one segment say little about another.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 
 from habitus.arrays import Array
 from habitus.compiled import compiled
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.model.online import Background, FilterStep
+from habitus.model.expected_counts import Evidence
+from habitus.model.online import Background, FilteredDocuments
 
-# Share of the words of held-out footage that count as known.
-KNOWN = 0.97
-# How far around a new word others are expected, in cells: about the size of what moves.
-SPREAD = 3.0
-# Share of novelty that is expected anywhere, at least.
-ANYWHERE = 0.1
-# Iterations of EM for that share.
-ITERATIONS = 100
+# Iterations of EM for the share of novelty that is spread evenly: it converges in far fewer.
+EM_ITERATIONS = 100
 
 
-def novelty_of(
-    counts: Array, vocabulary: Vocabulary | None, anywhere: float = ANYWHERE
-) -> Background:
-    """Background from how often each word was seen while it was new; any move is as likely."""
-    near, even = _around(counts, vocabulary), 1 / len(counts)
-    return Background(1 - KNOWN, (1 - anywhere) * near + anywhere * even)
+class Measure(Protocol):
+    """Normality of one document: the higher, the more usual."""
+
+    def __call__(
+        self, log_evidence: float, n_tokens: float, counts: Array, surprisals: Array, level: float
+    ) -> float:
+        """Return the normality of a document with at least one word."""
+        ...
 
 
-def anywhere_of(new: list[Array], vocabulary: Vocabulary | None) -> float:
-    """The share of novelty that is expected anywhere, from the new words of several stretches.
+def mean(
+    log_evidence: float, n_tokens: float, counts: Array, surprisals: Array, level: float
+) -> float:
+    """Return the paper's measure, (1 / N) ln p(x_t | x_{1:t-1}): mean log-probability per token."""
+    return log_evidence / n_tokens
 
-    The one under which those of each stretch are most probable, given the places of all others'.
+
+def tail(
+    log_evidence: float, n_tokens: float, counts: Array, surprisals: Array, level: float
+) -> float:
+    """Return minus the sum of word surprisals above `level`, divided by sqrt(N).
+
+    It responds to a small object in a busy scene: rare words among N usual ones add up to a sum
+    that spreads like sqrt(N).
     """
-    total, even = np.sum(new, axis=0), 1 / len(new[0])
-    seen = [np.flatnonzero(own) for own in new]
-    counts = np.concatenate([own[words] for own, words in zip(new, seen, strict=True)])
-    near = np.concatenate(
-        [_around(total - own, vocabulary)[words] for own, words in zip(new, seen, strict=True)]
-    )
-    share = 0.5
-    for _ in range(ITERATIONS if len(counts) else 0):
-        share = float(counts @ (share * even / (share * even + (1 - share) * near)) / counts.sum())
-    return max(share, ANYWHERE)
-
-
-def _around(counts: Array, vocabulary: Vocabulary | None) -> Array:
-    """Where new words are expected: around those that were; p(word), all moves alike."""
-    if vocabulary is None or counts.sum() == 0:
-        return np.full(len(counts), 1 / len(counts))
-    from scipy.ndimage import gaussian_filter
-
-    cells = counts.reshape(vocabulary.rows, vocabulary.columns, -1).sum(axis=2)
-    near = np.repeat(gaussian_filter(cells, SPREAD, mode="nearest"), vocabulary.per_cell)
-    return np.asarray(near / near.sum())
-
-
-def mean(seen: FilterStep, counts: Array, level: float) -> float:
-    """The paper's: (1 / N) ln p(x_t | x_{1:t-1}), the mean log-probability of a word."""
-    return seen.log_evidence / seen.n_tokens
-
-
-def tail(seen: FilterStep, counts: Array, level: float) -> float:
-    """What single words surprise beyond the level, over sqrt(N): small things in busy scenes.
-
-    Rare words of N usual ones add up to something that spreads like sqrt(N).
-    """
-    return -excess(counts, seen.surprisals, level) / sqrt(seen.n_tokens)
+    return -excess(counts, surprisals, level) / sqrt(n_tokens)
 
 
 @compiled
 def excess(counts: Array, surprisals: Array, level: float) -> float:
-    """`counts @ np.maximum(surprisals - level, 0)`."""
+    """Return `counts @ np.maximum(surprisals - level, 0)`."""
     total = 0.0
     for i in range(len(counts)):
         total += counts[i] * max(surprisals[i] - level, 0.0)
     return total
 
 
-Measure = Callable[[FilterStep, Array, float], float]
 MEASURES: dict[str, Measure] = {"tail": tail, "mean": mean}
-"""Of what a document said, how often it has each word, and the surprise of a word, in nats, that
-few words of normal footage exceed."""
+"""Measures of normality by name."""
+
+
+def score_documents(
+    measure: str, evidence: Evidence, filtered: FilteredDocuments, level: float
+) -> Array:
+    """Return the normality of each filtered document; 0 for a document without evidence.
+
+    Parameters
+    ----------
+    measure
+        Name of one of `MEASURES`.
+    evidence, filtered
+        Documents, and what `filter_documents` returned for them.
+    level
+        Surprisal in nats above which `tail` counts a word.
+    """
+    score, indptr = MEASURES[measure], evidence.indptr
+    normality = np.zeros(evidence.n_documents)
+    for t in np.flatnonzero(np.diff(indptr)):
+        own = slice(indptr[t], indptr[t + 1])
+        normality[t] = score(
+            filtered.log_evidence[t],
+            filtered.n_tokens[t],
+            evidence.counts[own],
+            filtered.surprisals[own],
+            level,
+        )
+    return normality
+
+
+def novelty_background(
+    counts: Array,
+    vocabulary: Vocabulary | None,
+    *,
+    share: float,
+    spread: float,
+    uniform_share: float,
+) -> Background:
+    """Return the distribution of words that are new to a model.
+
+    Parameters
+    ----------
+    counts
+        How often each word was seen in held-out footage while it was new to the model.
+    vocabulary
+        What the word ids mean; without it all words are alike.
+    share
+        Share of all tokens that are new.
+    spread
+        Standard deviation, in cells, of the blur around the cells of new words.
+    uniform_share
+        Share of new words that may occur in any cell.
+
+    Returns
+    -------
+    Background
+        All directions and speeds of a cell are equally likely in it.
+    """
+    near, even = _blurred(counts, vocabulary, spread), 1 / len(counts)
+    return Background(share, (1 - uniform_share) * near + uniform_share * even)
+
+
+def estimate_uniform_share(
+    new: Sequence[Array], vocabulary: Vocabulary | None, *, spread: float, least: float
+) -> float:
+    """Return the share of novelty that may occur in any cell, by EM for one mixture weight.
+
+    Parameters
+    ----------
+    new
+        Counts of new words of each held-out fold. The share maximises the likelihood of each
+        fold's words given the cells of all other folds' words.
+    vocabulary
+        What the word ids mean.
+    spread
+        Standard deviation of the blur, in cells.
+    least
+        Lower bound of the result.
+    """
+    total, even = np.sum(new, axis=0), 1 / len(new[0])
+    occurring = [np.flatnonzero(own) for own in new]
+    folds = list(zip(new, occurring, strict=True))
+    counts = np.concatenate([own[words] for own, words in folds])
+    near = np.concatenate(
+        [_blurred(total - own, vocabulary, spread)[words] for own, words in folds]
+    )
+    share = 0.5
+    for _ in range(EM_ITERATIONS if len(counts) else 0):
+        share = float(counts @ (share * even / (share * even + (1 - share) * near)) / counts.sum())
+    return max(share, least)
+
+
+def _blurred(counts: Array, vocabulary: Vocabulary | None, spread: float) -> Array:
+    """Return p(word) around the cells of the counted words; all words of a cell are alike."""
+    if vocabulary is None or counts.sum() == 0:
+        return np.full(len(counts), 1 / len(counts))
+    from scipy.ndimage import gaussian_filter
+
+    cells = counts.reshape(vocabulary.rows, vocabulary.columns, -1).sum(axis=2)
+    near = np.repeat(gaussian_filter(cells, spread, mode="nearest"), vocabulary.per_cell)
+    return np.asarray(near / near.sum())

@@ -1,4 +1,4 @@
-"""Events of a live source, as they happen: nothing grows with time."""
+"""Events of a live source, as they happen; memory does not grow with time."""
 
 import threading
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from habitus.anomaly.detector import Detector
-from habitus.anomaly.events import Event, Joiner
+from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
 from habitus.errors import VideoError
 from habitus.ingest.clips import Settings
@@ -16,13 +16,13 @@ from habitus.ingest.live import Arrived, Notice, live_documents
 from habitus.video import Source
 
 
-class Began(NamedTuple):
-    """An event has begun, and goes on: what is known of it so far."""
+class EventStarted(NamedTuple):
+    """An event has started and goes on: what is known of it so far."""
 
     event: Event
 
 
-class Ended(NamedTuple):
+class EventEnded(NamedTuple):
     """An event is over."""
 
     event: Event
@@ -30,17 +30,30 @@ class Ended(NamedTuple):
     """The scene at its strongest moment, in colours at the analysed size."""
 
 
-def watch(
+def watch_events(
     detector: Detector,
     source: Source,
     settings: Settings,
     *,
     stop: threading.Event,
     patience: float = 10.0,
-) -> Iterator[Began | Ended | Notice]:
-    """What there is to say about a live source, until `stop` is set; see `live_documents`.
+) -> Iterator[EventStarted | EventEnded | Notice]:
+    """Yield the events of a live source as they start and end, until `stop` is set.
 
-    Times of events are seconds since the first document; `clock` tells the time of day.
+    Times of events are seconds since the first document; `clock` is the time of day.
+
+    Parameters
+    ----------
+    detector
+        Judges the documents.
+    source
+        Camera, stream or file; it is found again when it is lost, see `live_documents`.
+    settings
+        How documents are made from video.
+    stop
+        Set it, and exhaust or close the iterator, to end: then no process is left.
+    patience
+        Seconds without a frame after which to connect anew.
     """
     observer = _Observer(detector, source.name)
     settings = replace(settings, still_every=1)
@@ -49,22 +62,22 @@ def watch(
         if isinstance(arrival, Notice):
             yield arrival
         else:
-            yield from observer.take_in(arrival)
+            yield from observer.take(arrival)
     yield from observer.ended(observer.joiner.close())
 
 
 class _Observer:
-    """A detector and a joiner, and the still of the event that goes on."""
+    """A detector and a joiner, and the still of the event under way."""
 
     def __init__(self, detector: Detector, name: str) -> None:
-        self.detector, self.joiner = detector, Joiner(detector.model, source=name)
-        self.name = name
+        self.detector, self.name = detector, name
+        self.joiner = EventJoiner(detector.model, source=name, join=detector.join)
         self.still: Image | None = None
         self.zero: float | None = None
         self.condition = Condition.FINE
 
-    def take_in(self, arrival: Arrived) -> Iterator[Began | Ended | Notice]:
-        """Judge a document."""
+    def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
+        """Judge a document, and yield what there is to say."""
         self._check(arrival)
         if self.zero is None:
             self.zero = arrival.time
@@ -73,9 +86,9 @@ class _Observer:
             yield from self.ended(self.joiner.new_sequence())
         if arrival.condition != self.condition:
             self.condition = arrival.condition
-            yield Notice(f"{self.name}: the camera is {_said(self.condition)}", arrival.time)
+            yield Notice(f"{self.name}: {CONDITIONS[self.condition]}", arrival.time)
         document, before = arrival.document, self.joiner.open
-        judgement = self.detector.step(document, fine=arrival.condition is Condition.FINE)
+        judgement = self.detector.step(document, usable=arrival.condition is Condition.FINE)
         over = self.joiner.add(
             arrival.time - self.zero, document, judgement, self.detector.threshold
         )
@@ -83,13 +96,13 @@ class _Observer:
         if now is not None and (before is None or now.peak != before.peak):
             self.still = document.still
         if now is not None and before is None:
-            yield Began(self._timed(now))
+            yield EventStarted(self._timed(now))
         yield from self.ended(over)
 
-    def ended(self, event: Event | None) -> Iterator[Ended]:
-        """An event that is over, if one is."""
+    def ended(self, event: Event | None) -> Iterator[EventEnded]:
+        """Yield an event that is over, if one is."""
         if event is not None:
-            yield Ended(self._timed(event), self.still)
+            yield EventEnded(self._timed(event), self.still)
             self.still = None
 
     def _timed(self, event: Event) -> Event:
@@ -106,10 +119,10 @@ class _Observer:
             )
 
 
-def _said(condition: Condition) -> str:
-    return {
-        Condition.FINE: "in order again",
-        Condition.MOVED: "not where it was: nothing is judged until it is back",
-        Condition.COVERED: "covered, or the light is gone: nothing is judged",
-        Condition.FROZEN: "frozen: nothing is judged",
-    }[condition]
+CONDITIONS = {
+    Condition.FINE: "the camera is in order again",
+    Condition.MOVED: "the camera was moved: nothing is judged until it is back",
+    Condition.COVERED: "the camera is covered or dark: nothing is judged",
+    Condition.FROZEN: "the picture is frozen: nothing is judged",
+}
+"""What a notice says when the condition of the camera changes."""

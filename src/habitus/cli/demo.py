@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from habitus.anomaly.detection import Detection
+    from habitus.anomaly.scene_model import SceneModel
     from habitus.corpus.documents import Corpus
     from habitus.evaluation.matching import Match
     from habitus.lab import Anomaly, Junction
-    from habitus.model import MarkovClusteringTopicModel
 
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
@@ -37,8 +37,7 @@ def demo(
     Everything is made here: the video, the model, the events, a page about them. Given again, it
     goes on from the video that is there.
     """
-    from habitus.anomaly.detection import detect
-    from habitus.anomaly.detector import Detector
+    from habitus.anomaly.detection import detect_events
     from habitus.evaluation.matching import match
     from habitus.lab import Junction, write_labels
     from habitus.report.page.render import write_report
@@ -53,11 +52,12 @@ def demo(
     (source,) = sources_of([str(video)])
     corpus, _ = read_documents([source], None, video)
     forget_parts(video)
-    model = _learn(corpus.take((corpus.times < NORMAL).nonzero()[0]), seed)
-    model.save(model_file)
+    learnt = _learn(corpus.take((corpus.times < NORMAL).nonzero()[0]), seed)
+    learnt.save(model_file)
+    model = learnt.model
     rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
-    detector = Detector(model, start="continued", alerts_per_day=ALERTS_PER_DAY)
-    detection = detect(detector, rest, source=str(video))
+    detector = learnt.detector(start="continued", alerts_per_day=ALERTS_PER_DAY)
+    detection = detect_events(detector, rest, source=str(video))
     annotated, events = output / "annotated.mp4", output / "events.jsonl"
     before = events.read_text() if events.is_file() and annotated.is_file() else None
     write_events(events, source, detection, model)
@@ -95,11 +95,10 @@ def _render_once(scene: "Junction", video: Path) -> None:
         temporary.write_text(wanted)
 
 
-def _learn(corpus: "Corpus", seed: int) -> "MarkovClusteringTopicModel":
+def _learn(corpus: "Corpus", seed: int) -> "SceneModel":
     from habitus.cli.learn import learn_with_progress
 
-    model, _ = learn_with_progress(corpus, n_restarts=20, n_jobs=-1, random_state=seed)
-    return model
+    return learn_with_progress(corpus, n_restarts=20, n_jobs=-1, random_state=seed)
 
 
 def _summary(detection: "Detection", truth: "Sequence[Anomaly]", found: "Match") -> dict[str, Any]:

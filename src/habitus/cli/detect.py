@@ -75,7 +75,6 @@ def detect(
 
 
 def _tell(detection: "Detection", output: Path | None, as_json: bool) -> None:
-    from habitus.anomaly.detection import summary_of
     from habitus.anomaly.events import in_words
 
     if as_json:
@@ -84,6 +83,6 @@ def _tell(detection: "Detection", output: Path | None, as_json: bool) -> None:
         return
     for event in detection.events:
         typer.echo(in_words(event))
-    typer.echo(summary_of(detection))
+    typer.echo(detection.summary())
     if output is not None:
         typer.echo(f"wrote {output}")

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 def load_detector(path: Path, **how: Any) -> "Detector":
     """A detector with the model of a file."""
-    from habitus.anomaly.detector import Detector
-    from habitus.model import MarkovClusteringTopicModel
+    from habitus.anomaly.scene_model import SceneModel
 
-    return Detector(MarkovClusteringTopicModel.load(path), **how)
+    return SceneModel.load(path).detector(**how)
 
 
 def run_detection(
@@ -61,13 +60,13 @@ def judge_documents(
     share: float | None = None,
 ) -> "Detection":
     """Judge documents, those of the first `skip` seconds left out."""
-    from habitus.anomaly.detection import detect
+    from habitus.anomaly.detection import detect_events
 
     if skip is not None:
         corpus = corpus.take((corpus.times >= skip).nonzero()[0])
         if not len(corpus):
             raise InvalidInputError(f"{source.name}: shorter than the {skip:g} s to skip")
-    return detect(detector, corpus, source=source.name, share=share)
+    return detect_events(detector, corpus, source=source.name, share=share)
 
 
 def write_scores(path: Path, detection: "Detection") -> None:

@@ -17,7 +17,7 @@ from habitus.cli.inputs import (
 )
 
 if TYPE_CHECKING:
-    from habitus.anomaly.calibration import Learnt
+    from habitus.anomaly.scene_model import SceneModel
     from habitus.corpus.documents import Corpus
     from habitus.ingest.clips import Settings
     from habitus.video import Source
@@ -107,16 +107,17 @@ def learn(
         found, settings_for(found, clip, cell, motion, speeds, mask, region), output,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
-    model, notes = learn_with_progress(
+    learnt = learn_with_progress(
         corpus,
         n_topics=topics, n_behaviours=behaviours, learning=learning.value, prior=prior,
         n_iterations=iterations, tolerance=tolerance, n_restarts=restarts, n_jobs=jobs,
         smoothing=smoothing, min_words=min_words, random_state=seed, burn_in=burn_in,
         n_samples=samples, thinning=thinning,
     )  # fmt: skip
-    model.save(output)
+    learnt.save(output)
+    model = learnt.model
     forget_parts(output)
-    for note in notes:
+    for note in learnt.notes:
         typer.echo(f"note: {note}", err=True)
     if as_json:
         from habitus.report.figures.scene import summarise
@@ -151,17 +152,10 @@ def settings_for(
     )
 
 
-def learn_with_progress(corpus: "Corpus", **how: Any) -> "Learnt":
-    """The model, with a bar over all iterations of all runs."""
-    from habitus.anomaly.calibration import learn as learn_scene
-    from habitus.anomaly.calibration import n_steps
-    from habitus.cli.progress import progress_bar
-    from habitus.model import MarkovClusteringTopicModel
+def learn_with_progress(corpus: "Corpus", **how: Any) -> "SceneModel":
+    """Learn and calibrate, with a bar for each."""
+    from habitus.anomaly.scene_model import learn_scene
+    from habitus.cli.progress import progress_bars
 
-    n_tokens, model = corpus.n_tokens.sum(), MarkovClusteringTopicModel(**how)
-    with progress_bar(
-        "learning",
-        model.n_steps + n_steps(model),
-        show=lambda objective: f"{objective / n_tokens:.4f} a word",
-    ) as callback:
-        return learn_scene(corpus, callback=callback, **how)
+    with progress_bars() as progress:
+        return learn_scene(corpus, progress=progress, **how)

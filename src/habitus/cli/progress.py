@@ -12,6 +12,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -21,6 +22,8 @@ from habitus.ingest.extraction import Progress as VideoProgress
 
 if TYPE_CHECKING:
     from habitus.lab.comparison.runs import Progress as ChainProgress
+    from habitus.progress import Progress as StageProgress
+    from habitus.progress import ProgressCallback
 
 
 @contextmanager
@@ -93,3 +96,29 @@ def _bar(*columns: ProgressColumn) -> Progress:
 
 def _note() -> TextColumn:
     return TextColumn("{task.fields[note]}")
+
+
+@contextmanager
+def progress_bars() -> "Iterator[ProgressCallback]":
+    """Yield a callback that draws one bar per stage of the work."""
+    bar = _bar(TimeElapsedColumn(), TimeRemainingColumn(), _note())
+    tasks: dict[str, TaskID] = {}
+    drawn = 0.0
+    with bar:
+
+        def show(progress: "StageProgress") -> None:
+            nonlocal drawn
+            now = monotonic()
+            if progress.stage in tasks and progress.done != progress.total and now - drawn < 0.1:
+                return
+            drawn = now
+            if progress.stage not in tasks:
+                tasks[progress.stage] = bar.add_task(progress.stage, total=None, note="")
+            bar.update(
+                tasks[progress.stage],
+                total=progress.total,
+                completed=progress.done,
+                note=progress.note,
+            )
+
+        yield show

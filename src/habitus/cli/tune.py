@@ -140,23 +140,23 @@ def _with_recall(
     common: dict[str, Any],
 ) -> "Tuning":
     """The same with what the recommended model would find; a note if that cannot be told."""
-    from habitus.anomaly.calibration import n_steps
     from habitus.cli.learn import learn_with_progress
-    from habitus.cli.progress import progress_bar
+    from habitus.cli.progress import progress_bars
     from habitus.lab.tuning.recall import BUDGETS, estimate_recall
 
     take = tuning.recommended
-    model, notes = learn_with_progress(
+    learnt = learn_with_progress(
         corpus, n_topics=take.n_topics, n_behaviours=take.n_behaviours, learning=take.learning,
         prior=take.prior, n_restarts=20, n_jobs=common["jobs"], min_words=common["min_words"],
         random_state=common["seed"],
     )  # fmt: skip
+    notes = learnt.notes
     budgets = sorted({alerts_per_day, *BUDGETS[1:]})
     try:
-        with progress_bar("made anomalies", n_steps(model)) as callback:
+        with progress_bars() as progress:
             recall = estimate_recall(
-                model, corpus, alerts_per_day=budgets, n_trials=n_trials, measure=measure,
-                seed=common["seed"], callback=callback,
+                learnt, corpus, alerts_per_day=budgets, n_trials=n_trials, measure=measure,
+                seed=common["seed"], progress=progress,
             )  # fmt: skip
     except InvalidInputError as error:
         return tuning._replace(notes=[*tuning.notes, *notes, f"no recall: {error}"])

@@ -61,8 +61,7 @@ def watch(
     SIGTERM, every event written. An event is told on stderr when it begins, and written as a line
     of JSON once it is over. Example: habitus watch rtsp://camera/stream --model junction.model
     """
-    from habitus.anomaly.watching import Began, Ended
-    from habitus.anomaly.watching import watch as watch_source
+    from habitus.anomaly.watching import EventEnded, EventStarted, watch_events
     from habitus.pipeline import settings_of
 
     check_output(output)
@@ -74,14 +73,14 @@ def watch(
     (camera,) = sources_of([source], fps=fps, fast=fast, timeout=patience)
     settings, vocabulary = settings_of(detector.model), detector.model.vocabulary_
     with _ends_on_signals() as stop, _opened(output) as file:
-        for told in watch_source(detector, camera, settings, stop=stop, patience=patience):
-            if isinstance(told, Ended):
+        for told in watch_events(detector, camera, settings, stop=stop, patience=patience):
+            if isinstance(told, EventEnded):
                 event = told.event
                 if output is not None and told.still is not None and vocabulary is not None:
                     event = _with_thumbnail(event, told.still, vocabulary, output)
                 file.write(f"{event.line()}\n")
                 file.flush()
-            elif isinstance(told, Began):
+            elif isinstance(told, EventStarted):
                 typer.echo(f"{told.event.clock}  {told.event.explanation}", err=True)
             else:
                 typer.echo(f"note: {told.text}", err=True)

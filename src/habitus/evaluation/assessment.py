@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detection import Detection, detect
+from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector
-from habitus.arrays import Array, Flags
+from habitus.arrays import Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.label_files import Labelling, align
@@ -170,9 +170,8 @@ def evaluate_model(
             raise InvalidInputError(
                 f"{name}: shorter than the {skip:g} s to skip", parameter="skip"
             )
-    surprisals = _surprisals(detector, corpus)
-    detection = detect(detector, corpus, source=name, share=share)
-    return assess(detection, known, surprisals=surprisals, progress=progress)
+    detection = detect_events(detector, corpus, source=name, share=share)
+    return assess(detection, known, progress=progress)
 
 
 def evaluate_events(
@@ -237,7 +236,6 @@ def assess(
     detection: Detection,
     labels: Sequence[Label],
     *,
-    surprisals: Array | None = None,
     progress: ProgressCallback | None = None,
 ) -> Assessment:
     """Compute all figures of a detection against labels.
@@ -248,8 +246,6 @@ def assess(
         Result of a detector on the documents of one video.
     labels
         Labels in seconds.
-    surprisals
-        -ln p(word | x_{1:t-1}), one per entry of `detection.corpus.counts`, for localisation.
     progress
         Called while chance levels are computed, the slowest part.
 
@@ -271,9 +267,6 @@ def assess(
     found = found_at_rates(scored, counted, rates)
     chance = chance_of_finding(scored, counted, rates, threshold, progress)
     chosen = found_at_threshold(scored, counted, threshold)
-    localisation = None
-    if surprisals is not None:
-        localisation = localise(corpus, surprisals, abnormal & detection.judged, counted)
     return Assessment(
         labels=counted,
         n_documents=len(abnormal),
@@ -290,7 +283,7 @@ def assess(
         roc=roc(scored.abnormality, abnormal),
         events=Curve(np.array(CURVE_RATES), np.array([each.share for each in found[n:]])),
         events_chance=Curve(np.array(CURVE_RATES), np.array(chance.at_rates[n:])),
-        localisation=localisation,
+        localisation=localise(corpus, detection.surprisals, abnormal & detection.judged, counted),
         box_hits=box_hits(detection.events, counted, corpus.clip, _frame_size(corpus)),
     )
 
@@ -307,16 +300,6 @@ def _document_estimates(
 def _frame_size(corpus: Corpus) -> tuple[int, int] | None:
     v = corpus.vocabulary
     return (v.width, v.height) if v is not None else None
-
-
-def _surprisals(detector: Detector, corpus: Corpus) -> Array:
-    from copy import copy
-
-    found, indptr = np.zeros(corpus.counts.nnz), corpus.counts.indptr
-    for t, judgement in enumerate(copy(detector).judge(corpus)):
-        if judgement.judged:
-            found[indptr[t] : indptr[t + 1]] = judgement.surprisals
-    return found
 
 
 def _check_events(

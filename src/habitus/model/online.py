@@ -173,6 +173,15 @@ def filter_documents(
 
 
 @compiled
+def predicted_behaviours(log_predicted: Array) -> Array:
+    """Return p(z_t | x_{1:t-1}), behaviours: `np.exp(log_predicted).mean(axis=0)`."""
+    predicted = np.zeros(log_predicted.shape[1])
+    for s in range(len(log_predicted)):
+        predicted += np.exp(log_predicted[s])
+    return predicted / len(log_predicted)
+
+
+@compiled
 def _filter_documents(
     indptr: NDArray[np.int64],
     words: NDArray[np.int32],
@@ -205,10 +214,9 @@ def _filter_documents(
         )
         log_evidence[t], misfit[t], shift[t], by_lane, log_next, own, n_tokens[t] = found
         surprisals[start:end] = own
+        predicted[t] = predicted_behaviours(log_predicted)
         for s in range(n_sets):
-            predicted[t] += np.exp(log_predicted[s])
             posterior[t] += by_lane[s]
-        predicted[t] /= n_sets
         log_predicted = log_next
     return (log_evidence, misfit, shift, predicted, posterior, surprisals, n_tokens, log_predicted)
 

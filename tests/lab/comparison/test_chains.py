@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from habitus import Detector, MarkovClusteringTopicModel
-from habitus.anomaly.calibration import learn
+from habitus import MarkovClusteringTopicModel
+from habitus.anomaly import learn_scene
 from habitus.lab.comparison.protocol import CHAINS
 from habitus.lab.comparison.runs import run_chain
 from habitus.model.expected_counts import gather, log_likelihoods
@@ -80,7 +80,7 @@ def test_samples_of_one_chain_serve_all_approximations(footage, truths, name, sh
 
 
 def test_ours_is_what_the_detector_says(footage, truths):
-    model, _ = learn(
+    scene = learn_scene(
         footage.train, n_topics=8, n_behaviours=4, n_iterations=5, n_restarts=2,
         random_state=np.random.default_rng(QUICK.seed_of("ours", 0)),
     )  # fmt: skip
@@ -88,7 +88,7 @@ def test_ours_is_what_the_detector_says(footage, truths):
     judged = run("ours", footage, truths)
     assert list(judged) == [method.name for method in CHAINS["ours"].methods]
     for name, measure in (("habitus", "tail"), ("habitus mean", "mean")):
-        detector = Detector(model, measure=measure, start="continued")
+        detector = scene.detector(measure=measure, start="continued")
         expected = [judgement.normality for judgement in detector.judge(test)]
         found = judged[name].normality
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from habitus import Detector
-from habitus.anomaly.calibration import calibrated_folds, learn
+from habitus.anomaly import SceneModel, held_out_folds, learn_scene
 from habitus.corpus.vocabulary import Direction
 from habitus.errors import InvalidInputError
 from habitus.lab.tuning.recall import estimate_recall, jeffreys
@@ -36,12 +36,12 @@ def footage():
 
 @pytest.fixture(scope="module")
 def model(footage):
-    return learn(footage, n_topics=2, n_behaviours=2, n_restarts=10, random_state=0).model
+    return learn_scene(footage, n_topics=2, n_behaviours=2, n_restarts=10, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def folds(model, footage):
-    return calibrated_folds(model, footage)
+    return held_out_folds(model.model, model.calibration, footage)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,11 @@ def recall(model, footage):
 def test_detectors_of_held_out_stretches_give_the_scores_of_the_calibration(model, folds):
     scores = []
     for fold in folds:
-        detector = Detector(fold.model, threshold=0.0)
+        detector = Detector(fold.model, fold.calibration, threshold=0.0)
         scores += [judgement.normality for judgement in detector.judge(fold.held_out)]
-    np.testing.assert_allclose(scores, model.calibration_["plug-in.tail"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        scores, model.calibration.plug_in.scores["tail"], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_the_wrong_way_is_along_a_lane_in_the_other_direction(scene, stretches):
@@ -158,7 +160,7 @@ def test_the_interval_holds_the_true_share_about_nine_times_out_of_ten():
 
 def test_what_cannot_be_estimated_is_said(model, footage):
     bare = MarkovClusteringTopicModel(2, 2, n_iterations=3, random_state=0).fit(footage)
-    with pytest.raises(InvalidInputError, match="knows what normal footage scores"):
-        estimate_recall(bare, footage)
+    with pytest.raises(InvalidInputError, match="a calibrated model"):
+        estimate_recall(SceneModel(bare), footage)
     with pytest.raises(InvalidInputError, match=r"10 or more are needed, found \d"):
         estimate_recall(model, footage.take(np.arange(12)))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from habitus import generate
-from habitus.anomaly.measures import novelty_of
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.lab.tuning import selection
 from habitus.lab.tuning.selection import (
     FITTED,
     N_STRETCHES,
@@ -39,7 +39,7 @@ def drawn(n_documents=160, n_words=60, seed=0):
 def test_predictions_are_those_of_the_detectors_filter():
     corpus = drawn()
     parameters = random_parameters(crossing().sizes, seed=1)
-    novelty = novelty_of(np.asarray(corpus.counts.sum(axis=0)), corpus.vocabulary)
+    novelty = selection._novelty(np.asarray(corpus.counts.sum(axis=0)), corpus.vocabulary)
     tables, evidence = filter_tables([parameters], novelty), gather(corpus, min_words=20)
     expected = []
     for t in range(len(corpus)):

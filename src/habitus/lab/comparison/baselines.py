@@ -145,7 +145,9 @@ def score(
         seen = filter_document(log_predicted, evidence.words[here], counts, tables)
         log_predicted = seen.log_next
         if t >= footage.n_train and len(counts):
-            normality[t - footage.n_train] = mean(seen, counts, 0.0)
+            normality[t - footage.n_train] = mean(
+                seen.log_evidence, seen.n_tokens, counts, seen.surprisals, 0.0
+            )
         if t in wanted:
             surprises[t] = seen.surprisals
     seconds = (process_time() - began) / footage.n_test

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import cpu_count
 
-from habitus.anomaly.calibration import learn
-from habitus.anomaly.detector import Detector
+from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.errors import (
     DegenerateWarning,
@@ -152,24 +151,24 @@ def _ours(
 ) -> Finished:
     """What `habitus learn` does by default: the best of several starts, then held-out scores."""
     began = process_time()
-    model, notes = learn(
+    scene = learn_scene(
         footage.train, n_topics=protocol.n_topics, n_behaviours=protocol.n_behaviours,
         learning=chain.learning, prior=chain.prior, n_iterations=protocol.n_iterations,
         n_restarts=protocol.n_restarts, min_words=protocol.min_words,
         random_state=np.random.default_rng(seed),
     )  # fmt: skip
-    seconds = process_time() - began
+    model, seconds = scene.model, process_time() - began
     judged = {}
     for method in chain.methods:
         if method.measure == "mean":
             scores = score([model.parameters_], footage, protocol, truths)
-        elif model.calibration_:
-            detector = Detector(model, measure=method.measure, start="continued")
+        elif scene.calibration is not None:
+            detector = scene.detector(measure=method.measure, start="continued")
             scores = score_by(detector, footage, truths)
         else:
             continue
         judged[method.name] = Judged(scores.normality, seconds, scores.seconds, scores.recall)
-    return Finished(judged, [] if model.calibration_ else notes)
+    return Finished(judged, [] if scene.calibration is not None else list(scene.notes))
 
 
 VERSION = 1

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from habitus.anomaly.calibration import Callback, Fold, calibrated_folds, calibration_of
+from habitus.anomaly.calibration import CalibratedFold, Calibration, held_out_folds
 from habitus.anomaly.detector import Detector
-from habitus.anomaly.thresholds import DAY, budget_threshold, runs, tail_of
+from habitus.anomaly.scene_model import SceneModel
+from habitus.anomaly.thresholds import runs
 from habitus.arrays import Array
 from habitus.corpus.documents import Bag, Corpus
 from habitus.errors import InvalidInputError
@@ -29,7 +30,7 @@ from habitus.lab.tuning.synthetic import (
     stretch_of,
     weighed,
 )
-from habitus.model import MarkovClusteringTopicModel
+from habitus.progress import ProgressCallback
 
 STRENGTHS = (0.5, 1.0, 2.0)
 """Words of a made thing, relative to the thing of the footage that it is made from."""
@@ -89,7 +90,7 @@ def jeffreys(n_found: int, n_trials: int, coverage: float = 0.9) -> tuple[float,
 
 
 def estimate_recall(
-    model: MarkovClusteringTopicModel,
+    learnt: SceneModel,
     corpus: Corpus,
     *,
     alerts_per_day: Sequence[float] = BUDGETS,
@@ -97,16 +98,20 @@ def estimate_recall(
     n_trials: int = N_TRIALS,
     measure: str = "tail",
     seed: int = 0,
-    callback: Callback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Recall:
     """The share of made anomalies that a calibrated model finds, by kind, strength and budget.
 
-    `corpus` is the footage that the model was learnt from; `callback` is told of every iteration
+    `corpus` is the footage that the model was learnt from; `progress` is told of every iteration
     of the models that have not learnt a stretch.
     """
-    thresholds = [_threshold(model, measure, budget) for budget in alerts_per_day]
+    calibration = _calibration(learnt)
+    thresholds = [
+        learnt.detector(measure=measure, alerts_per_day=budget).threshold
+        for budget in alerts_per_day
+    ]
     scene = _checked(scene_of(corpus))
-    folds = calibrated_folds(model, corpus, callback=callback)
+    folds = held_out_folds(learnt.model, calibration, corpus, progress=progress)
     judges = [_Judge(_cut(fold), measure, thresholds) for fold in folds]
     shares: list[Share] = []
     for number, kind in enumerate(KINDS):
@@ -143,12 +148,14 @@ def _trials(
 class _Judge:
     """Judges a held-out stretch, as it is or with an anomaly in it."""
 
-    def __init__(self, fold: Fold, measure: str, thresholds: list[float]) -> None:
+    def __init__(self, fold: CalibratedFold, measure: str, thresholds: list[float]) -> None:
         self.stretch, self.times, self.clip = (
             stretch_of(fold), fold.held_out.times, fold.held_out.clip,
         )  # fmt: skip
         self.first, self.fine = fold.held_out.first, fold.held_out.conditions == 0
-        self.detector = Detector(fold.model, measure=measure, threshold=thresholds[0])
+        self.detector = Detector(
+            fold.model, fold.calibration, measure=measure, threshold=thresholds[0]
+        )
         self.thresholds = thresholds
         self.plain = self.judged(self.stretch.counts)
 
@@ -168,7 +175,7 @@ class _Judge:
                 self.detector.new_sequence()
             words = np.flatnonzero(document)
             judgements.append(
-                self.detector.step(Bag(words, document[words]), fine=bool(self.fine[t]))
+                self.detector.step(Bag(words, document[words]), usable=bool(self.fine[t]))
             )
         normality = np.array([judgement.normality for judgement in judgements])
         judged = np.array([judgement.judged for judgement in judgements], dtype=np.bool_)
@@ -180,7 +187,7 @@ class _Judge:
         return [match(_alarms(scored, level), [event]).n_found == 1 for level in self.thresholds]
 
 
-def _cut(fold: Fold) -> Fold:
+def _cut(fold: CalibratedFold) -> CalibratedFold:
     n = min(len(fold.held_out), LONGEST)
     return fold._replace(held_out=fold.held_out.take(np.arange(n)))
 
@@ -190,15 +197,12 @@ def _alarms(scored: ScoredDocuments, level: float) -> list[Event]:
     return [Event(scored.times[a], scored.times[b] + scored.clip) for a, b in stretches]
 
 
-def _threshold(model: MarkovClusteringTopicModel, measure: str, budget: float) -> float:
-    calibration = calibration_of(model, "plug-in")
-    if calibration is None:
+def _calibration(learnt: SceneModel) -> Calibration:
+    if learnt.calibration is None:
         raise InvalidInputError(
-            "recall is estimated for a model that knows what normal footage scores: learn with "
-            "`habitus learn`, from more footage if that said `not calibrated`"
+            "recall is estimated for a calibrated model: learn from more footage"
         )
-    tail = tail_of(calibration.scores[measure], calibration.judged)
-    return budget_threshold(tail, budget, DAY / model.clip_)
+    return learnt.calibration
 
 
 def _checked(scene: Scene) -> Scene:

@@ -24,9 +24,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from habitus.anomaly.measures import novelty_of
+from habitus.anomaly.calibration import CalibrationSettings
+from habitus.anomaly.measures import novelty_background
 from habitus.arrays import Array
-from habitus.corpus.documents import Corpus
+from habitus.corpus import Corpus, Vocabulary
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.model import MarkovClusteringTopicModel, Parameters, Prior
 from habitus.model.expected_counts import gather, log_likelihoods
@@ -106,8 +107,18 @@ def _fold(corpus: Corpus, stretches: list[NDArray[np.int64]], min_words: float) 
     evidence = gather(rest, min_words=min_words)
     seen = np.zeros(corpus.n_words)
     np.add.at(seen, evidence.words, evidence.counts)
-    return Fold(
-        rest, [corpus.take(each) for each in stretches], novelty_of(seen, corpus.vocabulary)
+    return Fold(rest, [corpus.take(each) for each in stretches], _novelty(seen, corpus.vocabulary))
+
+
+def _novelty(counts: Array, vocabulary: Vocabulary | None) -> Background:
+    """Return the background around all words of the documents that were learnt from."""
+    constants = CalibrationSettings()
+    return novelty_background(
+        counts,
+        vocabulary,
+        share=1 - constants.known_share,
+        spread=constants.novelty_spread,
+        uniform_share=constants.least_uniform_share,
     )
 
 

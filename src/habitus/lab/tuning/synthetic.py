@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.calibration import Fold
+from habitus.anomaly.calibration import CalibratedFold
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Direction, Vocabulary
@@ -325,7 +325,7 @@ def scene_of(corpus: Corpus) -> Scene:
     return Scene(tracks, v, usual, near)
 
 
-def stretch_of(fold: Fold) -> Stretch:
+def stretch_of(fold: CalibratedFold) -> Stretch:
     """A held-out stretch as injections need it."""
     return Stretch(on_the_grid(fold.held_out), fold.model.predict(fold.held_out), fold.model)
 

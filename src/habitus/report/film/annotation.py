@@ -188,7 +188,7 @@ class Overlay:
         return found if inside else None
 
     def _mark(self, picture: Image, document: int) -> None:
-        moment, v = self.detection.moments.get(document), self.vocabulary
+        moment, v = self.detection.abnormal_words.get(document), self.vocabulary
         if moment is None or v is None:
             return
         draw_boxes(picture, moment.boxes, v, EVENT)

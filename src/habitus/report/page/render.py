@@ -65,7 +65,7 @@ def detection_facts(detection: Detection) -> Facts:
     """What was judged, and how strictly."""
     n, judged = len(detection.corpus), int(detection.judged.sum())
     faults = int((detection.corpus.conditions != 0).sum())
-    promised = detection.promised
+    promised = detection.expected_false_alarms
     return [
         ("source", detection.source or "-"),
         ("length", clock(n * detection.corpus.clip)),
@@ -246,9 +246,9 @@ def lead(detection: Detection) -> str:
     if not detection.judged.any():
         return "Nothing moved enough to be judged."
     said = "" if detection.events else "Everything that moved was as the scene usually is. "
-    if detection.promised is None:
+    if detection.expected_false_alarms is None:
         return f"{said}How many to expect of normal footage is not known."
-    low, _, high = (f"{x:.0f}" for x in detection.promised)
+    low, _, high = (f"{x:.0f}" for x in detection.expected_false_alarms)
     many = f"{low} to {high} events" if low != high else f"{low or 'no'} events"
     if high == "0":
         many = "no event"

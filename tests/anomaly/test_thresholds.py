@@ -5,8 +5,8 @@ import pytest
 
 from habitus.anomaly.thresholds import (
     Tail,
-    alarms_expected,
     budget_threshold,
+    expected_alarms,
     runs,
     share_threshold,
     tail_of,
@@ -46,7 +46,7 @@ def test_the_law_of_the_budget_is_that_of_an_exponential_tail_with_an_unknown_sc
     scale = tail.n_peaks * tail.mean_excess / rng.gamma(tail.n_peaks, 1, 2_000_000)
     chance = np.exp(-(tail.level - threshold) / scale).mean()
     assert chance * 12 / 1000 * 10_000 == pytest.approx(3, rel=0.01)
-    expected = alarms_expected(tail, threshold, 10_000)
+    expected = expected_alarms(tail, threshold, 10_000)
     assert expected.low <= 3 <= expected.high
     assert expected.mean == pytest.approx(3 * 12.5 / 12, rel=0.05)  # the rate is unknown as well
 
@@ -70,7 +70,7 @@ def test_alarms_on_other_footage_are_within_the_promised_interval(budget):
         known, new = -rng.exponential(size=600), -rng.exponential(size=day)
         tail = tail_of(known, np.ones(len(known), dtype=bool))
         threshold = budget_threshold(tail, budget, day)
-        promised = alarms_expected(tail, threshold, day)
+        promised = expected_alarms(tail, threshold, day)
         found = len(runs(new < threshold))
         held += promised.low <= found <= promised.high
         alarms.append(found)
