@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from habitus.model.expected_counts import gather
+from habitus import Corpus
+from habitus.model.expected_counts import gather, log_likelihoods
+from habitus.model.messages import filter_forward
 from habitus.model.online import filter_document, filter_documents, filter_tables
 from reference import enumeration
 from reference.corpora import (
@@ -85,6 +87,51 @@ def test_several_sets_equal_the_mean_of_their_enumerated_probabilities(tiny, kin
     )
     posterior = weighted.sum(axis=0) / evidence.sum(axis=0)[:, None]
     np.testing.assert_allclose(found.posterior, posterior, rtol=1e-12)
+
+
+def impossible_words(n_sets):
+    """Sets of which the first rules out word 0, documents with it, and tables without a floor."""
+    sets = [random_parameters(PAPER_SIZES, seed) for seed in range(n_sets)]
+    sets[0].phi[0] = 0
+    counts = paper_corpus(seed=3).counts[:30].toarray()
+    counts[:, 0] = 0
+    counts[10, 0] = 2
+    return sets, gather(Corpus(counts)), filter_tables(sets, least_probability=0.0)
+
+
+def test_an_impossible_document_leaves_the_belief_as_predicted():
+    """As in the forward pass of the learners."""
+    (parameters,), evidence, tables = impossible_words(1)
+    assert_equals_step_by_step(evidence, tables)
+    found = filter_documents(evidence, tables)
+    phi, theta, pi, xi = parameters
+    log_like = log_likelihoods(evidence, phi, theta)
+    expected = filter_forward(log_like, evidence.first, pi, xi)
+    np.testing.assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-13)
+    np.testing.assert_allclose(found.predicted, np.exp(expected.log_predicted), rtol=1e-9)
+    assert np.flatnonzero(found.log_evidence == -np.inf).tolist() == [10]
+    np.testing.assert_allclose(found.posterior[10], found.predicted[10], rtol=1e-14)
+    assert not any(np.isnan(field).any() for field in found)
+
+
+def test_a_document_impossible_under_one_set_counts_under_the_others():
+    sets, evidence, tables = impossible_words(2)
+    assert_equals_step_by_step(evidence, tables)
+    both = filter_documents(evidence, tables)
+    other = filter_documents(evidence, filter_tables(sets[1:], least_probability=0.0))
+    np.testing.assert_allclose(
+        both.log_evidence[10], other.log_evidence[10] - np.log(2), rtol=1e-13
+    )
+    assert np.isfinite(both.log_evidence).all()
+    assert not any(np.isnan(field).any() for field in both)
+
+
+def test_without_zeros_the_floor_changes_nothing():
+    sets = [random_parameters(PAPER_SIZES, seed) for seed in range(2)]
+    evidence = gather(paper_corpus(seed=3))
+    plain = filter_documents(evidence, filter_tables(sets, least_probability=0.0))
+    for one, other in zip(plain, filter_documents(evidence, filter_tables(sets)), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_no_documents():

@@ -136,6 +136,12 @@ def test_filter_kernels(rng, n_sets, n_behaviours):
     )
 
 
+@pytest.mark.parametrize("words", [[0, 5, 12], [0, 13], [-1, 4], []])
+def test_examine(words):
+    words, counts = np.array(words, dtype=np.int32), np.arange(1.0, len(words) + 1)
+    assert online.examine(words, counts, 13) == numpy_lines.examine(words, counts, 13)
+
+
 def test_likeness_of_documents(rng, evidence):
     seeds = np.array([0, 4, 7])
     np.testing.assert_allclose(

@@ -123,7 +123,11 @@ def predictions(log_joint, xi):
     return np.stack([log_predict(each, row) for each, row in zip(xi, normalised, strict=True)])
 
 
-# Starts of learning
+def examine(words, counts, n_words):
+    return counts.sum(), ((words >= 0) & (words < n_words)).all()
+
+
+# habitus.model.starts
 
 
 def cosines(evidence, seeds):

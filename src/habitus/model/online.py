@@ -1,8 +1,9 @@
-"""On-line filter: what each new document says, given all before it. Equations (38) and (39).
+"""On-line filter: evidence of each new document, given all before it, Eq. (38) to (43).
 
-One set of parameters is the plug-in approximation, several are the Monte Carlo approximation; each
-set has its own belief about the behaviour. A set and a behaviour together are a *lane*: everything
-below runs over lanes, so that both approximations are the same few lines.
+One set of parameters is the plug-in approximation, Eq. (38) and (42); several are the Monte Carlo
+approximation, Eq. (40) and (43). Each set has its own belief about the behaviour. A set and a
+behaviour together are a *lane*: everything below runs over lanes, so that the same lines compute
+both approximations.
 
 This is the one place where documents are scored: `MarkovClusteringTopicModel.score_samples`, the
 detector, its calibration, the comparison and the tuning all call it.
@@ -56,7 +57,7 @@ class FilterStep(NamedTuple):
     """Result of filtering one document."""
 
     log_evidence: float
-    """ln p(x_t | x_{1:t-1}), Eq. (38); of several sets, the logarithm of the mean over the sets."""
+    """ln p(x_t | x_{1:t-1}), Eq. (38); of several sets, the logarithm of their mean, Eq. (40)."""
     misfit: float
     """E_q[-ln p(x_t | z_t)] in nats: what fits no behaviour. q is the posterior over the lanes."""
     shift: float
@@ -172,6 +173,26 @@ def filter_documents(
     return FilteredDocuments(*_filter_documents(indptr, words, counts, first, opening, *tables))
 
 
+def word_surprisals(log_predicted: Array, words: NDArray[np.int32], tables: FilterTables) -> Array:
+    """Return the surprisal of each word: Eq. (42), and Eq. (43) for several sets.
+
+    Parameters
+    ----------
+    log_predicted
+        ln p(z_t | x_{1:t-1}), sets x behaviours.
+    words
+        Word ids.
+    tables
+        From `filter_tables`.
+
+    Returns
+    -------
+    Array
+        -ln p(word | x_{1:t-1}) of each word.
+    """
+    return _word_surprisals(log_predicted, words, tables.probability)
+
+
 @compiled
 def predicted_behaviours(log_predicted: Array) -> Array:
     """Return p(z_t | x_{1:t-1}), behaviours: `np.exp(log_predicted).mean(axis=0)`."""
@@ -194,6 +215,10 @@ def _filter_documents(
     log_xi: Array,
     log_pi: Array,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array]:
+    """Return the fields of `FilteredDocuments`: `_filter_document` for one document after another.
+
+    One flat tuple: Numba would make a NamedTuple by Python code, which Ctrl-C may cut short.
+    """
     n_documents, (n_sets, n) = len(first), log_pi.shape
     log_evidence, misfit, shift = np.empty((3, n_documents))
     predicted, posterior = np.zeros((2, n_documents, n))
@@ -223,6 +248,7 @@ def _filter_documents(
 
 @compiled
 def _word_surprisals(log_predicted: Array, words: NDArray[np.int32], probability: Array) -> Array:
+    """`-log(probability[words] @ (exp(log_predicted) / n_sets).ravel())`, Eq. (42) and (43)."""
     n_lanes = probability.shape[1]
     shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
     flat = probability.reshape(-1)
@@ -255,12 +281,17 @@ def _filter_document(
     xi: Array,
     log_xi: Array,
 ) -> tuple[float, float, float, Array, Array, Array, float]:
+    """Return the fields of `FilterStep`.
+
+    With p(lane) = exp(log_predicted) / n_sets, the posterior is p(lane) p(x | lane) over its sum,
+    Eq. (39), and the evidence is that sum, Eq. (38) and (40).
+    """
     n_sets, n = log_predicted.shape
     log_prior = log_predicted.reshape(-1) - np.log(n_sets)
     log_like = _log_likelihoods(words, counts, log_probability)
     surprisals = _word_surprisals(log_predicted, words, probability)
     best_like = log_like.max()
-    if (log_prior + log_like).max() == -np.inf:
+    if (log_prior + log_like).max() == -np.inf:  # impossible: carries no evidence
         log_next = _predictions(log_predicted, log_predicted, xi, log_xi)
         prior = np.exp(log_prior).reshape(n_sets, n)
         return -np.inf, np.inf, 0.0, prior, log_next, surprisals, counts.sum()
@@ -268,7 +299,7 @@ def _filter_document(
     best = log_joint.max()
     posterior = np.exp(log_joint - best)
     total = posterior.sum()
-    posterior /= total
+    posterior /= total  # Eq. (39)
     # Relative to the best likelihood, so that a short part keeps its digits beside a long one.
     log_relative = best + np.log(total)
     misfit, shift = 0.0, 0.0
@@ -280,13 +311,13 @@ def _filter_document(
         shift = 0.0
     joint = posterior.reshape(n_sets, n)
     log_next = _predictions(log_joint.reshape(n_sets, n), log_predicted, xi, log_xi)
-    log_evidence, shift = best_like + log_relative, max(shift, 0.0)  # Eq. (38)
+    log_evidence, shift = best_like + log_relative, max(shift, 0.0)  # Eq. (38), (40)
     return log_evidence, misfit, shift, joint, log_next, surprisals, counts.sum()
 
 
 @compiled
 def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[float, bool]:
-    """Number of words, repeats counted, and whether all ids are of the vocabulary."""
+    """`counts.sum(), ((words >= 0) & (words < n_words)).all()`."""
     total, known = 0.0, True
     for i in range(len(words)):
         known = known and 0 <= words[i] < n_words
@@ -296,7 +327,7 @@ def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[floa
 
 @compiled
 def _log_likelihoods(words: NDArray[np.int32], counts: Array, log_probability: Array) -> Array:
-    """ln p(x | lane): `counts @ log_probability[words]`."""
+    """`counts @ log_probability[words]`: ln p(x | lane), lanes."""
     n_lanes = np.uint64(log_probability.shape[1])
     flat = log_probability.reshape(-1)
     sums = np.zeros(log_probability.shape[1])
@@ -309,10 +340,10 @@ def _log_likelihoods(words: NDArray[np.int32], counts: Array, log_probability: A
 
 @compiled
 def _predictions(log_joint: Array, log_predicted: Array, xi: Array, log_xi: Array) -> Array:
-    """ln p(z_{t+1} | x_{1:t}) of each set from the unnormalised ln p(z_t, x_t) of each.
+    """`log(xi[s] @ (exp(log_joint[s]) / exp(log_joint[s]).sum()))` for each set s.
 
-    `log(xi[s] @ p(z_t | x_{1:t}))` for each set s. A set under which the document is impossible
-    keeps its prediction of z_t.
+    That is ln p(z_{t+1} | x_{1:t}), the sum over z_t in Eq. (38). `log_joint` is ln p(z_t, x_t) up
+    to a constant; a set under which the document is impossible keeps its prediction of z_t.
     """
     n_sets, n = log_joint.shape
     log_next = np.empty((n_sets, n))
@@ -326,8 +357,3 @@ def _predictions(log_joint: Array, log_predicted: Array, xi: Array, log_xi: Arra
         for z in range(n):
             log_next[s, z] = log_predict(z, xi[s], log_xi[s], filtered, log_filtered)
     return log_next
-
-
-def word_surprisals(log_predicted: Array, words: NDArray[np.int32], tables: FilterTables) -> Array:
-    """Return -ln p(word | x_{1:t-1}) of each word: `-log(probability[words] @ p(lane))`."""
-    return _word_surprisals(log_predicted, words, tables.probability)
