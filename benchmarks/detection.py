@@ -21,8 +21,8 @@ import av
 import clips
 from footage import FPS
 from habitus.anomaly import EventJoiner, SceneModel, learn_scene
-from habitus.ingest.clips import Settings
-from habitus.ingest.extraction import extract
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
 from habitus.ingest.live import Arrived, live_documents
 from habitus.video import Source
 from report import Row, Target, main, progress
@@ -40,7 +40,7 @@ def measure(quick: bool) -> Iterator[Row]:
         folder = Path(name)
         short = clips.make(folder / "short.mp4")
         video = clips.repeat(short, folder / "video.mp4", 3 if quick else 15)
-        corpus, _ = extract([Source(str(video))])
+        corpus, _ = extract_corpus([Source(str(video))])
         scene = learn_scene(corpus, n_restarts=2, random_state=0)
         scene.save(folder / "scene.model")
         yield detecting(folder, 2 if quick else 5)
@@ -134,7 +134,7 @@ def live(scene: SceneModel) -> dict[int, float]:
     stop, detector, joiner = threading.Event(), scene.detector(), EventJoiner(scene.model)
     found: dict[int, float] = {}
     source = Source(f"tcp://127.0.0.1:{PORT}")
-    for arrival in live_documents(source, Settings(still_every=1), stop=stop):
+    for arrival in live_documents(source, DocumentSettings(still_every=1), stop=stop):
         if isinstance(arrival, Arrived):
             judgement = detector.step(arrival.document)
             joiner.add(arrival.time, arrival.document, judgement, detector.threshold)

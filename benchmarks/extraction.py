@@ -22,7 +22,7 @@ import numpy as np
 
 import clips
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.ingest.clips import LAG, Settings, documents
+from habitus.ingest.clips import LAG, DocumentSettings, documents
 from habitus.video import DisMotion, Reader, Source
 from report import Row, Target, main, progress
 from timing import interleave, n_cores, repeated
@@ -107,7 +107,7 @@ def decode(path: Path) -> int:
 def ours(path: Path, *, fast: bool = False) -> int:
     """All documents."""
     source = Source(str(path), fast=fast)
-    return sum(d.n_frames for d in documents(source, Settings(still_every=1000)))
+    return sum(d.n_frames for d in documents(source, DocumentSettings(still_every=1000)))
 
 
 def dis(path: Path, preset: str, *, lag: float) -> int:

@@ -18,7 +18,7 @@ from habitus.anomaly import detect_events, learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.matching import match
-from habitus.ingest.extraction import extract
+from habitus.ingest.extraction import extract_corpus
 from habitus.lab import Junction, render, write_labels
 from habitus.lab.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
 from habitus.video import Source
@@ -46,7 +46,7 @@ def corpus_of(seed: int, folder: Path) -> Corpus:
         )
         render(scene, video)
         write_labels(scene, folder / f"{seed}.csv")
-        extract([Source(str(video))]).corpus.save(made)
+        extract_corpus([Source(str(video))]).corpus.save(made)
     return Corpus.load(made)
 
 

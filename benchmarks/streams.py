@@ -18,7 +18,7 @@ from typing import Any
 import av
 
 import clips
-from habitus.ingest.clips import Settings, documents
+from habitus.ingest.clips import DocumentSettings, documents
 from habitus.video import Source
 from report import Row, main, progress
 from timing import n_cores
@@ -111,7 +111,7 @@ def work(port: int, n: int, ready: Any, results: Any) -> None:
         begun = time.monotonic()
         source = Source(f"tcp://127.0.0.1:{port}", timeout=60)
         last = 0.0
-        for document in documents(source, Settings(still_every=1000)):
+        for document in documents(source, DocumentSettings(still_every=1000)):
             last = time.monotonic() - begun - (document.time + 1.0)
         results.put(last)
 

@@ -14,8 +14,8 @@ from habitus.ingest.chunks import Extraction
 from habitus.model import MarkovClusteringTopicModel
 
 if TYPE_CHECKING:
-    from habitus.ingest.clips import Settings
-    from habitus.ingest.extraction import Progress
+    from habitus.ingest.clips import DocumentSettings
+    from habitus.progress import ProgressCallback
     from habitus.video import Source
 
 Callback = Callable[[int, float], None]
@@ -23,22 +23,23 @@ Callback = Callable[[int, float], None]
 
 def gather_documents(
     sources: Sequence["Source"],
-    settings: "Settings | None" = None,
+    settings: "DocumentSettings | None" = None,
     *,
     output: Path | None = None,
     continued: bool = False,
     jobs: int = -1,
     duration: float | None = None,
-    progress: "Callable[[Progress], None] | None" = None,
+    progress: "ProgressCallback | None" = None,
 ) -> Extraction:
     """Documents of videos, or of corpus files that were made of them; see `extract`."""
     corpora = [s for s in sources if not s.is_live and kind_of(s.address) == "corpus"]
     if not corpora:
-        from habitus.ingest.extraction import extract
+        from habitus.ingest.extraction import extract_corpus
+        from habitus.progress import ignore_progress
 
-        return extract(
+        return extract_corpus(
             sources, settings, output=output, continued=continued, jobs=jobs, duration=duration,
-            progress=progress,
+            progress=progress or ignore_progress,
         )  # fmt: skip
     if len(corpora) < len(sources):
         raise InvalidInputError("give videos or corpora, not both at once")
@@ -48,16 +49,16 @@ def gather_documents(
     return Extraction(corpus, [])
 
 
-def settings_of(model: MarkovClusteringTopicModel) -> "Settings":
+def settings_of(model: MarkovClusteringTopicModel) -> "DocumentSettings":
     """How documents of new video are made, so that they are like those the model was learnt on."""
     if model.settings_ is None:
         raise InvalidInputError(
             "this model does not know how its documents were made of video: learn it from a video "
             "or from a corpus that `habitus extract` made, or give a corpus"
         )
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
 
-    return Settings(**({"speeds": 1} | model.settings_))  # older models know no speeds
+    return DocumentSettings(**({"speeds": 1} | model.settings_))  # older models know no speeds
 
 
 def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:

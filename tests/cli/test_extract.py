@@ -20,7 +20,7 @@ import pytest
 from habitus import Corpus
 from habitus.corpus.documents import VERSION
 from habitus.files import read_tensors
-from habitus.ingest.extraction import extract
+from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, write
 
@@ -171,14 +171,15 @@ def test_a_full_disk_at_the_first_part_leaves_nothing(folder, tmp_path, jobs):
     assert habitus(*whole, cwd=tmp_path).returncode == 0  # kernels are compiled and kept
     (tmp_path / "c.corpus").unlink()
     run = habitus_on_a_full_disk(4096, *whole, cwd=tmp_path)
-    assert_one_line(run, ".parts", "File too large")
+    assert_one_line(run, ".chunks", "File too large")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_at_the_corpus_keeps_the_parts_and_what_was_there(folder, tmp_path):
     command = ("extract", folder / "v.mp4", "-o", "c.corpus", "--jobs", 1)
-    shelf = tmp_path / ".c.corpus.parts"
-    extract([Source(str(folder / "v.mp4"))], output=tmp_path / "c.corpus")  # all but the corpus
+    shelf = tmp_path / ".c.corpus.chunks"
+    source = Source(str(folder / "v.mp4"))
+    extract_corpus([source], output=tmp_path / "c.corpus")  # all but the corpus
     (part,) = shelf.iterdir()
     (tmp_path / "c.corpus").write_bytes(b"an older one")
     run = habitus_on_a_full_disk(4096, *command, cwd=tmp_path)
@@ -284,7 +285,7 @@ def test_killed_in_the_middle_and_run_again(tmp_path):
         [*COMMAND, *arguments, "cut.corpus"], cwd=tmp_path, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    parts = tmp_path / ".cut.corpus.parts"
+    parts = tmp_path / ".cut.corpus.chunks"
     while process.poll() is None and not list(parts.glob("[!.]*.safetensors")):
         time.sleep(0.002)
     workers = children(process.pid)

@@ -11,15 +11,16 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import (
     LONGEST_GAP,
     ROUNDING,
-    Pace,
-    Settings,
+    ComparisonSchedule,
+    DocumentSettings,
+    cell_brightness,
     clip_number,
+    compare_frames,
     documents,
     reader_from,
-    see,
     vocabulary_of,
 )
-from habitus.ingest.extraction import extract
+from habitus.ingest.extraction import extract_corpus
 from habitus.video import Reader, Source, region_of, watched_cells
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
 
@@ -42,7 +43,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("clip", [Fraction(1), Fraction(2, 5), Fraction(1, 10)])
 def test_clip_numbers_do_not_drift(clip):
-    """Ten hours at 29.97 frames a second, with times as a container of milliseconds gives them."""
+    """Ten hours at 29.97 frames per second, with times rounded to milliseconds."""
     rate, slack = Fraction(30000, 1001), Fraction(ROUNDING)
     for n in range(0, 36000 * 30, 997):
         exact = n / rate
@@ -78,7 +79,7 @@ def test_a_last_document_under_half_a_clip_is_left_out(n, expected):
 
 def test_a_whole_last_clip_of_two_frames_is_kept():
     for n in (4, 50, 100):
-        found = list(documents(Drawn(moving_square(n), evenly(n)), Settings(clip=0.08)))
+        found = list(documents(Drawn(moving_square(n), evenly(n)), DocumentSettings(clip=0.08)))
         assert [d.n_frames for d in found] == [2] * (n // 2)
 
 
@@ -113,10 +114,10 @@ def test_words_are_those_of_the_square():
 @pytest.mark.parametrize("motion", ["cells", "dis", "flow"])
 @pytest.mark.parametrize(("pixels", "fps", "fast"), [(1, 12.5, 0), (2, 25.0, 1), (4, 12.5, 1)])
 def test_words_tell_slow_from_fast(motion, pixels, fps, fast):
-    """12.5 pixels a second, and 50."""
+    """12.5 pixels per second, and 50."""
     pictures = moving_square(50, velocity=(pixels, 0), start=(8, 40))
     drawn = Drawn(pictures, evenly(50, fps), fps)
-    for document in documents(drawn, Settings(motion=motion)):
+    for document in documents(drawn, DocumentSettings(motion=motion)):
         places, n = GRID.places(document.words), document.counts
         # Cells at the square's edge move less in the mean.
         assert n[places.speeds == fast].sum() > 0.75 * n.sum()
@@ -124,20 +125,19 @@ def test_words_tell_slow_from_fast(motion, pixels, fps, fast):
 
 def test_plain_flow_sees_what_the_gate_leaves_out():
     """A square that hardly differs from its ground."""
-    faint = [(128 + (picture.astype(int) - 128) // 80).astype(np.uint8)
-             for picture in moving_square(50, velocity=(2, 0), start=(8, 40))]  # fmt: skip
-    words = {
-        motion: sum(
-            d.counts.sum() for d in documents(Drawn(faint, evenly(50)), Settings(motion=motion))
-        )
-        for motion in ("dis", "flow")
-    }
-    assert words["dis"] == 0 < words["flow"]
+    pictures = moving_square(50, velocity=(2, 0), start=(8, 40))
+    faint = [(128 + (picture.astype(int) - 128) // 80).astype(np.uint8) for picture in pictures]
+
+    def n_words(motion):
+        found = documents(Drawn(faint, evenly(50)), DocumentSettings(motion=motion))
+        return sum(document.counts.sum() for document in found)
+
+    assert n_words("dis") == 0 < n_words("flow")
 
 
 def test_the_papers_words_are_those_without_speeds():
     drawn = Drawn(moving_square(50, velocity=(1, 0), start=(8, 40)), evenly(50))
-    both, plain = documents(drawn), documents(drawn, Settings(speeds=1))
+    both, plain = documents(drawn), documents(drawn, DocumentSettings(speeds=1))
     for one, other in zip(both, plain, strict=True):
         assert set(one.words % 2) == {0, 1}
         merged = np.bincount(one.words // 2, one.counts, minlength=GRID.paper.n_words)
@@ -152,7 +152,7 @@ CUTS = [(0, 2), (1, 3), (2, 4), (3, None), (4, 8)]
 @pytest.mark.parametrize("options", [X264, {"preset": "medium", "x264-params": "open-gop=1"}])
 def test_a_slice_is_the_slice_of_the_whole(tmp_path, options, clip):
     path = encode(tmp_path / "a.mp4", moving_square(150), options=options)
-    source, settings = Source(str(path)), Settings(clip=clip, still_every=2)
+    source, settings = Source(str(path)), DocumentSettings(clip=clip, still_every=2)
     whole = list(documents(source, settings))
     assert len(whole) >= 6
     for start, stop in CUTS:
@@ -162,7 +162,7 @@ def test_a_slice_is_the_slice_of_the_whole(tmp_path, options, clip):
 
 
 def with_gap(first, missing, last, fps=FPS):
-    """Pictures and times of two stretches with seconds missing between them."""
+    """Pictures and times of two segments with seconds missing between them."""
     n = round((first + last) * fps)
     times = evenly(n, fps)
     return moving_square(n), np.where(times >= first, times + missing, times)
@@ -183,8 +183,8 @@ def test_a_long_gap_is_left_open():
 @pytest.mark.parametrize("missing", [0.3, 3])
 @pytest.mark.parametrize("clip", [1.0, 0.1])
 def test_a_slice_that_starts_or_ends_in_a_gap_is_the_slice_of_the_whole(missing, clip):
-    """Parts are made by several processes: a gap on their border must not tell."""
-    drawn, settings = Drawn(*with_gap(2, missing, 2)), Settings(clip=clip)
+    """Several processes extract segments: a gap where two of them meet must not show."""
+    drawn, settings = Drawn(*with_gap(2, missing, 2)), DocumentSettings(clip=clip)
     whole = list(documents(drawn, settings))
     first = next((d.number for d in whole if d.n_frames == 0), None)
     borders = range(1, 5) if first is None else range(first - 1, first + 5)
@@ -197,12 +197,12 @@ def test_a_slice_that_starts_or_ends_in_a_gap_is_the_slice_of_the_whole(missing,
 def test_gaps_separate_sequences_in_a_corpus(tmp_path):
     pictures, times = with_gap(2, 3, 2)
     path = encode(tmp_path / "short.mkv", pictures, times=times, options=X264)
-    corpus = extract([Source(str(path))]).corpus
+    corpus = extract_corpus([Source(str(path))]).corpus
     assert corpus.lengths.tolist() == [7]
     assert corpus.n_frames.tolist() == [25, 25, 0, 0, 0, 25, 25]
     pictures, times = with_gap(2, 15, 2)
     path = encode(tmp_path / "long.mkv", pictures, times=times, options=X264)
-    corpus = extract([Source(str(path))]).corpus
+    corpus = extract_corpus([Source(str(path))]).corpus
     assert corpus.lengths.tolist() == [2, 2]
     assert corpus.times.tolist() == [0, 1, 17, 18]
 
@@ -213,14 +213,15 @@ def test_a_cut_gives_no_words(motion, cut):
     still = [moving_square(50, velocity=(0, 0), seed=seed) for seed in (0, 7)]
     pictures = still[0][:cut] + still[1][cut:]
     reader = Drawn(pictures, evenly(50))
-    found = list(documents(reader, Settings(motion=motion)))
+    found = list(documents(reader, DocumentSettings(motion=motion)))
     assert sum(d.counts.sum() for d in found) == 0
     assert max(d.change for d in found) == 255
 
 
 def test_motion_goes_on_after_a_cut():
     pictures = moving_square(25) + moving_square(25, seed=7)
-    first = [s for s in see(Drawn(pictures, evenly(50)), Settings()) if s.moves is not None]
+    frames = compare_frames(Drawn(pictures, evenly(50)), DocumentSettings())
+    first = [frame for frame in frames if frame.moves is not None]
     across = [s for s in first if s.frame.time == 1.0]
     assert len(across) == 1
     assert (across[0].moves == -1).all()
@@ -228,16 +229,25 @@ def test_motion_goes_on_after_a_cut():
     assert all((s.moves >= 0).sum() > 5 for s in after)
 
 
+@pytest.mark.parametrize("side", [4, 8, 12, 32])
+def test_cell_brightness_equals_its_numpy_line(side):
+    luma = np.random.default_rng(0).integers(0, 256, (3 * side + 5, 4 * side + 7), np.uint8)
+    step = max(side // 4, 1)
+    cells = luma[: 3 * side, : 4 * side].reshape(3, side, 4, side)[:, ::step, :, ::step]
+    expected = cells.mean(axis=(1, 3)).astype(np.uint8)
+    assert np.array_equal(cell_brightness(luma, 3, 4, side), expected)
+
+
 @pytest.mark.parametrize("clip", [0.0, -1.0, 0.05, float("nan")])
 def test_a_clip_must_hold_two_frames(clip):
     with pytest.raises(InvalidInputError, match="at least two frames"):
-        vocabulary_of(Drawn(moving_square(2), evenly(2)), Settings(clip=clip))
+        vocabulary_of(Drawn(moving_square(2), evenly(2)), DocumentSettings(clip=clip))
 
 
 def test_one_frame_is_no_document(tmp_path):
     path = encode(tmp_path / "a.mp4", moving_square(1))
     with pytest.raises(VideoError, match="no document") as raised:
-        extract([Source(str(path))])
+        extract_corpus([Source(str(path))])
     assert len(str(raised.value).splitlines()) == 1
 
 
@@ -281,8 +291,8 @@ def test_masked_cells_give_no_words(tmp_path):
     reader = Drawn(moving_square(50), evenly(50))
     plain = list(documents(reader))
     lower = png(tmp_path / "lower.png", np.s_[64:, :])
-    masked = list(documents(reader, Settings(mask=lower)))
-    kept = list(documents(reader, Settings(region=lower)))
+    masked = list(documents(reader, DocumentSettings(mask=lower)))
+    kept = list(documents(reader, DocumentSettings(region=lower)))
     for document, without, only in zip(plain, masked, kept, strict=True):
         assert (GRID.places(without.words).rows < 8).all()
         assert (GRID.places(only.words).rows >= 8).all()
@@ -336,23 +346,23 @@ class Watched(Drawn):
 @pytest.mark.parametrize(("fps", "clip"), [(25, 1.0), (25, 0.4), (30000 / 1001, 0.5), (8, 1.0)])
 def test_prompt_documents_are_the_same_and_come_with_their_last_frame(fps, clip):
     drawn, times = moving_square(100), evenly(100, fps)
-    expected = list(documents(Drawn(drawn, times, fps), Settings(clip=clip)))
+    expected = list(documents(Drawn(drawn, times, fps), DocumentSettings(clip=clip)))
     frames = Watched(drawn, times, fps)
     found, asked = [], []
-    for document in documents(frames, Settings(clip=clip), prompt=True):
+    for document in documents(frames, DocumentSettings(clip=clip), prompt=True):
         found.append(document)
         asked.append(frames.asked)
     assert_same(found, expected)
     ends = np.searchsorted(times + ROUNDING, clip * (1 + np.arange(len(found))))
     late = np.array(asked) - ends
     assert (late[ends > 10] == 0).all()
-    assert (late[ends <= 10] == 1).all()  # the pace is not known yet
+    assert (late[ends <= 10] == 1).all()  # the frame rate is not known yet
 
 
 def test_prompt_documents_before_a_gap_are_given_once():
     drawn, times = with_gap(2, 3, 2)
-    expected = list(documents(Drawn(drawn, times), Settings()))
-    assert_same(list(documents(Drawn(drawn, times), Settings(), prompt=True)), expected)
+    expected = list(documents(Drawn(drawn, times), DocumentSettings()))
+    assert_same(list(documents(Drawn(drawn, times), DocumentSettings(), prompt=True)), expected)
     assert [d.number for d in expected] == list(range(len(expected)))
     assert any(d.n_frames == 0 for d in expected)
 
@@ -361,8 +371,9 @@ def test_prompt_documents_wait_where_the_pace_is_not_even():
     steps = np.random.default_rng(0).choice([0.02, 0.04, 0.1], 199)
     times = np.concatenate([[0.0], np.cumsum(steps)])
     drawn = moving_square(200)
-    expected = list(documents(Drawn(drawn, times), Settings(clip=0.5)))
-    assert_same(list(documents(Drawn(drawn, times), Settings(clip=0.5), prompt=True)), expected)
+    expected = list(documents(Drawn(drawn, times), DocumentSettings(clip=0.5)))
+    found = documents(Drawn(drawn, times), DocumentSettings(clip=0.5), prompt=True)
+    assert_same(list(found), expected)
 
 
 WITH_B_FRAMES = {
@@ -377,7 +388,7 @@ WITH_B_FRAMES = {
 def test_frames_that_nobody_needs_are_not_decoded_and_not_missed(tmp_path, codec, clip):
     pictures = moving_square(150)
     path = encode(tmp_path / "a.mp4", pictures, codec=codec, options=WITH_B_FRAMES[codec])
-    source, settings = Source(str(path)), Settings(clip=clip, still_every=2)
+    source, settings = Source(str(path)), DocumentSettings(clip=clip, still_every=2)
     with Reader(source) as reader:
         whole = list(documents(reader, settings))
     assert_same(list(documents(source, settings)), whole)
@@ -389,5 +400,5 @@ def test_frames_that_nobody_needs_are_not_decoded_and_not_missed(tmp_path, codec
     assert [f.time for f in frames] == sorted(f.time for f in frames)
     spared = [f.decoded is None for f in frames]
     assert sum(spared) >= 10
-    paced = Pace(clip)
+    paced = ComparisonSchedule(clip)
     assert not any(paced(f.time) and skipped for f, skipped in zip(frames, spared, strict=True))

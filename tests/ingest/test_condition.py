@@ -1,11 +1,13 @@
-"""Whether the camera's condition is told, and told from traffic and light."""
+"""Faults of the camera are found, and not confused with traffic, light or a quiet night."""
 
 import numpy as np
 import pytest
 
+from habitus.corpus.documents import Condition
 from habitus.ingest.clips import Document, documents
-from habitus.ingest.condition import FROZEN_AFTER, Condition, Watch
-from reference.footage import Drawn, evenly, moving_square, texture
+from habitus.ingest.condition import FROZEN_AFTER, ConditionMonitor
+from habitus.video import Source
+from reference.footage import HEIGHT, WIDTH, Drawn, encode, evenly, moving_square, texture
 
 ROWS, COLUMNS = 36, 45
 # Of means of cells, so neighbours have little in common.
@@ -23,80 +25,116 @@ def noisy(picture, rng):
 
 
 def accustomed(n=20, clip=1.0):
-    """A watch that has seen the usual view for a while."""
-    watch, rng = Watch(clip), np.random.default_rng(0)
-    assert {watch.judge(document(noisy(USUAL, rng))) for _ in range(n)} == {Condition.FINE}
-    return watch
+    """A monitor that has seen the usual view for a while."""
+    monitor, rng = ConditionMonitor(clip), np.random.default_rng(0)
+    assert {monitor.judge(document(noisy(USUAL, rng))) for _ in range(n)} == {Condition.USABLE}
+    return monitor
 
 
 @pytest.mark.parametrize("clip", [1.0, 0.5])
 def test_a_frozen_picture(clip):
-    watch = accustomed(clip=clip)
-    found = [watch.judge(document(USUAL, change=0.0)) for _ in range(20)]
+    monitor = accustomed(clip=clip)
+    found = [monitor.judge(document(USUAL, change=0.0)) for _ in range(20)]
     before = round(FROZEN_AFTER / clip) - 1
-    assert found == [Condition.FINE] * before + [Condition.FROZEN] * (20 - before)
-    assert watch.judge(document(USUAL)) is Condition.FINE
+    assert found == [Condition.USABLE] * before + [Condition.FROZEN] * (20 - before)
+    assert monitor.judge(document(USUAL)) is Condition.USABLE
 
 
 def test_identical_pictures_are_frozen_from_the_frames_on():
     pictures = moving_square(50) + [moving_square(1)[0]] * 200
-    watch = Watch()
-    found = [watch.judge(d) for d in documents(Drawn(pictures, evenly(250)))]
-    assert found[:6] == [Condition.FINE] * 6
+    monitor = ConditionMonitor()
+    found = [monitor.judge(d) for d in documents(Drawn(pictures, evenly(250)))]
+    assert found[:6] == [Condition.USABLE] * 6
     assert found[8:] == [Condition.FROZEN] * 2
 
 
 @pytest.mark.parametrize("level", [0, 12, 200])
 def test_a_covered_lens(level):
-    watch, rng = accustomed(), np.random.default_rng(1)
+    monitor, rng = accustomed(), np.random.default_rng(1)
     flat = np.full((ROWS, COLUMNS), level)
-    found = [watch.judge(document(noisy(flat, rng))) for _ in range(50)]
+    found = [monitor.judge(document(noisy(flat, rng))) for _ in range(50)]
     assert set(found) == {Condition.COVERED}
-    assert watch.judge(document(noisy(USUAL, rng))) is Condition.FINE
+    assert monitor.judge(document(noisy(USUAL, rng))) is Condition.USABLE
 
 
 @pytest.mark.parametrize("shift", [(0, 6), (5, 0), (-4, 8)])
 def test_a_moved_camera(shift):
-    watch, rng = accustomed(), np.random.default_rng(1)
+    monitor, rng = accustomed(), np.random.default_rng(1)
     moved = np.roll(USUAL, shift, axis=(0, 1))
-    assert watch.judge(document(noisy(moved, rng))) is Condition.MOVED
-    assert watch.judge(document(noisy(USUAL, rng))) is Condition.FINE
+    assert monitor.judge(document(noisy(moved, rng))) is Condition.MOVED
+    assert monitor.judge(document(noisy(USUAL, rng))) is Condition.USABLE
 
 
 def test_another_scene_altogether():
-    watch = accustomed()
-    assert watch.judge(document(texture(COLUMNS, ROWS, 99, SOFTNESS))) is Condition.MOVED
+    monitor = accustomed()
+    assert monitor.judge(document(texture(COLUMNS, ROWS, 99, SOFTNESS))) is Condition.MOVED
 
 
 def test_traffic_is_in_order():
     """Large things that pass: a quarter of the view is another in every document."""
-    watch, rng = accustomed(), np.random.default_rng(1)
+    monitor, rng = accustomed(), np.random.default_rng(1)
     for _ in range(60):
         picture = noisy(USUAL, rng)
         for _ in range(3):
             r, c = rng.integers(0, ROWS - 10), rng.integers(0, COLUMNS - 14)
             picture[r : r + 10, c : c + 14] = texture(14, 10, int(rng.integers(1000)), SOFTNESS)
-        assert watch.judge(document(picture)) is Condition.FINE
+        assert monitor.judge(document(picture)) is Condition.USABLE
 
 
 @pytest.mark.parametrize("end", [0.45, 1.0])
 def test_light_that_changes_slowly_is_in_order(end):
     """Dusk, and a shadow that wanders over the scene."""
-    watch, rng = accustomed(), np.random.default_rng(1)
+    monitor, rng = accustomed(), np.random.default_rng(1)
     across = np.linspace(0, 1, COLUMNS)[None]
     for step in np.linspace(0, 1, 120):
         shadow = np.where(across < step, 0.6, 1.0)
         picture = noisy(USUAL * (1 + (end - 1) * step) * shadow, rng)
-        assert watch.judge(document(picture)) is Condition.FINE
+        assert monitor.judge(document(picture)) is Condition.USABLE
 
 
 def test_light_that_changes_at_once_is_in_order():
-    watch, rng = accustomed(), np.random.default_rng(1)
+    monitor, rng = accustomed(), np.random.default_rng(1)
     for factor, step in ((0.6, 0), (1.0, 15), (0.8, 40)):
-        assert watch.judge(document(noisy(USUAL * factor + step, rng))) is Condition.FINE
+        assert monitor.judge(document(noisy(USUAL * factor + step, rng))) is Condition.USABLE
+
+
+@pytest.mark.parametrize("change", [0.001, 0.05])
+def test_a_quiet_night_is_not_frozen(change):
+    """A picture that hardly changes comes from a camera that works."""
+    monitor = accustomed()
+    found = {monitor.judge(document(USUAL, change=change)) for _ in range(60)}
+    assert found == {Condition.USABLE}
+
+
+def test_one_change_within_the_limit_shows_that_the_camera_works():
+    """Codecs skip what is still: identical frames for less than FROZEN_AFTER, again and again."""
+    monitor = accustomed()
+    still = round(FROZEN_AFTER) - 1
+    changes = ([0.0] * still + [0.01]) * 10
+    assert {monitor.judge(document(USUAL, change=c)) for c in changes} == {Condition.USABLE}
+    assert {monitor.judge(document(USUAL, change=0.0)) for _ in range(still)} == {Condition.USABLE}
+    assert monitor.judge(document(USUAL, change=0.0)) is Condition.FROZEN
+
+
+def night(n, seed=0):
+    """A dark scene without motion: sensor noise of one grey level in few pixels."""
+    dark, rng = texture(WIDTH, HEIGHT, 0) // 8, np.random.default_rng(seed)
+    noisy_pixels = (rng.random(dark.shape) < 0.02 for _ in range(n))
+    return [np.where(pixels, dark + 1, dark).astype(np.uint8) for pixels in noisy_pixels]
+
+
+def test_an_encoded_quiet_night_is_not_frozen(tmp_path):
+    """The codec skips most of the noise: what is left is far below a grey level, but not 0."""
+    options = {"preset": "fast", "crf": "12", "g": "1000"}
+    path = encode(tmp_path / "night.mp4", night(500), options=options)
+    found = list(documents(Source(str(path))))
+    assert len(found) == 20
+    assert 0 < min(d.change for d in found) < max(d.change for d in found) < 0.1
+    monitor = ConditionMonitor()
+    assert {monitor.judge(d) for d in found} == {Condition.USABLE}
 
 
 def test_a_lost_document_is_not_judged():
-    watch = accustomed()
+    monitor = accustomed()
     dark = document(np.zeros((ROWS, COLUMNS)), change=0.0, n_frames=0)
-    assert {watch.judge(dark) for _ in range(20)} == {Condition.FINE}
+    assert {monitor.judge(dark) for _ in range(20)} == {Condition.USABLE}

@@ -1,25 +1,36 @@
 """Whole corpora from video: in any number of processes, in one go or in several."""
 
-from threading import Event, Thread
-from types import SimpleNamespace
+import contextlib
+import os
+import re
+import signal
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from habitus import Corpus
+from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
-from habitus.ingest.chunks import Shelf
-from habitus.ingest.clips import Settings
-from habitus.ingest.condition import Condition
-from habitus.ingest.extraction import PART, _Crew, extract, stretches
+from habitus.ingest.chunks import CHUNK, ChunkCache
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
+from habitus.ingest.segments import (
+    STARTED,
+    SegmentPool,
+    StatusFile,
+    neighbouring,
+    number_of_workers,
+)
 from habitus.model.expected_counts import gather
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "30"}
-SHORT = Settings(clip=0.12)
-"""Clips so short that half a minute has several parts."""
+SHORT = DocumentSettings(clip=0.12)
+"""Clips so short that half a minute has several chunks."""
 SECONDS = 32
 # Mean difference of the scene's picture from what was drawn: rounding of ranges, and the codec.
 PICTURE_ERROR = 6.0
@@ -57,86 +68,89 @@ def long(folder):
 @pytest.fixture(scope="module")
 def whole(long):
     """The long video in one process."""
-    found = extract([long], SHORT).corpus
-    assert len(found) > 2 * PART
+    found = extract_corpus([long], SHORT).corpus
+    assert len(found) > 2 * CHUNK
     assert found.n_tokens.min() > 0
     return found
 
 
 def test_processes_do_not_change_the_result(long, whole):
-    assert same(extract([long], SHORT, jobs=2).corpus, whole)
+    assert same(extract_corpus([long], SHORT, jobs=2).corpus, whole)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_goes_on_from_the_parts_of_another(tmp_path, long, whole, jobs):
+def test_a_run_goes_on_from_the_chunks_of_another(tmp_path, long, whole, jobs):
     output = tmp_path / "long.corpus"
     seen = []
-    extract([long], SHORT, output=output, jobs=2)
-    shelf = Shelf(output)
-    parts = sorted(shelf.folder.iterdir())
-    assert len(parts) == 3
+    extract_corpus([long], SHORT, output=output, jobs=2)
+    cache = ChunkCache(output)
+    chunks = sorted(cache.folder.iterdir())
+    assert len(chunks) == 3
     assert not output.exists()  # writing it is the caller's
-    stamps = [path.stat().st_mtime_ns for path in parts]
-    parts[-1].unlink()
-    again = extract([long], SHORT, output=output, jobs=jobs, progress=seen.append)
+    stamps = [path.stat().st_mtime_ns for path in chunks]
+    chunks[-1].unlink()
+    again = extract_corpus([long], SHORT, output=output, jobs=jobs, progress=seen.append)
     assert same(again.corpus, whole)
-    assert sorted(shelf.folder.iterdir()) == parts
-    assert [path.stat().st_mtime_ns for path in parts[:-1]] == stamps[:-1]
-    assert 0 < seen[-1].n_frames < 0.6 * SECONDS * FPS  # the rest was not decoded again
-    parts[1].unlink()
-    assert same(extract([long], SHORT, output=output, jobs=jobs).corpus, whole)
-    shelf.clear()
+    assert sorted(cache.folder.iterdir()) == chunks
+    assert [path.stat().st_mtime_ns for path in chunks[:-1]] == stamps[:-1]
+    assert {p.stage for p in seen} == {"extracting"}
+    assert seen[0].done >= 2 * CHUNK * SHORT.clip - 1e-6  # these were not decoded again
+    assert seen[-1].done <= seen[-1].total == pytest.approx(SECONDS, abs=0.1)
+    assert re.fullmatch(r"\d+ frames/s, \d+ x real time", seen[-1].note)
+    chunks[1].unlink()
+    assert same(extract_corpus([long], SHORT, output=output, jobs=jobs).corpus, whole)
+    cache.clear()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parts_are_for_the_same_settings_only(tmp_path, folder):
+def test_chunks_are_for_the_same_settings_only(tmp_path, folder):
     source, output = Source(str(folder / "one.mp4")), tmp_path / "a.corpus"
-    plain = extract([source], output=output).corpus
-    lower = Settings(mask="0,64 159,64 159,127 0,127")
-    masked = extract([source], lower, output=output).corpus
+    plain = extract_corpus([source], output=output).corpus
+    lower = DocumentSettings(mask="0,64 159,64 159,127 0,127")
+    masked = extract_corpus([source], lower, output=output).corpus
     assert masked.n_tokens.sum() < plain.n_tokens.sum()
-    assert same(extract([source], output=output).corpus, plain)
+    assert same(extract_corpus([source], output=output).corpus, plain)
 
 
 @pytest.mark.parametrize("first", [None, 2.0])
-def test_parts_of_another_duration_are_not_taken_over(tmp_path, folder, first):
+def test_chunks_of_another_duration_are_not_taken_over(tmp_path, folder, first):
     source, output = Source(str(folder / "one.mp4")), tmp_path / "a.corpus"
     then = 2.0 if first is None else None
-    extract([source], output=output, duration=first)
-    again = extract([source], output=output, duration=then).corpus
+    extract_corpus([source], output=output, duration=first)
+    again = extract_corpus([source], output=output, duration=then).corpus
     assert len(again) == (3 if then is None else 2)
 
 
-def test_a_damaged_part_is_made_anew(tmp_path, folder):
+def test_a_damaged_chunk_is_made_anew(tmp_path, folder):
     source, output = Source(str(folder / "one.mp4")), tmp_path / "a.corpus"
-    expected = extract([source], output=output).corpus
-    (part,) = Shelf(output).folder.iterdir()
-    part.write_bytes(part.read_bytes()[:-100])
-    assert same(extract([source], output=output).corpus, expected)
+    expected = extract_corpus([source], output=output).corpus
+    (chunk,) = ChunkCache(output).folder.iterdir()
+    chunk.write_bytes(chunk.read_bytes()[:-100])
+    assert same(extract_corpus([source], output=output).corpus, expected)
 
 
 def test_duration_ends_a_file_too(folder):
-    corpus = extract([Source(str(folder / "one.mp4"))], duration=2.0).corpus
+    corpus = extract_corpus([Source(str(folder / "one.mp4"))], duration=2.0).corpus
     assert corpus.times.tolist() == [0, 1]
 
 
 def test_sources_are_sequences_or_one(folder):
     sources = [Source(str(folder / name)) for name in ("one.mp4", "two.mp4")]
-    apart = extract(sources, jobs=2).corpus
+    apart = extract_corpus(sources, jobs=2).corpus
     assert apart.lengths.tolist() == [3, 2]
     assert apart.times.tolist() == [0, 1, 2, 0, 1]
-    together = extract(sources, jobs=1, continued=True).corpus
+    together = extract_corpus(sources, jobs=1, continued=True).corpus
     assert together.lengths.tolist() == [5]
     assert together.times.tolist() == [0, 1, 2, 3, 4]
     assert np.array_equal(apart.counts.toarray(), together.counts.toarray())
-    singles = [extract([source]).corpus.counts.toarray() for source in sources]
+    singles = [extract_corpus([source]).corpus.counts.toarray() for source in sources]
     assert np.array_equal(apart.counts.toarray(), np.concatenate(singles))
 
 
 def test_sources_of_different_sizes_are_refused(folder):
     sources = [Source(str(folder / name)) for name in ("one.mp4", "long.mp4")]
     with pytest.raises(InvalidInputError, match="96x80") as raised:
-        extract(sources)
+        extract_corpus(sources)
     assert "long.mp4 has" in str(raised.value)
 
 
@@ -152,11 +166,16 @@ def test_the_picture_shows_the_scene_without_what_moves(long, whole):
 
 def test_a_corpus_file_keeps_everything(tmp_path, folder):
     source = Source(str(folder / "one.mp4"))
-    corpus = extract([source]).corpus
+    corpus = extract_corpus([source]).corpus
     marked = Corpus(
-        corpus.counts, times=corpus.times, lengths=corpus.lengths, vocabulary=corpus.vocabulary,
-        n_frames=corpus.n_frames, conditions=[0, 2, 1], picture=corpus.picture,
-    )  # fmt: skip
+        corpus.counts,
+        times=corpus.times,
+        lengths=corpus.lengths,
+        vocabulary=corpus.vocabulary,
+        n_frames=corpus.n_frames,
+        conditions=[0, 2, 1],
+        picture=corpus.picture,
+    )
     marked.save(tmp_path / "a.corpus")
     read = Corpus.load(tmp_path / "a.corpus")
     assert same(read, marked)
@@ -168,7 +187,7 @@ def test_a_corpus_file_keeps_everything(tmp_path, folder):
 def test_large_frames_are_halved(tmp_path):
     pictures = moving_square(50, width=640, height=480, side=192, velocity=(6, 0), start=(0, 160))
     path = encode(tmp_path / "a.mp4", pictures, options=X264)
-    corpus = extract([Source(str(path))]).corpus
+    corpus = extract_corpus([Source(str(path))]).corpus
     assert corpus.vocabulary == Vocabulary(30, 40, 8, 2, 640, 480, speeds=2)
     assert corpus.picture.shape == (240, 320, 3)
     places = corpus.vocabulary.places(corpus.counts.indices)
@@ -183,17 +202,17 @@ def test_faults_of_the_camera_are_found_and_told(tmp_path):
     pictures = moving_square(250) + [np.full((HEIGHT, WIDTH), 10, np.uint8)] * 75
     pictures += moving_square(75)
     path = encode(tmp_path / "a.mp4", pictures, options=X264)
-    corpus, notes = extract([Source(str(path))])
-    assert corpus.conditions[:10].tolist() == [Condition.FINE] * 10
+    corpus, notes = extract_corpus([Source(str(path))])
+    assert corpus.conditions[:10].tolist() == [Condition.USABLE] * 10
     assert corpus.conditions[10:13].tolist() == [Condition.COVERED] * 3
-    assert corpus.conditions[13:].tolist() == [Condition.FINE] * 3
+    assert corpus.conditions[13:].tolist() == [Condition.USABLE] * 3
     assert len(notes) == 1
     assert "covered" in notes[0]
     assert "10 s to 13 s" in notes[0]
 
 
 def test_documents_with_a_fault_teach_nothing(folder):
-    corpus = extract([Source(str(folder / "one.mp4"))]).corpus
+    corpus = extract_corpus([Source(str(folder / "one.mp4"))]).corpus
     marked = Corpus(corpus.counts, lengths=[3], conditions=[0, 3, 0])
     evidence = gather(marked)
     assert evidence.n_documents == 3
@@ -205,43 +224,132 @@ def test_documents_with_a_fault_teach_nothing(folder):
 
 @pytest.fixture(scope="module")
 def broken(folder):
-    """The same length with half a second missing where a part ends."""
+    """The same length with half a second missing where a chunk ends."""
     pictures = moving_square(SECONDS * FPS, width=96, height=80, side=32, start=(0, 24))
     times = np.arange(len(pictures)) / FPS
-    times[times >= PART * SHORT.clip - 1e-6] += 0.48
+    times[times >= CHUNK * SHORT.clip - 1e-6] += 0.48
     return Source(str(encode(folder / "broken.mkv", pictures, times=times, options=X264)))
 
 
-def test_a_gap_where_a_part_ends_is_kept_by_any_number_of_processes(tmp_path, broken):
-    whole = extract([broken], SHORT).corpus
+def test_a_gap_where_a_chunk_ends_is_kept_by_any_number_of_processes(tmp_path, broken):
+    whole = extract_corpus([broken], SHORT).corpus
     assert (whole.n_frames == 0).sum() == 4
     assert whole.lengths.tolist() == [len(whole)]
     output = tmp_path / "a.corpus"
-    assert same(extract([broken], SHORT, output=output, jobs=2).corpus, whole)
-    first, *_ = sorted(Shelf(output).folder.iterdir())
+    assert same(extract_corpus([broken], SHORT, output=output, jobs=2).corpus, whole)
+    first, *_ = sorted(ChunkCache(output).folder.iterdir())
     first.unlink()
-    assert same(extract([broken], SHORT, output=output, jobs=1).corpus, whole)
+    assert same(extract_corpus([broken], SHORT, output=output, jobs=1).corpus, whole)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 @pytest.mark.parametrize("missing", [[], [0], [0, 1, 2], [1, 2, 5], list(range(30)), [0, 9, 10]])
-def test_stretches_cover_what_is_missing_once_and_nothing_else(jobs, missing):
-    found = list(stretches([PART * k for k in missing], jobs))
-    covered = [k for start, stop in found for k in range(start // PART, stop // PART)]
+def test_segments_cover_what_is_missing_once_and_nothing_else(jobs, missing):
+    found = list(neighbouring([CHUNK * k for k in missing], jobs))
+    covered = [k for start, stop in found for k in range(start // CHUNK, stop // CHUNK)]
     assert covered == missing
     if jobs > 1 and len(missing) == 30:
-        sizes = [(stop - start) // PART for start, stop in found]
+        sizes = [(stop - start) // CHUNK for start, stop in found]
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[-2 * jobs :] == [1] * 2 * jobs
         assert len(found) < 20
 
 
-def test_compiling_is_no_silence_of_the_decoder():
-    crew = object.__new__(_Crew)
-    crew.beat, crew._last_beat, crew._heard = SimpleNamespace(value=0), 0, -1e9
-    worker = Thread(target=Event().wait, daemon=True)
-    worker.start()
-    crew._check_alive([worker])  # no kernel is ready yet
-    crew._warm = True
-    with pytest.raises(VideoError, match="gave no frame for 60 s"):
-        crew._check_alive([worker])
+def children():
+    """Process ids of this process's children that are worker processes."""
+    found = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in path.read_text().split()]
+    return [pid for pid in found if "popen_loky" in command_of(pid)]
+
+
+def command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def to_workers(what):
+    """Send a signal to the workers as soon as one of them has decoded something."""
+    sent = []
+
+    def report(progress):
+        if progress.done > 0 and not sent:
+            sent.append(time.monotonic())
+            for pid in children():
+                os.kill(pid, what)
+
+    yield report
+    assert sent
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="processes are listed in /proc"
+)
+
+
+@pytest.fixture(scope="module")
+def endless(folder):
+    """So much video that workers are still decoding when something happens to them."""
+    pictures = moving_square(10 * FPS, width=320, height=240, side=96, start=(0, 72))
+    return Source(str(encode(folder / "endless.mp4", pictures * 30, options=X264)))
+
+
+@needs_proc
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_worker_that_crashes_is_an_error_in_one_line(endless, jobs):
+    with (
+        to_workers(signal.SIGSEGV) as report,
+        pytest.raises(VideoError, match="the decoder crashed") as raised,
+    ):
+        extract_corpus([endless], jobs=jobs, progress=report)
+    assert len(str(raised.value).splitlines()) == 1
+    assert children() == []
+
+
+@needs_proc
+def test_workers_that_hang_are_ended(endless, monkeypatch):
+    monkeypatch.setattr("habitus.ingest.segments.PATIENCE", 1.0)
+    with (
+        to_workers(signal.SIGSTOP) as report,
+        pytest.raises(VideoError, match="gave no frame for 1 s and was ended"),
+    ):
+        extract_corpus([endless], jobs=2, progress=report)
+    assert children() == []
+
+
+@needs_proc
+def test_an_interrupt_ends_the_workers(endless):
+    def interrupt(progress):
+        if progress.done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extract_corpus([endless], jobs=2, progress=interrupt)
+    assert children() == []
+
+
+@needs_proc
+def test_no_process_is_left(folder):
+    extract_corpus([Source(str(folder / "one.mp4"))], jobs=2)
+    assert children() == []
+
+
+def test_compiling_is_no_silence_of_the_decoder(monkeypatch):
+    monkeypatch.setattr("habitus.ingest.segments.PATIENCE", -1.0)  # any silence is too long
+    pool = object.__new__(SegmentPool)
+    pool.pending, pool.status = {object()}, StatusFile(Path(), np.zeros((1, 3), dtype=np.int64))
+    pool.signs = pool.status.table.copy()
+    pool._check_signs()  # no worker has compiled its kernels yet
+    pool.status.table[0, STARTED] = 1
+    pool._check_signs()  # a sign
+    with pytest.raises(VideoError, match="gave no frame"):
+        pool._check_signs()
+
+
+def test_the_number_of_workers_is_that_of_processors_where_none_is_given():
+    assert number_of_workers(3) == 3
+    assert number_of_workers(-1) == number_of_workers(0) >= 1

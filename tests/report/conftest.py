@@ -10,8 +10,8 @@ import pytest
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
 from habitus.anomaly.detection import Detection, detect_events
-from habitus.ingest.clips import Settings
-from habitus.ingest.extraction import extract
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.video import Source
 from reference.two_lanes import normal_documents, two_lanes
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 def lanes(tmp_path_factory) -> Found:
     """Footage of two lanes, with one event."""
     source = Source(str(two_lanes(tmp_path_factory.mktemp("lanes") / "lanes.mp4")))
-    corpus, _ = extract([source], Settings())
+    corpus, _ = extract_corpus([source], DocumentSettings())
     normal = corpus.take(normal_documents(len(corpus)))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(normal)
     calibration = calibrate(model, normal, settings=CalibrationSettings(n_folds=2))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
+from habitus.corpus.documents import Condition
 from habitus.errors import VideoError
-from habitus.ingest.clips import Settings
-from habitus.ingest.condition import Condition
+from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.live import Arrived, Notice, live_documents
 from habitus.video import Source
 
@@ -33,7 +33,7 @@ class EventEnded(NamedTuple):
 def watch_events(
     detector: Detector,
     source: Source,
-    settings: Settings,
+    settings: DocumentSettings,
     *,
     stop: threading.Event,
     patience: float = 10.0,
@@ -74,7 +74,7 @@ class _Observer:
         self.joiner = EventJoiner(detector.model, source=name, join=detector.join)
         self.still: Image | None = None
         self.zero: float | None = None
-        self.condition = Condition.FINE
+        self.condition = Condition.USABLE
 
     def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
         """Judge a document, and yield what there is to say."""
@@ -88,7 +88,7 @@ class _Observer:
             self.condition = arrival.condition
             yield Notice(f"{self.name}: {CONDITIONS[self.condition]}", arrival.time)
         document, before = arrival.document, self.joiner.open
-        judgement = self.detector.step(document, usable=arrival.condition is Condition.FINE)
+        judgement = self.detector.step(document, usable=arrival.condition is Condition.USABLE)
         over = self.joiner.add(
             arrival.time - self.zero, document, judgement, self.detector.threshold
         )
@@ -120,7 +120,7 @@ class _Observer:
 
 
 CONDITIONS = {
-    Condition.FINE: "the camera is in order again",
+    Condition.USABLE: "the camera is in order again",
     Condition.MOVED: "the camera was moved: nothing is judged until it is back",
     Condition.COVERED: "the camera is covered or dark: nothing is judged",
     Condition.FROZEN: "the picture is frozen: nothing is judged",

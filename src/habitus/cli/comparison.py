@@ -11,7 +11,7 @@ from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.corpus.documents import Corpus
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
     from habitus.video import Source
 
 
@@ -19,13 +19,13 @@ def compared_documents(source: "Source", folder: Path, *, jobs: int, **how: Any)
     """The documents of a video, which are kept in the folder, or of a corpus file."""
     from habitus.corpus.documents import Corpus
     from habitus.files import kind_of, written_whole
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
 
     if source.is_live:
         raise InvalidInputError(f"{source.name} is live: a comparison needs a video with an end")
     if kind_of(source.address) == "corpus":
         return Corpus.load(source.address)
-    settings = Settings(**how)
+    settings = DocumentSettings(**how)
     kept, origin = folder / "documents.corpus", folder / "documents.origin"
     identity = _identity(source, settings)
     if origin.exists():
@@ -51,7 +51,7 @@ def _check(origin: Path, identity: str, source: "Source") -> None:
         )
 
 
-def _identity(source: "Source", settings: "Settings") -> str:
+def _identity(source: "Source", settings: "DocumentSettings") -> str:
     """The same if and only if the video and how it is read are the same."""
     from importlib.metadata import version
 

@@ -57,11 +57,11 @@ def extract(
     """
     from habitus.cli.progress import video_progress_bar
     from habitus.errors import InvalidInputError
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
 
     check_output(output, preview)
     check_duration("duration", duration)
-    settings = Settings(
+    settings = DocumentSettings(
         clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
     )
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)

@@ -9,7 +9,7 @@ from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.ingest.chunks import Extraction
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
     from habitus.video import Source
 
 
@@ -34,7 +34,7 @@ def sources_of(addresses: list[str], **how: Any) -> "list[Source]":
 
 
 def read_documents(
-    sources: "list[Source]", settings: "Settings | None", shelf: Path | None, **how: Any
+    sources: "list[Source]", settings: "DocumentSettings | None", shelf: Path | None, **how: Any
 ) -> "Extraction":
     """The documents of videos or corpora; parts wait beside `shelf` until `forget_parts`."""
     from habitus.cli.progress import video_progress_bar
@@ -49,9 +49,9 @@ def read_documents(
 
 def forget_parts(shelf: Path) -> None:
     """Throw away what was kept in case the work would be cut short."""
-    from habitus.ingest.chunks import Shelf
+    from habitus.ingest.chunks import ChunkCache
 
-    Shelf(shelf).clear()
+    ChunkCache(shelf).clear()
 
 
 def make_folder(folder: Path) -> None:

@@ -19,7 +19,7 @@ from habitus.cli.inputs import (
 if TYPE_CHECKING:
     from habitus.anomaly.scene_model import SceneModel
     from habitus.corpus.documents import Corpus
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
     from habitus.video import Source
 
 
@@ -139,15 +139,15 @@ def settings_for(
     speeds: int,
     mask: str | None,
     region: str | None,
-) -> "Settings | None":
+) -> "DocumentSettings | None":
     """How documents are made of video; None where all sources are corpora."""
     from habitus.files import kind_of
 
     if all(not source.is_live and kind_of(source.address) == "corpus" for source in sources):
         return None
-    from habitus.ingest.clips import Settings
+    from habitus.ingest.clips import DocumentSettings
 
-    return Settings(
+    return DocumentSettings(
         clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
     )
 

@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from habitus.ingest.extraction import Progress as VideoProgress
+from habitus.progress import Progress as VideoProgress
 
 if TYPE_CHECKING:
     from habitus.lab.comparison.runs import Progress as ChainProgress
@@ -49,18 +49,13 @@ def progress_bar(
 
 @contextmanager
 def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
-    """A bar over seconds of video, with frames a second, times real time, and time left."""
+    """Show a bar over seconds of video, with the latest speed and the time left."""
     bar = _bar(_note(), TimeElapsedColumn(), TimeRemainingColumn())
-    start = monotonic()
     with bar:
         task = bar.add_task(what, total=None, note="")
 
         def show(progress: VideoProgress) -> None:
-            passed = max(monotonic() - start, 1e-3)
-            note = (
-                f"{progress.done:.0f} s of video, {progress.n_frames / passed:.0f} frames/s, "
-                f"{progress.seen / passed:.0f}x real time"
-            )
+            note = ", ".join(filter(None, [f"{progress.done:.0f} s of video", progress.note]))
             bar.update(task, total=progress.total, completed=progress.done, note=note)
 
         yield show

@@ -1,6 +1,6 @@
 """Words and documents as values: what a word id means, and counts of words in time order."""
 
-from habitus.corpus.documents import Bag, Corpus
+from habitus.corpus.documents import Bag, Condition, Corpus
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
-__all__ = ["Bag", "Corpus", "Direction", "Vocabulary"]
+__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary"]

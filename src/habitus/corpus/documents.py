@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,15 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 
 VERSION = 3
+
+
+class Condition(IntEnum):
+    """Condition of the camera during a document; models use only documents that are USABLE."""
+
+    USABLE = 0
+    MOVED = 1
+    COVERED = 2
+    FROZEN = 3
 
 
 class Bag(NamedTuple):
@@ -44,12 +54,12 @@ class Corpus:
     n_frames
         Frames of video behind each document, where known.
     conditions
-        Of the camera during each document, as `Condition`; those other than 0 neither teach nor
-        alarm.
+        Condition of the camera during each document, as `Condition`; documents whose condition is
+        not `Condition.USABLE` are neither learnt from nor scored.
     picture
         The scene itself, height x width x 3: the median of stills of the video.
     settings
-        How the documents were made of video, as `Settings` takes it; plain values.
+        How the documents were extracted from video, as `DocumentSettings` takes it; plain values.
     """
 
     counts: sp.csr_array

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
 
 # Frames are halved while their smaller side stays at least this: the paper's has 288.
@@ -153,3 +154,33 @@ class Vocabulary:
     def to_json(self) -> dict[str, Any]:
         """Give the geometry as plain values, for a file's header."""
         return asdict(self)
+
+
+N_DIRECTIONS = len(Direction)
+
+
+@compiled
+def count_moves(moves: NDArray[np.int8], speeds: int, counts: NDArray[np.int64]) -> None:
+    """Add the words of all moving cells to `counts`: the step from motion to words.
+
+    With `frame, row, column = np.nonzero(moves >= 0)` and `move` the values there, equal to
+    `np.add.at(counts, vocabulary.words(row, column, move % 4, move // 4 * (speeds - 1)), 1)`.
+
+    Parameters
+    ----------
+    moves
+        Pairs of frames x rows x columns of cells: a `Direction`, plus 4 for fast motion, or -1
+        where nothing moved.
+    speeds
+        Number of speeds of the vocabulary; with 1, slow and fast motion are the same word.
+    counts
+        Count of each word of the vocabulary; changed in place.
+    """
+    flat = moves.reshape(len(moves), -1)
+    for pair in range(len(flat)):
+        for cell in range(flat.shape[1]):
+            move = flat[pair, cell]
+            if move >= 0:
+                direction, fast = move % N_DIRECTIONS, move // N_DIRECTIONS
+                word = (N_DIRECTIONS * cell + direction) * speeds + fast * (speeds - 1)
+                counts[word] += 1

@@ -1,87 +1,98 @@
-"""Stretches of documents on their way into a corpus, kept on disk: nothing is done twice.
-
-Parts of all sources -> one corpus, with the camera's condition and a picture of the scene.
-"""
+"""Chunks of documents: cached on disk so that a run can resume, then assembled into a corpus."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from habitus.arrays import Image
-from habitus.corpus.documents import Corpus
+from habitus.corpus.documents import Condition, Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
 from habitus.files import read_tensors, write_tensors
-from habitus.ingest.clips import Document, Settings
-from habitus.ingest.condition import Condition, Watch
+from habitus.ingest.clips import Document, DocumentSettings
+from habitus.ingest.condition import ConditionMonitor
 from habitus.video import Source
 from habitus.video.mask import is_file
 
 VERSION = 1
+# Documents per chunk: two minutes of video at one document per second.
+CHUNK = 120
 
 
-class Part(NamedTuple):
-    """Some documents one after the other, as arrays."""
+class Chunk(NamedTuple):
+    """Consecutive documents of one source as arrays."""
 
     numbers: NDArray[np.int64]
     n_frames: NDArray[np.int64]
     changes: NDArray[np.float64]
     indptr: NDArray[np.int64]
+    """Document i has the words from `indptr[i]` to before `indptr[i + 1]`."""
     words: NDArray[np.int32]
     counts: NDArray[np.int32]
     thumbnails: Image
     stills: Image
     """Stills x height x width x 3."""
 
-    @property
-    def documents(self) -> list[Document]:
-        """The same documents, without their stills."""
-        return [
-            Document(
-                int(self.numbers[i]), 0.0,
-                self.words[self.indptr[i] : self.indptr[i + 1]].astype(np.int64),
-                self.counts[self.indptr[i] : self.indptr[i + 1]].astype(np.int64),
-                int(self.n_frames[i]), float(self.changes[i]), self.thumbnails[i], None,
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> "Chunk":
+        """Return documents as arrays."""
+        found = list(documents)
+        stills = [document.still for document in found if document.still is not None]
+        return cls(
+            np.array([d.number for d in found], dtype=np.int64),
+            np.array([d.n_frames for d in found], dtype=np.int64),
+            np.array([d.change for d in found], dtype=np.float64),
+            np.cumsum([0, *(len(d.words) for d in found)]).astype(np.int64),
+            np.concatenate([np.empty(0), *(d.words for d in found)]).astype(np.int32),
+            np.concatenate([np.empty(0), *(d.counts for d in found)]).astype(np.int32),
+            np.array([d.thumbnail for d in found], dtype=np.uint8),
+            np.array(stills, dtype=np.uint8),
+        )
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents, without times and stills."""
+        for i, number in enumerate(self.numbers):
+            own = slice(self.indptr[i], self.indptr[i + 1])
+            yield Document(
+                number=int(number),
+                time=0.0,
+                words=self.words[own].astype(np.int64),
+                counts=self.counts[own].astype(np.int64),
+                n_frames=int(self.n_frames[i]),
+                change=float(self.changes[i]),
+                thumbnail=self.thumbnails[i],
+                still=None,
             )
-            for i in range(len(self.numbers))
-        ]  # fmt: skip
 
 
-def part_of(documents: Iterable[Document]) -> Part:
-    """Documents as arrays."""
-    found = list(documents)
-    stills = [document.still for document in found if document.still is not None]
-    return Part(
-        np.array([d.number for d in found], dtype=np.int64),
-        np.array([d.n_frames for d in found], dtype=np.int64),
-        np.array([d.change for d in found], dtype=np.float64),
-        np.cumsum([0, *(len(d.words) for d in found)]).astype(np.int64),
-        np.concatenate([np.empty(0), *(d.words for d in found)]).astype(np.int32),
-        np.concatenate([np.empty(0), *(d.counts for d in found)]).astype(np.int32),
-        np.array([d.thumbnail for d in found], dtype=np.uint8),
-        np.array(stills, dtype=np.uint8),
-    )
+class ChunkCache:
+    """Folder beside a corpus that is being extracted, with the chunks that are finished.
 
-
-class Shelf:
-    """A folder beside the corpus to be, with the parts that are done."""
+    Parameters
+    ----------
+    output
+        Path of the corpus to be.
+    """
 
     def __init__(self, output: Path) -> None:
-        self.folder = output.with_name(f".{output.name}.parts")
+        self.folder = output.with_name(f".{output.name}.chunks")
 
-    def path(self, source: Source, settings: Settings, start: int, stop: int | None) -> Path:
-        """Where a part of a source is kept; another video, another place.
+    def of_source(
+        self, source: Source, settings: DocumentSettings, *, end: int | None = None
+    ) -> "SourceChunks":
+        """Return the chunks of one source; another file or other settings have other chunks.
 
-        `stop` is given where the part was asked to end early.
+        `end` is the number of the first document that is not wanted, if there is one.
         """
         identity = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
         file = Path(source.address)
@@ -91,151 +102,199 @@ class Shelf:
             if given and is_file(given):
                 identity.append(Path(given).stat().st_mtime_ns)
         digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
-        end = "" if stop is None else f"-{stop}"
-        return self.folder / f"{digest}-{start:09d}{end}.safetensors"
-
-    def put(self, path: Path, part: Part) -> None:
-        """Keep a part, whole or not at all: a disk may be full."""
-        try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
-        try:
-            write_tensors(path, kind="part", version=VERSION, header={}, tensors=part._asdict())
-        except InvalidInputError:
-            with suppress(OSError):  # others are in it
-                self.folder.rmdir()
-            raise
-
-    def has(self, path: Path) -> bool:
-        """Whether a part was kept, whole; one that is damaged is thrown away."""
-        try:
-            self.get(path)
-        except FileError:
-            path.unlink(missing_ok=True)
-            return False
-        return True
-
-    def get(self, path: Path) -> Part:
-        """A part that was kept."""
-        return Part(**read_tensors(path, kind="part", version=VERSION).tensors)
+        return SourceChunks(self.folder, digest, end)
 
     def clear(self) -> None:
-        """Forget all parts."""
+        """Delete all chunks and the folder."""
         if self.folder.is_dir():
             for path in self.folder.glob("*.safetensors"):
                 path.unlink()
             self.folder.rmdir()
 
 
+@dataclass(frozen=True)
+class SourceChunks:
+    """The cached chunks of one source, each named by the number of its first document."""
+
+    folder: Path
+    digest: str
+    end: int | None
+
+    def path(self, start: int) -> Path:
+        """Return the path of a chunk; a chunk that `end` cuts short has another one."""
+        cut = self.end is not None and self.end < start + CHUNK
+        return self.folder / f"{self.digest}-{start:09d}{f'-{self.end}' if cut else ''}.safetensors"
+
+    def put(self, start: int, chunk: Chunk) -> None:
+        """Write a chunk, whole or not at all.
+
+        Raises
+        ------
+        InvalidInputError
+            If it cannot be written, for instance because the disk is full.
+        """
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
+        try:
+            write_tensors(
+                self.path(start), kind="chunk", version=VERSION, header={}, tensors=chunk._asdict()
+            )
+        except InvalidInputError:
+            with suppress(OSError):  # it stays if there are other chunks in it
+                self.folder.rmdir()
+            raise
+
+    def has(self, start: int) -> bool:
+        """Return whether there is a whole chunk; delete one that is damaged."""
+        try:
+            self.get(start)
+        except FileError:
+            self.path(start).unlink(missing_ok=True)
+            return False
+        return True
+
+    def get(self, start: int) -> Chunk:
+        """Read a chunk."""
+        return Chunk(**read_tensors(self.path(start), kind="chunk", version=VERSION).tensors)
+
+    def available(self, start: int, stop: int) -> Iterator[Chunk]:
+        """Yield the chunks from document `start` to before `stop` that were written."""
+        for number in range(start, stop, CHUNK):
+            if self.path(number).exists():
+                yield self.get(number)
+
+
+class ChunkWriter:
+    """Collects documents in order, and writes each chunk when it is complete."""
+
+    def __init__(self, chunks: SourceChunks) -> None:
+        self.chunks = chunks
+        self.documents: list[Document] = []
+        self.starts: list[int] = []
+        """Chunks that were written."""
+
+    def add(self, document: Document) -> None:
+        """Add the next document."""
+        # Empty documents of a gap stay in the chunk of the document before it: it does not matter
+        # where reading started or stopped.
+        if self.documents and document.n_frames and document.number // CHUNK != self._chunk():
+            self.flush()
+        self.documents.append(document)
+
+    def flush(self) -> None:
+        """Write the documents that are waiting."""
+        if self.documents:
+            start = self._chunk() * CHUNK
+            self.chunks.put(start, Chunk.of(self.documents))
+            self.documents = []
+            self.starts.append(start)
+
+    @property
+    def written(self) -> int:
+        """Number of the first document that may be missing in the cache."""
+        return self.starts[-1] + CHUNK if self.starts else 0
+
+    def finished(self) -> Iterator[Chunk]:
+        """Yield the chunks that were written."""
+        for start in self.starts:
+            yield self.chunks.get(start)
+
+    def _chunk(self) -> int:
+        return self.documents[0].number // CHUNK
+
+
 class Extraction(NamedTuple):
-    """A corpus, and what there is to say about it."""
+    """Result of extracting documents from video."""
 
     corpus: Corpus
     notes: list[str]
+    """Remarks for a person, such as damaged frames and faults of the camera."""
 
 
-class Assembly:
-    """Parts of sources on their way into a corpus."""
+class CorpusBuilder:
+    """Assembles chunks into a corpus, and judges the condition of the camera.
 
-    def __init__(self, settings: Settings, *, continued: bool = False) -> None:
-        self.settings, self.continued = settings, continued
-        self.rows = _Rows(settings.clip)
-        self.stills: list[Image] = []
+    Parameters
+    ----------
+    settings
+        How the documents were extracted.
+    continued
+        Whether all sources are one sequence, each the continuation of the one before.
+    """
 
-    def add(self, parts: Iterable[Part]) -> None:
-        """Take in all parts of the next source, in order."""
-        if not self.continued:
-            self.rows.new_source()
-        for part in parts:
-            self.rows.add(part)
-            self.stills += list(part.stills)
-        self.rows.end_of_source()
-
-    def finished(self, vocabulary: Vocabulary | None) -> Extraction:
-        """The corpus; `vocabulary` is None if no source told it."""
-        rows, stills = self.rows, self.stills
-        if vocabulary is None or rows.n_documents == 0:
-            raise VideoError(f"shorter than half a clip of {rows.clip:g} s: no document")
-        picture = np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None
-        corpus = Corpus(
-            rows.matrix(vocabulary.n_words),
-            times=rows.times, lengths=rows.lengths, vocabulary=vocabulary,
-            n_frames=rows.n_frames, conditions=rows.conditions, picture=picture,
-            settings=self.settings.kept(vocabulary),
-        )  # fmt: skip
-        return Extraction(corpus, rows.remarks())
-
-
-class _Rows:
-    """Documents of all sources, being put together."""
-
-    def __init__(self, clip: float) -> None:
-        self.clip = clip
-        self.words: list[Any] = []
-        self.counts: list[Any] = []
-        self.sizes: list[int] = []
+    def __init__(self, settings: DocumentSettings, *, continued: bool = False) -> None:
+        self.settings, self.clip, self.continued = settings, settings.clip, continued
+        self.chunks: list[Chunk] = []
         self.times: list[float] = []
-        self.n_frames: list[int] = []
         self.conditions: list[Condition] = []
         self.lengths: list[int] = []
-        self.before: int | None = None
         self.offset = 0.0
-        self.watch = Watch(clip)
+        self.before: int | None = None
+        self.monitor = ConditionMonitor(self.clip)
 
-    @property
-    def n_documents(self) -> int:
-        return len(self.times)
-
-    def new_source(self) -> None:
-        """The next document opens a sequence, and its times start from 0 again."""
-        self.before, self.offset, self.watch = None, 0.0, Watch(self.clip)
-
-    def end_of_source(self) -> None:
-        """What follows, if it follows at all, starts where this ended."""
+    def add_source(self, chunks: Iterable[Chunk]) -> None:
+        """Add all chunks of the next source, in order."""
+        if not self.continued:
+            self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
+        for chunk in chunks:
+            self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
+            for document in chunk.documents():
+                self._add(document)
         if self.times:
             self.offset = self.times[-1] + self.clip
         if self.before is not None:
-            self.before = -1
+            self.before = -1  # the next source would continue with its document 0
 
-    def add(self, part: Part) -> None:
-        """Take in the next part of a source."""
-        for document in part.documents:
-            follows = self.before is not None and document.number == self.before + 1
-            if follows:
-                self.lengths[-1] += 1
-            else:
-                self.lengths.append(1)
-            self.before = document.number
-            self.times.append(self.offset + document.number * self.clip)
-            self.n_frames.append(document.n_frames)
-            self.conditions.append(self.watch.judge(document))
-            self.sizes.append(len(document.words))
-            self.words.append(document.words.astype(np.int32))
-            self.counts.append(document.counts.astype(np.int32))
+    def _add(self, document: Document) -> None:
+        """Add the time, the condition and the sequence of a document."""
+        if self.before is not None and document.number == self.before + 1:
+            self.lengths[-1] += 1
+        else:
+            self.lengths.append(1)
+        self.before = document.number
+        self.times.append(self.offset + document.number * self.clip)
+        self.conditions.append(self.monitor.judge(document))
 
-    def matrix(self, n_words: int) -> sp.csr_array:
-        """Documents x words."""
-        indptr = np.cumsum([0, *self.sizes])
-        words = np.concatenate(self.words).astype(np.int32)
-        counts = np.concatenate(self.counts).astype(np.float64)
-        return sp.csr_array((counts, words, indptr), shape=(self.n_documents, n_words))
+    def finish(self, vocabulary: Vocabulary | None) -> Extraction:
+        """Return the corpus; `vocabulary` is None if no frame was decoded."""
+        if vocabulary is None or not self.times:
+            raise VideoError(f"shorter than half a clip of {self.clip:g} s: no document")
+        stills = [still for chunk in self.chunks for still in chunk.stills]
+        corpus = Corpus(
+            self._counts(vocabulary.n_words),
+            times=self.times,
+            lengths=self.lengths,
+            vocabulary=vocabulary,
+            n_frames=np.concatenate([chunk.n_frames for chunk in self.chunks]),
+            conditions=self.conditions,
+            picture=np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None,
+            settings=self.settings.to_json(vocabulary),
+        )
+        return Extraction(corpus, list(self._fault_notes()))
 
-    def remarks(self) -> list[str]:
-        """What was wrong with the camera, stretch by stretch."""
-        said = {
+    def _counts(self, n_words: int) -> sp.csr_array:
+        """Return the counts of all chunks, documents x words."""
+        sizes = np.concatenate([np.diff(chunk.indptr) for chunk in self.chunks])
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        words = np.concatenate([chunk.words for chunk in self.chunks])
+        counts = np.concatenate([chunk.counts for chunk in self.chunks]).astype(np.float64)
+        return sp.csr_array((counts, words, indptr), shape=(len(sizes), n_words))
+
+    def _fault_notes(self) -> Iterator[str]:
+        """Yield one note per segment of documents during which the camera was not usable."""
+        faults = {
             Condition.MOVED: "the camera was moved",
-            Condition.COVERED: "the lens was covered or the light gone",
+            Condition.COVERED: "the lens was covered or the light was gone",
             Condition.FROZEN: "the picture was frozen",
         }
-        found, start = [], 0
-        for i in range(1, self.n_documents + 1):
-            if i == self.n_documents or self.conditions[i] != self.conditions[start]:
-                if self.conditions[start] is not Condition.FINE:
-                    found.append(
-                        f"{said[self.conditions[start]]} from {self.times[start]:g} s to "
-                        f"{self.times[i - 1] + self.clip:g} s: these documents neither teach nor "
-                        "alarm"
-                    )
-                start = i
-        return found
+        numbered = enumerate(self.conditions)
+        for condition, group in groupby(numbered, key=lambda pair: pair[1]):
+            members = [i for i, _ in group]
+            if condition in faults:
+                start, end = self.times[members[0]], self.times[members[-1]] + self.clip
+                yield (
+                    f"{faults[condition]} from {start:g} s to {end:g} s: these documents are "
+                    "neither learnt from nor scored"
+                )

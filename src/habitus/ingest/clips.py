@@ -1,4 +1,4 @@
-"""Frames -> documents: the words of each clip of a video, one after the other, as it plays."""
+"""Frames to documents: the visual words of each clip of a video, one document after the other."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,118 +11,155 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Image
 from habitus.compiled import compiled
-from habitus.corpus.vocabulary import Vocabulary
+from habitus.corpus.vocabulary import Vocabulary, count_moves
 from habitus.errors import InvalidInputError
 from habitus.video import Frame, Reader, Source, motion_by, region_of, watched_cells
 
-# Seconds between frames that are compared, at least: every second frame at 25 a second. Nearer
-# ones move too little to tell slow motion from noise, and cost twice the time.
+# Minimum number of seconds between compared frames: every second frame at 25 frames per second.
+# Closer frames move too little to tell slow motion from noise, and cost twice the time.
 LAG = 0.06
 # Frames further apart than this are not compared: something was lost between them.
 LONGEST_LAG = 0.5
-# Clips that may be lost and still belong to one sequence, as empty documents.
+# Clips that may be lost without ending a sequence; they become empty documents.
 LONGEST_GAP = 10
-# Times are rounded by their containers: a frame this much early still opens the next clip.
+# Containers round times: a frame that is early by this much still opens the next clip.
 ROUNDING = 1e-4
-# Frames that the pace of a live stream is known from, and those needed to know it.
-REMEMBERED, NEEDED = 250, 10
+# Intervals between frames from which the frame rate of a live stream is known, and the least
+# number of them.
+INTERVALS_REMEMBERED, INTERVALS_NEEDED = 250, 10
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How documents are made of video."""
+class DocumentSettings:
+    """How documents are extracted from video.
+
+    Parameters
+    ----------
+    clip
+        Seconds of video per document.
+    cell
+        Side of a cell in pixels of the analysed frame.
+    motion
+        How motion is measured: "cells", "dis" or "flow"; see `habitus.video.motion`.
+    speeds
+        2 to tell slow from fast motion; 1 for the words of the paper, which have no speed.
+    mask, region
+        Areas to ignore, and the only areas to watch; see `habitus.video.watched_cells`.
+    still_every
+        Number of documents from one colour still to the next.
+
+    Examples
+    --------
+    >>> DocumentSettings(clip=2.0).speeds
+    2
+    """
 
     clip: float = 1.0
-    """Seconds of video to a document."""
     cell: int = 8
-    """Side of a cell in pixels of the analysed frame."""
     motion: str = "cells"
-    """How motion is seen: "cells", "dis" or "flow", as `habitus.video.motion` has them."""
     speeds: int = 2
-    """2 to tell slow from fast motion, 1 for the paper's words, which do not."""
     mask: str | None = None
     region: str | None = None
-    """What not to watch, and what only, as `watched_cells` takes them."""
     still_every: int = 16
-    """Documents from one still picture to the next."""
 
-    def kept(self, vocabulary: Vocabulary) -> dict[str, Any]:
-        """The same as plain values, which hold on other machines: masks become a region."""
+    def to_json(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """Return the settings as plain values that hold on other machines.
+
+        A mask file becomes a region: polygons around the watched cells.
+        """
         watched = watched_cells(vocabulary, mask=self.mask, region=self.region)
         return {
-            "clip": self.clip, "cell": self.cell, "motion": self.motion, "speeds": self.speeds,
+            "clip": self.clip,
+            "cell": self.cell,
+            "motion": self.motion,
+            "speeds": self.speeds,
             "region": region_of(watched, vocabulary),
-        }  # fmt: skip
+        }
 
 
 class Document(NamedTuple):
-    """The words of one clip, and what they rest on."""
+    """The visual words of one clip, with what the condition of the camera is judged by."""
 
     number: int
-    """Which clip of the source, from 0 on."""
+    """Number of the clip within its source, from 0."""
     time: float
     """Start of the clip in seconds."""
     words: NDArray[np.int64]
     """Word ids, ascending."""
     counts: NDArray[np.int64]
-    """How often each of them was seen."""
+    """Number of occurrences of each of these words."""
     n_frames: int
-    """Frames of the clip."""
+    """Number of frames in the clip."""
     change: float
-    """The largest mean change between two frames, in grey levels; 0 for a frozen picture."""
+    """Largest mean change between two compared frames in grey levels; 0 if all are identical."""
     thumbnail: Image
-    """Mean brightness of each cell in its first frame, rows x columns."""
+    """Mean brightness of each cell in the first frame, rows x columns."""
     still: Image | None
-    """A picture in colours at the analysed size, of every so many documents."""
+    """Colour picture at the analysed size; only every `still_every` documents."""
 
 
-class Frames(Protocol):
-    """What documents are made from: a Reader, or what stands for one."""
+class FrameSource(Protocol):
+    """Timed frames of one size: a `Reader`, or an object that wraps one."""
 
     fps: float
     width: int
     height: int
 
     def __iter__(self) -> Iterator[Frame]:
-        """The frames in time order."""
+        """Return the frames in order of time."""
         ...
 
 
-class Seen(NamedTuple):
-    """A frame with the motion that led to it."""
+class ComparedFrame(NamedTuple):
+    """A frame with the motion since the frame that it was compared with."""
 
     frame: Frame
     number: int
+    """Number of the clip that the frame belongs to."""
     moves: NDArray[np.int8] | None
-    """Per cell as in `Moved`, or None where the frame was not compared with one before it."""
+    """Motion per cell as in `Moved`; None if the frame was not compared."""
     change: float
+    """Mean absolute difference of the two frames in grey levels."""
 
 
-def vocabulary_of(reader: Frames, settings: Settings) -> Vocabulary:
-    """The grid for a video, or an error if its clips are too short."""
-    if not np.isfinite(settings.clip) or settings.clip * reader.fps < 2 - ROUNDING:
+def vocabulary_of(frames: FrameSource, settings: DocumentSettings) -> Vocabulary:
+    """Return the vocabulary for frames of this size.
+
+    Raises
+    ------
+    InvalidInputError
+        If a clip would hold less than two frames, or the cells do not fit the frame.
+    """
+    if not np.isfinite(settings.clip) or settings.clip * frames.fps < 2 - ROUNDING:
         raise InvalidInputError(
-            f"a clip must hold at least two frames: {2 / reader.fps:.3g} s at {reader.fps:.4g} "
-            f"frames a second, found {settings.clip:g} s"
+            f"a clip must hold at least two frames: {2 / frames.fps:.3g} s at {frames.fps:.4g} "
+            f"frames per second, found {settings.clip:g} s",
+            parameter="clip",
         )
     return Vocabulary.of_frame(
-        reader.width, reader.height, cell=settings.cell, speeds=settings.speeds
+        frames.width, frames.height, cell=settings.cell, speeds=settings.speeds
     )
 
 
 def clip_number(time: float, clip: float) -> int:
-    """The clip that a time falls into; never drifts, as it is not summed up."""
+    """Return the number of the clip that contains a time.
+
+    It is computed from the time alone, not by counting frames: it never drifts.
+
+    >>> clip_number(59.99999, 1.0)
+    60
+    """
     return int((time + ROUNDING) // clip)
 
 
-class Pace:
-    """Which frames are compared: the first of every clip, and every one LAG after the last such."""
+class ComparisonSchedule:
+    """Selects the frames to compare: the first of each clip, then one every `LAG` seconds."""
 
     def __init__(self, clip: float) -> None:
         self.clip, self.number, self.last = clip, -1, -np.inf
 
     def __call__(self, time: float) -> bool:
-        """Whether the frame of this time is; for all frames, in the order of time."""
+        """Return whether to compare the frame of this time; call it for all frames in order."""
         number = clip_number(time, self.clip)
         if number == self.number and time - self.last < LAG:
             return False
@@ -130,24 +167,26 @@ class Pace:
         return True
 
 
-def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]:
-    """Every frame from a clip on, with the motion of those that are compared.
+def compare_frames(
+    frames: FrameSource, settings: DocumentSettings, *, since: int = 0
+) -> Iterator[ComparedFrame]:
+    """Yield every frame from clip `since` on, with the motion of those that are compared.
 
-    The first frame of a clip is always compared with the last such of the clip before: what a
-    document holds does not depend on where reading started.
+    The first frame of a clip is always compared with the last compared frame of the clip before:
+    a document does not depend on where reading started.
     """
-    vocabulary = vocabulary_of(reader, settings)
+    vocabulary = vocabulary_of(frames, settings)
     watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
     motion = motion_by(settings.motion, vocabulary, watched)
     before: Any = None
-    last, paced, clip = -np.inf, Pace(settings.clip), settings.clip
-    for frame in reader:
+    last, scheduled, clip = -np.inf, ComparisonSchedule(settings.clip), settings.clip
+    for frame in frames:
         time, _, _, intact, decoded = frame
         number = clip_number(time, clip)
         if number < since:
             continue
         moves, change = None, 0.0
-        wanted = decoded is not None and paced(time)
+        wanted = decoded is not None and scheduled(time)
         if not intact:
             before = None
         elif wanted:
@@ -155,41 +194,57 @@ def see(reader: Frames, settings: Settings, *, since: int = 0) -> Iterator[Seen]
             if before is not None and time - last <= LONGEST_LAG:
                 moves, change = motion.between(before, after, time - last)
             before, last = after, time
-        yield Seen(frame, number, moves, change)
+        yield ComparedFrame(frame, number, moves, change)
 
 
 def documents(
-    source: Source | Frames,
-    settings: Settings | None = None,
+    source: Source | FrameSource,
+    settings: DocumentSettings | None = None,
     *,
     start: int = 0,
     stop: int | None = None,
     prompt: bool = False,
 ) -> Iterator[Document]:
-    """The documents of a source, from clip `start` to before `stop`, as they come.
+    """Yield the documents of a source as they are completed; memory use is constant.
 
-    Memory does not grow with the length of the video. The last document is left out if the video
-    ends before half of its clip. A few clips without any frame are empty documents, which follow
-    the one before them even where that is the last before `stop`. If `prompt`, a document comes
-    with the last frame of its clip and not with the next one, where frames come at a steady pace;
-    a frame that is nearer to the one before it than any of late may then be left out.
+    The last document is left out if the video ends before half of its clip. Up to `LONGEST_GAP`
+    clips without any frame become empty documents that follow the document before them, even if
+    that is the last one before `stop`.
+
+    Parameters
+    ----------
+    source
+        The video, or frames that are being read.
+    settings
+        How documents are extracted.
+    start, stop
+        Numbers of the first clip, and of the first clip that is not wanted.
+    prompt
+        Yield a document with the last frame of its clip, not with the first frame of the next
+        clip, if frames arrive at a steady rate. A frame that arrives sooner after the one before
+        it than any recent frame may then be left out.
+
+    Yields
+    ------
+    Document
+        Documents in order of time.
     """
-    settings = settings or Settings()
+    settings = settings or DocumentSettings()
     if isinstance(source, Source):
         with reader_from(start, source, settings) as reader:
             yield from documents(reader, settings, start=start, stop=stop, prompt=prompt)
         return
-    clip: _Clip | None = None
-    vocabulary, steps = vocabulary_of(source, settings), _Steps()
-    for seen in see(source, settings, since=first_needed(start, settings)):
-        if clip is not None and seen.number != clip.number:
-            yield from clip.finished(start, seen.number)
+    clip: _OpenClip | None = None
+    vocabulary, interval = vocabulary_of(source, settings), _FrameInterval()
+    for compared in compare_frames(source, settings, since=first_needed(start, settings)):
+        if clip is not None and compared.number != clip.number:
+            yield from clip.finished(start, compared.number)
             clip = None
-        if stop is not None and seen.number >= stop:
+        if stop is not None and compared.number >= stop:
             return
-        clip = clip or _Clip(seen.number, vocabulary, settings)
-        clip.add(seen)
-        if prompt and clip_number(steps.next(seen.frame.time), settings.clip) > clip.number:
+        clip = clip or _OpenClip(compared.number, vocabulary, settings)
+        clip.add(compared)
+        if prompt and clip_number(interval.next(compared.frame.time), settings.clip) > clip.number:
             yield from clip.finished(start, clip.number + 1)
     if clip is not None:
         lasted = clip.last + 1 / source.fps - clip.number * settings.clip
@@ -197,94 +252,97 @@ def documents(
             yield from clip.finished(start, clip.number + 1)
 
 
-def first_needed(start: int, settings: Settings) -> int:
-    """The clip to read from, so that document `start` is the same as when all are read."""
+def first_needed(start: int, settings: DocumentSettings) -> int:
+    """Return the clip to read from so that document `start` is the same as in a full run."""
     return min(start - 1, clip_number(start * settings.clip - LONGEST_LAG, settings.clip))
 
 
-class _Steps:
-    """From frame to frame, of late."""
+def reader_from(start: int, source: Source, settings: DocumentSettings) -> Reader:
+    """Open a reader of the frames that documents from `start` on need."""
+    since = max(0, first_needed(start, settings)) * settings.clip
+    return Reader(source, since=since, pace=partial(ComparisonSchedule, settings.clip))
+
+
+class _FrameInterval:
+    """Recent intervals between frames, to predict the next frame."""
 
     def __init__(self) -> None:
-        self.last, self.lengths = -np.inf, deque[float](maxlen=REMEMBERED)
+        self.last, self.intervals = -np.inf, deque[float](maxlen=INTERVALS_REMEMBERED)
 
     def next(self, time: float) -> float:
-        """The earliest time for a frame to follow this one, if none comes sooner than before."""
-        self.lengths.append(time - self.last)
+        """Return the earliest time of the next frame, by the shortest recent interval."""
+        self.intervals.append(time - self.last)
         self.last = time
-        return time + min(self.lengths) if len(self.lengths) > NEEDED else time
+        return time + min(self.intervals) if len(self.intervals) > INTERVALS_NEEDED else time
 
 
-def reader_from(start: int, source: Source, settings: Settings) -> Reader:
-    """A reader of no more than the documents from `start` on need."""
-    since = max(0, first_needed(start, settings)) * settings.clip
-    return Reader(source, since=since, pace=partial(Pace, settings.clip))
+class _OpenClip:
+    """A document whose clip is being read."""
 
-
-class _Clip:
-    """A document in the making."""
-
-    def __init__(self, number: int, vocabulary: Vocabulary, settings: Settings) -> None:
+    def __init__(self, number: int, vocabulary: Vocabulary, settings: DocumentSettings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
         self.moves: list[NDArray[np.int8]] = []
         self.n_frames, self.change, self.last, self.given = 0, 0.0, 0.0, False
-        self.luma: Image | None = None
+        self.thumbnail: Image | None = None
         self.still: Image | None = None
 
-    def add(self, seen: Seen) -> None:
-        """Take in a frame."""
-        frame, _, moves, change = seen
+    def add(self, compared: ComparedFrame) -> None:
+        """Add a frame."""
+        frame, _, moves, change = compared
         self.n_frames += 1
         self.last = frame.time
         if moves is not None:
             self.change = max(self.change, change)
             self.moves.append(moves)
-        if self.luma is None and frame.decoded is not None:
-            self._look_at(frame)
+        if self.thumbnail is None and frame.decoded is not None:
+            self._keep_pictures(frame)
 
-    def _look_at(self, frame: Frame) -> None:
-        """Keep small pictures of the first frame."""
+    def _keep_pictures(self, frame: Frame) -> None:
+        """Keep a thumbnail and, if it is due, a still of the first frame."""
         v = self.vocabulary
-        self.luma = small_copy(frame.luma(), v.rows, v.columns, v.cell * v.scale)
+        self.thumbnail = cell_brightness(frame.luma(), v.rows, v.columns, v.cell * v.scale)
         if self.number % self.settings.still_every == 0:
             self.still = frame.colours(v.width // v.scale, v.height // v.scale)
 
     def finished(self, start: int, following: int) -> Iterator[Document]:
-        """The document unless it was given, and empty ones for a few clips lost after it."""
-        if self.number < start or self.luma is None:
+        """Yield the document unless it was given, then empty ones for a short gap after it."""
+        if self.number < start or self.thumbnail is None:
             return
-        counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
-        if self.moves:
-            add_words(np.stack(self.moves), self.vocabulary.speeds, counts)
-        words = np.flatnonzero(counts)
         clip = self.settings.clip
         if not self.given:
             self.given = True
+            words, counts = self._words()
             yield Document(
-                self.number, self.number * clip, words, counts[words],
-                self.n_frames, self.change, self.luma, self.still,
-            )  # fmt: skip
+                self.number,
+                self.number * clip,
+                words,
+                counts,
+                self.n_frames,
+                self.change,
+                self.thumbnail,
+                self.still,
+            )
         if following - self.number <= LONGEST_GAP:
             none = np.empty(0, dtype=np.int64)
             for number in range(self.number + 1, following):
-                yield Document(number, number * clip, none, none, 0, 0.0, self.luma, None)
+                yield Document(number, number * clip, none, none, 0, 0.0, self.thumbnail, None)
+
+    def _words(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of the words that occur, and their counts."""
+        counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
+        if self.moves:
+            count_moves(np.stack(self.moves), self.vocabulary.speeds, counts)
+        words = np.flatnonzero(counts)
+        return words, counts[words]
 
 
 @compiled
-def add_words(moves: NDArray[np.int8], speeds: int, counts: NDArray[np.int64]) -> None:
-    """Count the word of every cell that moved; pairs of frames x rows x columns of cells."""
-    flat = moves.reshape(len(moves), -1)
-    for pair in range(len(flat)):
-        for cell in range(flat.shape[1]):
-            move = flat[pair, cell]
-            if move >= 0:
-                direction, fast = move % 4, move // 4
-                counts[(4 * cell + direction) * speeds + fast * (speeds - 1)] += 1
+def cell_brightness(luma: Image, rows: int, columns: int, side: int) -> Image:
+    """Return the mean brightness of each cell, rounded down, from 4 x 4 of its pixels.
 
-
-@compiled
-def small_copy(luma: Image, rows: int, columns: int, side: int) -> Image:
-    """The mean brightness of each cell, from every fourth pixel of it."""
+    Equal to `luma[:rows * side, :columns * side].reshape(rows, side, columns, side)
+    [:, ::step, :, ::step].mean(axis=(1, 3)).astype(np.uint8)` with `step = max(side // 4, 1)`.
+    """
     small = np.empty((rows, columns), dtype=np.uint8)
     step = max(side // 4, 1)
     for r in range(rows):

@@ -1,352 +1,295 @@
-"""Sources of video -> a corpus: in processes that can be ended, resumable at any point."""
+"""Sources of video to one corpus: files in parallel and resumable, live sources as they play."""
 
-import multiprocessing as mp
-import os
-import queue
-import signal
+import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Self
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
-from habitus.ingest.chunks import Assembly, Extraction, Part, Shelf, part_of
-from habitus.ingest.clips import Document, Settings, documents, reader_from, vocabulary_of
-from habitus.ingest.live import warm_up
-from habitus.video import Frame, Reader, Source, watched_cells
+from habitus.ingest.chunks import (
+    Chunk,
+    ChunkCache,
+    ChunkWriter,
+    CorpusBuilder,
+    Extraction,
+    SourceChunks,
+)
+from habitus.ingest.clips import DocumentSettings, vocabulary_of
+from habitus.ingest.decoder import (
+    SILENCE,
+    Decoder,
+    EndOfSource,
+    Message,
+    Sign,
+    Silence,
+    TimedDocument,
+)
+from habitus.ingest.segments import PATIENCE, FilePlan, SegmentPool
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.video import Reader, Source, watched_cells
 
-# Documents to a part: two minutes of video at a time.
-PART = 120
-# Stills that the picture of the scene is the median of, about.
+# Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
-# Seconds without a sign of life from a decoder before it is ended.
-PATIENCE = 60.0
-# Seconds that a worker without work has to end.
-GRACE = 2.0
+# Seconds between two looks at each live source.
+TICK = 0.1
+# Seconds that a live source may take to end after an interrupt.
+ENDING = 2.0
 
 
-class Progress(NamedTuple):
-    """How far extraction is."""
-
-    done: float
-    """Seconds of video."""
-    total: float | None
-    """Seconds of video in all, where known."""
-    n_frames: int
-    """Frames decoded in this run."""
-    seen: float
-    """Seconds of video decoded in this run."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is known of a source before its documents are."""
-
-    source: Source
-    settings: Settings
-    vocabulary: Vocabulary | None = None
-    """None for a live source, which is opened once only, by the process that decodes it."""
-    duration: float | None = None
-    seekable: bool = False
-    fps: float = 25.0
-
-
-def plan(source: Source, settings: Settings) -> Plan:
-    """Open a source, and check that everything fits it."""
-    with Reader(source) as reader:
-        vocabulary = vocabulary_of(reader, settings)
-        watched_cells(vocabulary, mask=settings.mask, region=settings.region)
-        if reader.duration:
-            every = max(1, int(reader.duration / settings.clip / STILLS))
-            settings = replace(settings, still_every=every)
-        return Plan(source, settings, vocabulary, reader.duration, reader.seekable, reader.fps)
-
-
-def extract(
+def extract_corpus(
     sources: Sequence[Source],
-    settings: Settings | None = None,
+    settings: DocumentSettings | None = None,
     *,
     output: Path | None = None,
     continued: bool = False,
     jobs: int = 1,
     duration: float | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: ProgressCallback = ignore_progress,
 ) -> Extraction:
-    """Make a corpus of video.
+    """Extract the documents of videos into one corpus.
 
-    Several sources are several sequences, or one if `continued`. With `output`, parts are kept
-    beside it until the corpus is whole, and a run that was cut short goes on from them; writing
-    the corpus is the caller's. The result does not depend on `jobs`. `duration` ends a live source
-    after so many seconds of video. Decoding runs in processes of its own, which are ended when
-    they hang.
+    Files are decoded by worker processes, each live source by a process of its own; a process that
+    hangs is ended. The result does not depend on `jobs`. An interrupt (Ctrl-C) ends live sources,
+    and what they gave so far is the result; a second one, or one without live sources, is raised.
+
+    Parameters
+    ----------
+    sources
+        Videos of one frame size: several sequences.
+    settings
+        How documents are extracted.
+    output
+        Path of the corpus to be, if an interrupted run shall be resumable: finished chunks are
+        kept beside it until `ChunkCache.clear`. Writing the corpus is up to the caller.
+    continued
+        Whether the sources are one sequence, each the continuation of the one before.
+    jobs
+        Number of processes; below 1, one per available processor.
+    duration
+        Number of seconds of video to read from each source; all if None.
+    progress
+        Called with the number of seconds of video that are done.
+
+    Returns
+    -------
+    Extraction
+        The corpus, and notes about damaged frames and faults of the camera.
+
+    Raises
+    ------
+    VideoError
+        If a source cannot be opened or decoded, or is too short for a document.
+    InvalidInputError
+        If the settings do not fit the video, or sources have different frame sizes.
     """
-    settings = settings or Settings()
-    with _shelf(output) as shelf:
-        plans = [plan(s, settings) if not s.is_live else Plan(s, settings) for s in sources]
-        crew = _Crew(plans, shelf, jobs, duration, progress or (lambda _: None))
-        assembly = Assembly(settings, continued=continued)
-        with crew.at_work():
+    settings = settings or DocumentSettings()
+    with _chunk_cache(output) as cache:
+        end = None if duration is None else math.ceil(duration / settings.clip)
+        plans = [_plan(source, settings, cache, end) for source in sources]
+        _check_same_grid(plans)
+        builder = CorpusBuilder(settings, continued=continued)
+        with _Decoding(plans, jobs, _Meter(plans, duration, progress)) as decoding:
             for number in range(len(plans)):
-                assembly.add(crew.parts(number))
-        _check_alike(plans)
+                builder.add_source(decoding.chunks(number))
+        _check_same_grid(plans)
         try:
-            corpus, remarks = assembly.finished(plans[0].vocabulary)
+            corpus, faults = builder.finish(plans[0].vocabulary)
         except VideoError as error:
             raise VideoError(f"{', '.join(s.name for s in sources)}: {error}") from None
-        return Extraction(corpus, crew.notes + remarks)
+        return Extraction(corpus, decoding.notes + faults)
 
 
 @contextmanager
-def _shelf(output: Path | None) -> Iterator[Shelf]:
-    """Where parts are kept: beside the corpus, or for this run only."""
+def _chunk_cache(output: Path | None) -> Iterator[ChunkCache]:
+    """Give a cache beside the corpus, or a temporary one."""
     if output is not None:
-        yield Shelf(output)
+        yield ChunkCache(output)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Shelf(Path(folder, "corpus"))
+    with tempfile.TemporaryDirectory(prefix="habitus-") as folder:
+        yield ChunkCache(Path(folder, "corpus"))
 
 
-def _check_alike(plans: Sequence[Plan]) -> None:
-    known = [(p.source.name, p.vocabulary) for p in plans if p.vocabulary]
-    for address, grid in known:
+@dataclass
+class _SourcePlan:
+    """What is known of a source before it is decoded."""
+
+    source: Source
+    settings: DocumentSettings
+    chunks: SourceChunks
+    vocabulary: Vocabulary | None = None
+    """None for a live source: it is opened only once, by the process that decodes it."""
+    duration: float | None = None
+    fps: float = 25.0
+    file: FilePlan | None = None
+    """None for a live source."""
+
+
+def _plan(
+    source: Source, settings: DocumentSettings, cache: ChunkCache, end: int | None
+) -> _SourcePlan:
+    """Open a file, and check that the settings fit it; a live source is not opened."""
+    if source.is_live:
+        return _SourcePlan(source, settings, cache.of_source(source, settings, end=end))
+    with Reader(source) as reader:
+        vocabulary = vocabulary_of(reader, settings)
+        watched_cells(vocabulary, mask=settings.mask, region=settings.region)
+        n_documents = None
+        if reader.duration:
+            every = max(1, int(reader.duration / settings.clip / STILLS))
+            settings = replace(settings, still_every=every)
+            if reader.seekable:
+                last = int(reader.duration / settings.clip) + 2  # durations are rounded
+                n_documents = min(last, end or last)
+        chunks = cache.of_source(source, settings, end=end)
+        file = FilePlan(source, settings, chunks, n_documents)
+        return _SourcePlan(source, settings, chunks, vocabulary, reader.duration, reader.fps, file)
+
+
+def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
+    """Raise if the sources have different vocabularies."""
+    known = [(plan.source.name, plan.vocabulary) for plan in plans if plan.vocabulary]
+    for name, grid in known:
         first, usual = known[0]
         if grid != usual:
             raise InvalidInputError(
-                f"{address} has {grid.width}x{grid.height} pixels, {first} {usual.width}x"
-                f"{usual.height}: extract them apart"
+                f"{name} has {grid.width}x{grid.height} pixels, {first} {usual.width}x"
+                f"{usual.height}: extract them into separate corpora"
             )
 
 
-class _Crew:
-    """Processes that turn stretches of video into parts."""
+class _Meter:
+    """Reports how many seconds of video are done, and how fast."""
 
     def __init__(
-        self,
-        plans: list[Plan],
-        shelf: Shelf,
-        jobs: int,
-        duration: float | None,
-        progress: Callable[[Progress], None],
+        self, plans: Sequence[_SourcePlan], duration: float | None, report: ProgressCallback
     ) -> None:
-        self.plans, self.shelf, self.duration, self.progress = plans, shelf, duration, progress
-        self.jobs = jobs if jobs > 0 else max(1, len(os.sched_getaffinity(0)))
+        limits = [min(plan.duration or math.inf, duration or math.inf) for plan in plans]
+        self.total = None if math.inf in limits else sum(limits)
+        self.fps, self.report = plans[0].fps if plans else 25.0, report
+        self.cached, self.started = 0.0, time.monotonic()
+        """Seconds of video that were in the cache; when decoding started."""
+
+    def show(self, n_frames: int, live: float = 0.0) -> None:
+        """Report the frames decoded from files, and the seconds recorded of live sources."""
+        passed = max(time.monotonic() - self.started, 1e-3)
+        decoded = n_frames / self.fps + live
+        rate = (n_frames + live * self.fps) / passed
+        note = f"{rate:.0f} frames/s, {decoded / passed:.0f} x real time"
+        done = min(self.cached + decoded, self.total or math.inf)
+        self.report(Progress("extracting", done, self.total, note))
+
+
+class _Decoding:
+    """All processes that decode: a pool for files, a recorder per live source."""
+
+    def __init__(self, plans: Sequence[_SourcePlan], jobs: int, meter: _Meter) -> None:
+        files = [plan.file for plan in plans if plan.file]
+        self.plans, self.meter = plans, meter
+        self.pool = SegmentPool(files, jobs, self.report)
+        self.recorders = {
+            number: _Recorder(plan) for number, plan in enumerate(plans) if plan.file is None
+        }
+        meter.cached = sum(self.pool.cached_documents(f) * f.settings.clip for f in files)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.pool)
+            if self.recorders:
+                self._record()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def report(self) -> None:
+        """Report progress."""
+        recorded = sum(recorder.seconds for recorder in self.recorders.values())
+        self.meter.show(self.pool.n_frames, recorded)
+
+    def chunks(self, number: int) -> Iterator[Chunk]:
+        """Yield the chunks of a source in order."""
+        file = self.plans[number].file
+        return self.pool.chunks(file) if file else self.recorders[number].writer.finished()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noted while decoding, each note once."""
+        recorded = [note for recorder in self.recorders.values() for note in recorder.notes]
+        return list(dict.fromkeys(self.pool.notes + recorded))
+
+    def _record(self) -> None:
+        """Record live sources until all have ended; an interrupt ends them with what they gave."""
+        recorders = self.recorders.values()
+        interrupted = math.inf
+        with ExitStack() as stack:
+            for recorder in recorders:
+                stack.enter_context(recorder.decoder)
+            while not all(recorder.ended for recorder in recorders):
+                try:
+                    for recorder in recorders:
+                        recorder.listen()
+                    self.pool.watch(within=0.0)
+                    if time.monotonic() - interrupted > ENDING:
+                        break
+                except KeyboardInterrupt:
+                    if interrupted < math.inf:
+                        raise
+                    interrupted = time.monotonic()
+                    for recorder in recorders:
+                        recorder.decoder.finish()
+        for recorder in recorders:
+            recorder.writer.flush()
+
+
+class _Recorder:
+    """Writes the documents of a live source into the cache as they come."""
+
+    def __init__(self, plan: _SourcePlan) -> None:
+        self.plan, self.name = plan, plan.source.name
+        self.decoder = Decoder(plan.source, plan.settings, stop=plan.chunks.end)
+        self.writer = ChunkWriter(plan.chunks)
         self.notes: list[str] = []
-        self.ready: list[dict[int, Path]] = [{} for _ in plans]
-        self.pending: list[dict[int, float]] = [{} for _ in plans]
-        self.workers: list[Any] = []
-        self.context = mp.get_context("spawn")
-        self.beat, self.stop = self.context.Value("q", 0), self.context.Event()
-        self.results: Any = self.context.Queue()
-        self.done = 0.0  # seconds of video that were on the shelf
-        lengths = [min(p.duration or np.inf, duration or np.inf) for p in plans]
-        self.total = None if np.inf in lengths else sum(lengths)
+        self.ended, self.ready = False, False
+        self.seconds, self.last_sign = 0.0, time.monotonic()
+        """Seconds of video so far; when the last message came."""
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Have the workers do what is not on the shelf yet."""
-        _check_alike(self.plans)
-        tasks = [task for number in range(len(self.plans)) for task in self._tasks(number)]
-        for task in tasks:
-            self.pending[task.number][task.start] = np.inf if task.stop is None else task.stop
-        with self._workers(tasks) as self.workers:
-            if any(p.source.is_live for p in self.plans):
-                self._listen_to_the_end()
-            yield
-
-    def _listen_to_the_end(self) -> None:
-        while any(self.pending):
-            try:
-                self._listen(self.workers)
-            except KeyboardInterrupt:
-                if self.stop.is_set():
-                    raise
-                self.stop.set()  # what a live source gave so far is the result
-
-    def parts(self, number: int) -> Iterator[Part]:
-        """The parts of a source, in order, as they come: a stretch's own come in order."""
-        ready, pending = self.ready[number], self.pending[number]
-        while ready or pending:
-            following = min(ready, default=np.inf)
-            if following < (pending[min(pending)] if pending else np.inf):
-                yield self.shelf.get(ready.pop(int(following)))
-            else:
-                self._listen(self.workers)
-
-    def _tasks(self, number: int) -> "Iterator[_Task]":
-        """Stretches of a source that are not on the shelf yet; those that are are taken over."""
-        planned = self.plans[number]
-        source, settings = planned.source, planned.settings
-        end = None if self.duration is None else int(np.ceil(self.duration / settings.clip))
-        if not planned.seekable or planned.duration is None:
-            yield _Task(number, source, settings, 0, end)
+    def listen(self) -> None:
+        """Take the next message, if one comes in a moment; raise if the decoder failed."""
+        if self.ended:
             return
-        last = int(planned.duration / settings.clip) + 2  # durations are rounded
-        starts = range(0, min(last, end or last), PART)
-        for start in starts:
-            path = self._path(number, start)
-            if self.shelf.has(path):
-                self.ready[number][start] = path
-                self.done += PART * settings.clip
-        missing = [start for start in starts if start not in self.ready[number]]
-        for start, stop in stretches(missing, self.jobs):
-            yield _Task(number, source, settings, start, end if stop > starts[-1] else stop)
-
-    def _path(self, number: int, start: int) -> Path:
-        planned = self.plans[number]
-        end = None if self.duration is None else int(np.ceil(self.duration / planned.settings.clip))
-        stop = end if end is not None and end < start + PART else None
-        return self.shelf.path(planned.source, planned.settings, start, stop)
-
-    @contextmanager
-    def _workers(self, tasks: "list[_Task]") -> Iterator[list[Any]]:
-        waiting: Any = self.context.Queue()
-        n = min(self.jobs, len(tasks))
-        for task in [*tasks, *[None] * n]:
-            waiting.put(task)
-        arguments = (waiting, self.results, self.beat, self.stop)
-        if any(task.source.address == "-" for task in tasks):  # only we have standard input
-            workers: list[Any] = [Thread(target=_work, args=(*arguments, False), daemon=True)]
+        message = self.decoder.next_message(within=TICK)
+        if message is SILENCE:
+            # Compiling kernels is no silence.
+            if self.ready and time.monotonic() - self.last_sign > PATIENCE:
+                raise VideoError(
+                    f"{self.name}: the decoder gave no frame for {PATIENCE:g} s and was ended"
+                )
+        elif message is None:
+            raise VideoError(
+                f"{self.name}: the decoder crashed (exit code {self.decoder.exit_code()})"
+            )
         else:
-            workers = [
-                self.context.Process(target=_work, args=arguments, daemon=True) for _ in range(n)
-            ]
-        for worker in workers:
-            worker.start()
-        try:
-            yield workers
-            for worker in workers:
-                worker.join(GRACE)  # all is done: they end by themselves
-        finally:
-            for worker in workers:
-                if not isinstance(worker, Thread):
-                    worker.kill()
-                    worker.join()
-            waiting.cancel_join_thread()
+            self.last_sign = time.monotonic()
+            self._take(message)
 
-    _heard, _last_beat, _warm = 0.0, -1, False
-
-    def _listen(self, workers: list[Any]) -> None:
-        """Take in the next message."""
-        try:
-            number, kind, start, what = self.results.get(timeout=0.2)
-        except queue.Empty:
-            self._check_alive(workers)
-            number, kind, start, what = -1, "nothing", 0, None
-        if kind != "nothing" or self._heard == 0:
-            self._heard = time.monotonic()
-        if kind == "vocabulary":
-            self.plans[number] = replace(self.plans[number], vocabulary=what)
-        elif kind == "warm":
-            self._warm = True
-        elif kind == "part":
-            path = self._path(number, start // PART * PART)
-            self.shelf.put(path, what)
-            self.ready[number][start // PART * PART] = path
-        elif kind == "done":
-            del self.pending[number][start]
-            self.notes += [note for note in what if note not in self.notes]
-        elif kind == "failed":
-            raise what
-        n_frames = self.beat.value
-        seen = n_frames / self.plans[0].fps
-        done = min(self.done + seen, self.total or np.inf)
-        self.progress(Progress(done, self.total, n_frames, seen))
-
-    def _check_alive(self, workers: list[Any]) -> None:
-        if self.beat.value != self._last_beat:
-            self._last_beat, self._heard = self.beat.value, time.monotonic()
-        elif not any(worker.is_alive() for worker in workers) and self.results.empty():
-            raise VideoError("the decoder crashed: the video is damaged beyond repair")
-        elif self._warm and time.monotonic() - self._heard > PATIENCE:
-            raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
-
-
-def stretches(missing: Sequence[int], jobs: int) -> Iterator[tuple[int, int]]:
-    """Start and end of stretches of neighbouring parts, long ones first, short ones at the end.
-
-    Each costs a search for its start, so there should be few; but all workers should end together.
-    """
-    i = 0
-    while i < len(missing):
-        left = len(missing) - i
-        n = left if jobs == 1 else max(1, left // (2 * jobs))
-        while missing[i + n - 1] != missing[i] + (n - 1) * PART:  # not over what is on the shelf
-            n -= 1
-        yield missing[i], missing[i] + n * PART
-        i += n
-
-
-class _Task(NamedTuple):
-    number: int
-    source: Source
-    settings: Settings
-    start: int
-    stop: int | None
-
-
-def _work(waiting: Any, results: Any, beat: Any, stop: Any, alone: bool = True) -> None:
-    """A worker process: tasks in, parts out."""
-    if alone:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
-        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    warm = False
-    while (task := waiting.get()) is not None:
-        try:
-            if not warm:
-                warm_up(task.settings)
-                results.put((task.number, "warm", 0, None))
-                warm = True
-            results.put((task.number, "done", task.start, _do(task, results, beat, stop)))
-        except HabitusError as error:
-            results.put((task.number, "failed", 0, error))
-        except OSError as error:  # a compiled kernel that a full disk does not take, for one
-            failure = VideoError(f"{task.source.name}: decoding failed: {error}")
-            results.put((task.number, "failed", 0, failure))
-
-
-def _end_with(parent: int) -> None:
-    """End this process once its parent has gone, however that went."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-def _do(task: _Task, results: Any, beat: Any, stop: Any) -> list[str]:
-    with reader_from(task.start, task.source, task.settings) as reader:
-        if task.source.is_live:
-            results.put((task.number, "vocabulary", 0, vocabulary_of(reader, task.settings)))
-        counted = _Counted(reader, beat, stop)
-        part: list[Document] = []
-        for document in documents(counted, task.settings, start=task.start, stop=task.stop):
-            # Documents of a gap stay with the one before it, wherever reading started or stopped.
-            if part and document.n_frames and document.number // PART != part[0].number // PART:
-                results.put((task.number, "part", part[0].number, part_of(part)))
-                part = []
-            part.append(document)
-        if part:
-            results.put((task.number, "part", part[0].number, part_of(part)))
-        return [f"{task.source.name}: {note}" for note in reader.notes]
-
-
-class _Counted:
-    """A reader that shows signs of life, and ends when told to."""
-
-    def __init__(self, reader: Reader, beat: Any, stop: Any) -> None:
-        self.reader, self.beat, self.stop = reader, beat, stop
-        self.fps, self.width, self.height = reader.fps, reader.width, reader.height
-
-    def __iter__(self) -> Iterator[Frame]:
-        for n, frame in enumerate(self.reader):
-            if n % 16 == 0:
-                if self.stop.is_set():
-                    return
-                with self.beat.get_lock():
-                    self.beat.value += 16
-            yield frame
+    def _take(self, message: Message | Silence) -> None:
+        if isinstance(message, HabitusError):
+            raise message
+        if message is Sign.READY:
+            self.ready = True
+        elif isinstance(message, Vocabulary):
+            self.plan.vocabulary = message
+        elif isinstance(message, TimedDocument):
+            self.writer.add(message.document)
+            self.seconds = (message.document.number + 1) * self.plan.settings.clip
+        elif isinstance(message, str):
+            self.notes.append(f"{self.name}: {message}")
+        elif isinstance(message, EndOfSource):
+            self.notes += [f"{self.name}: {note}" for note in message.notes]
+            self.ended = True

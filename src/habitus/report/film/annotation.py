@@ -22,9 +22,9 @@ from habitus.arrays import Image
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.files import written_whole
-from habitus.ingest.clips import Seen, Settings, see, vocabulary_of
-from habitus.ingest.extraction import Progress
+from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
 from habitus.model import MarkovClusteringTopicModel
+from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.report.figures.drawing import EVENT, arrows_of, draw_boxes, draw_on_picture, resized
 from habitus.report.figures.moments import places_of
 from habitus.report.film.strip import (
@@ -118,7 +118,7 @@ def write_annotated(
     detection: Detection,
     model: MarkovClusteringTopicModel,
     *,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> None:
     """Write an H.264 video of the source, from the first document that was judged on.
 
@@ -140,7 +140,7 @@ def write_annotated(
                     continue
                 add(overlay.over(_picture(frame, size), frame.time), frame.time - start)
                 if n % 16 == 0:
-                    progress(Progress(frame.time, reader.duration, n, frame.time - start))
+                    progress(Progress("annotating", frame.time, reader.duration))
 
 
 def film_start(detection: Detection) -> float:
@@ -203,9 +203,9 @@ LETTERS = 14
 def write_preview(
     path: str | os.PathLike[str],
     source: Source,
-    settings: Settings,
+    settings: DocumentSettings,
     *,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> None:
     """Write an H.264 video of the source; arrows stay until the next frame that is compared."""
     with Reader(source) as reader:
@@ -213,7 +213,7 @@ def write_preview(
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
         moves: NDArray[np.int8] | None = None
         with film(path, size, reader.fps) as add:
-            for n, seen in enumerate(see(reader, settings)):
+            for n, seen in enumerate(compare_frames(reader, settings)):
                 if seen.moves is not None:
                     moves = seen.moves
                 picture = seen.frame.colours(*size)
@@ -222,7 +222,7 @@ def write_preview(
                 _label(picture, seen, moves)
                 add(picture, seen.frame.time)
                 if n % 16 == 0:
-                    progress(Progress(seen.frame.time, reader.duration, n, seen.frame.time))
+                    progress(Progress("preview", seen.frame.time, reader.duration))
 
 
 def draw_words(picture: Image, moves: NDArray[np.int8], v: Vocabulary) -> None:
@@ -232,7 +232,7 @@ def draw_words(picture: Image, moves: NDArray[np.int8], v: Vocabulary) -> None:
     draw_on_picture(picture, arrows_of(words, np.full(len(words), 0.6), v), v)
 
 
-def _label(picture: Image, seen: Seen, moves: NDArray[np.int8] | None) -> None:
+def _label(picture: Image, seen: ComparedFrame, moves: NDArray[np.int8] | None) -> None:
     n = 0 if moves is None else int((moves >= 0).sum())
     text = f"{seen.frame.time:.2f} s   document {seen.number}   {n} words"
     picture[-26:, :360] //= 3

@@ -1,0 +1,362 @@
+"""A supervised process that decodes one source into documents, and can be ended at any time.
+
+FFmpeg may hang or crash on a damaged stream or a silent camera, so it runs in a process of its own.
+The process is started as a plain command and needs no `__main__` guard. It sends pickled messages
+over its standard output; the pipe has a limited size, so decoding waits for whoever reads them.
+"""
+
+import contextlib
+import multiprocessing as mp
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self
+
+import av
+import numpy as np
+
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.ingest.clips import Document, DocumentSettings, documents, vocabulary_of
+from habitus.video import Frame, Reader, Source
+
+# Bytes of messages that may wait to be read, where the size of a pipe can be set.
+PIPE_SIZE = 1 << 20
+# Messages that may wait within this process besides.
+QUEUE_SIZE = 2
+# Minimum number of seconds between two signs of life.
+BEAT = 0.25
+# Number of frames from which the delay of a stream is known: clocks drift, older ones are dropped.
+DELAYS_REMEMBERED = 1000
+# Seconds between two looks at whether the parent process is alive.
+PARENT_CHECK = 0.5
+# Seconds that a process may take to end after it was told to.
+ENDING = 10.0
+# Length of a message in bytes, before it.
+HEADER = struct.Struct("<Q")
+
+
+class Sign(Enum):
+    """A message without contents."""
+
+    READY = 0
+    """The process has started and will open the source now."""
+    FRAME = 1
+    """A frame was decoded."""
+
+
+class TimedDocument(NamedTuple):
+    """A document, and the time at which its clip started."""
+
+    document: Document
+    time: float
+    """Seconds since the epoch."""
+
+
+class EndOfSource(NamedTuple):
+    """The source ended by itself, or after the last document that was asked for."""
+
+    notes: list[str]
+    """Notes that were not sent yet."""
+
+
+# The vocabulary comes with the first frame; a string is a note; an error is the last message.
+Message = Sign | Vocabulary | TimedDocument | str | EndOfSource | HabitusError
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a decoder process is to do."""
+
+    source: Source
+    settings: DocumentSettings
+    stop: int | None = None
+    """Number of the first document that is not wanted."""
+    prompt: bool = False
+    """Whether a document is sent with the last frame of its clip; see `documents`."""
+    opens_at: float = 0.0
+    """When to open the source, by the monotonic clock."""
+    parent: int = 0
+    """Process id of the parent."""
+
+
+class Decoder:
+    """The process as seen by its parent; it runs while the `with` block does.
+
+    Parameters
+    ----------
+    source
+        The video; `-` is the standard input of this process, which the decoder inherits.
+    settings
+        How documents are extracted.
+    stop
+        Number of the first document that is not wanted.
+    prompt
+        Whether a document is sent with the last frame of its clip; see `documents`.
+    wait
+        Seconds after which the source is opened; the process starts in the meantime.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: DocumentSettings,
+        *,
+        stop: int | None = None,
+        prompt: bool = False,
+        wait: float = 0.0,
+    ) -> None:
+        opens_at = time.monotonic() + wait
+        self.job = Job(source, settings, stop, prompt, opens_at, os.getpid())
+        self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
+
+    def __enter__(self) -> Self:
+        self._job_file = _write_job(self.job)
+        own_input = self.job.source.address == "-"
+        with interrupts_blocked():
+            self.process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-P", "-c", COMMAND, str(self._job_file)],
+                stdin=None if own_input else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._job_file.unlink(missing_ok=True)
+        while self._thread.is_alive():  # it may wait for room in the queue
+            self.next_message(within=0.05)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _receive(self) -> None:
+        """Move messages from the pipe to the queue, then None at the end of the pipe."""
+        pipe: Any = self.process.stdout
+        _widen(pipe)
+        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                self.messages.put(read_message(pipe))
+        self.messages.put(None)
+
+    def next_message(self, *, within: float) -> "Message | Silence | None":
+        """Return the next message, None at the end, or `SILENCE` after `within` seconds."""
+        try:
+            return self.messages.get(timeout=within)
+        except queue.Empty:
+            return SILENCE
+
+    def finish(self) -> None:
+        """Ask the process to stop reading and to send what it has; standard input just ends."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+    def exit_code(self) -> int | None:
+        """Return the exit code of a process that is at its end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        return self.process.returncode
+
+
+class Silence(Enum):
+    """No message came in time."""
+
+    SILENCE = 0
+
+
+SILENCE = Silence.SILENCE
+COMMAND = "from habitus.ingest.decoder import main; main()"
+
+
+def _write_job(job: Job) -> Path:
+    """Write a job to a private temporary file: a command line would show passwords to others."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix="habitus-", delete=False) as file:
+            pickle.dump(job, file)
+    except OSError as error:
+        raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
+    return Path(file.name)
+
+
+def _widen(pipe: BinaryIO) -> None:
+    """Let more documents wait in a pipe, where the system allows it."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+
+def write_message(pipe: BinaryIO, message: Message) -> None:
+    """Send a message through a pipe."""
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(HEADER.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def read_message(pipe: BinaryIO) -> Message:
+    """Return the next message from a pipe; EOFError at its end, also within a message."""
+    (size,) = HEADER.unpack(_read_exactly(pipe, HEADER.size))
+    message: Message = pickle.loads(_read_exactly(pipe, size))  # noqa: S301 - from our own process
+    return message
+
+
+def _read_exactly(pipe: BinaryIO, size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+@contextlib.contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, where signals can be blocked: the parent handles it.
+
+    A process inherits the signal mask of the thread that starts it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(pid: int) -> None:
+    """Make this process ignore Ctrl-C, and end it when its parent has ended.
+
+    `pid` is the process id of the parent. A thread watches: FFmpeg may never return.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
+
+
+def _watch_parent(pid: int) -> None:
+    if os.name == "posix":
+        while os.getppid() == pid:
+            time.sleep(PARENT_CHECK)
+        os._exit(1)
+    parent = mp.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def main() -> None:
+    """Run the decoder process: read the job file that the command line names, send messages."""
+    # Whatever prints must not disturb the messages: standard output becomes standard error.
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    file = Path(sys.argv[1])
+    job: Job = pickle.loads(file.read_bytes())  # noqa: S301 - written by our parent
+    file.unlink()
+    end_with_parent(job.parent)
+    stop = threading.Event()
+    if job.source.address != "-":
+        threading.Thread(target=_watch_input, args=(stop,), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):  # the parent has ended
+        try:
+            warm_up(job.settings)
+            time.sleep(max(0.0, job.opens_at - time.monotonic()))
+            write_message(pipe, Sign.READY)
+            send_documents(job, pipe, stop)
+        except HabitusError as error:
+            write_message(pipe, error)
+        pipe.close()
+    os._exit(0)  # no thread and no library delays the end
+
+
+def _watch_input(stop: threading.Event) -> None:
+    """Set `stop` when the parent closes our standard input, and end if that is of no use."""
+    os.read(0, 1)
+    stop.set()
+    time.sleep(ENDING)
+    os._exit(1)
+
+
+def send_documents(job: Job, pipe: BinaryIO, stop: threading.Event) -> None:
+    """Decode the source, and send its vocabulary, documents and notes."""
+    with Reader(job.source) as reader:
+        write_message(pipe, vocabulary_of(reader, job.settings))
+        frames = _ArrivingFrames(reader, pipe, stop)
+        for document in documents(frames, job.settings, stop=job.stop, prompt=job.prompt):
+            write_message(pipe, TimedDocument(document, frames.wall_clock(document.time)))
+        write_message(pipe, EndOfSource(reader.notes))
+
+
+class _ArrivingFrames:
+    """Frames of a reader that sends signs of life, and knows when its frames arrived."""
+
+    def __init__(self, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
+        self.reader, self.pipe, self.stop = reader, pipe, stop
+        self.fps, self.width, self.height = reader.fps, reader.width, reader.height
+        self.beat, self.n = 0.0, 0
+        self.delay = self.delay_before = float("inf")
+
+    def __iter__(self) -> Iterator[Frame]:
+        for frame in self.reader:
+            if self.stop.is_set():
+                return
+            now = time.monotonic()
+            self._note_delay(now - frame.time)
+            if now - self.beat > BEAT:
+                self.beat = now
+                write_message(self.pipe, Sign.FRAME)
+                while self.reader.notes:
+                    write_message(self.pipe, self.reader.notes.pop(0))
+            yield frame
+
+    def _note_delay(self, delay: float) -> None:
+        """Keep the shortest delay of recent frames."""
+        if self.n and not self.reader.source.is_live:
+            return  # a file is decoded faster than it plays: only its first frame arrives "now"
+        if self.n % DELAYS_REMEMBERED == 0:
+            self.delay_before, self.delay = self.delay, delay
+        self.delay = min(self.delay, delay)
+        self.n += 1
+
+    def wall_clock(self, at: float) -> float:
+        """Return a time of the stream in seconds since the epoch, by its shortest delay."""
+        return at + min(self.delay, self.delay_before) + time.time() - time.monotonic()
+
+
+def warm_up(settings: DocumentSettings) -> None:
+    """Compile the kernels before a stream is opened: later it would look like its silence."""
+    plain = replace(settings, clip=1.0, mask=None, region=None)
+    for _ in documents(_BlankFrames(max(64, 4 * settings.cell)), plain):
+        pass
+
+
+class _BlankFrames:
+    """Four black frames."""
+
+    fps = 4.0
+
+    def __init__(self, side: int) -> None:
+        self.width = self.height = side
+
+    def __iter__(self) -> Iterator[Frame]:
+        black = np.zeros((self.height, self.width), dtype=np.uint8)
+        for n in range(4):
+            picture = av.VideoFrame.from_ndarray(black, format="gray")
+            yield Frame(n / self.fps, self.width, self.height, True, picture)

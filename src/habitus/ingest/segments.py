@@ -1,0 +1,251 @@
+"""Video files decoded in segments by worker processes that can be ended and need no guard.
+
+Workers are joblib's loky processes, which never import the user's script. They write finished
+chunks straight into the cache, and show in a small shared file how far they are.
+"""
+
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import joblib
+import numpy as np
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
+from numpy.typing import NDArray
+
+from habitus.errors import InvalidInputError, VideoError
+from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
+from habitus.ingest.clips import DocumentSettings, documents, reader_from
+from habitus.ingest.decoder import end_with_parent, interrupts_blocked, warm_up
+from habitus.video import Frame, Reader, Source
+
+# Seconds without a decoded frame after which the workers are ended.
+PATIENCE = 60.0
+# Seconds between two looks at the workers.
+TICK = 0.2
+# Frames from one sign of life to the next.
+BEAT = 16
+
+
+class FilePlan(NamedTuple):
+    """A file to decode, and its place in the cache."""
+
+    source: Source
+    settings: DocumentSettings
+    chunks: SourceChunks
+    n_documents: int | None
+    """Number of documents to expect at most; None if unknown or if reading cannot be resumed."""
+
+
+class Segment(NamedTuple):
+    """Consecutive documents of a file, for one worker."""
+
+    plan: FilePlan
+    start: int
+    stop: int | None
+
+
+def number_of_workers(jobs: int) -> int:
+    """Return how many processes `jobs` stands for: below 1, one per available processor."""
+    return jobs if jobs > 0 else int(joblib.cpu_count())
+
+
+def missing_segments(plan: FilePlan, n_workers: int) -> Iterator[Segment]:
+    """Yield the segments of a file whose chunks are not in the cache."""
+    end = plan.chunks.end
+    if plan.n_documents is None:
+        yield Segment(plan, 0, end)
+        return
+    starts = range(0, plan.n_documents, CHUNK)
+    missing = [start for start in starts if not plan.chunks.has(start)]
+    for start, stop in neighbouring(missing, n_workers):
+        yield Segment(plan, start, end if stop > starts[-1] else stop)
+
+
+def neighbouring(missing: Sequence[int], n_workers: int) -> Iterator[tuple[int, int]]:
+    """Yield start and stop of segments of neighbouring chunks, long ones first.
+
+    Each segment costs a search for its start, so there should be few; short ones at the end let
+    all workers finish together.
+    """
+    i = 0
+    while i < len(missing):
+        left = len(missing) - i
+        n = left if n_workers == 1 else max(1, left // (2 * n_workers))
+        while missing[i + n - 1] != missing[i] + (n - 1) * CHUNK:  # not across cached chunks
+            n -= 1
+        yield missing[i], missing[i] + n * CHUNK
+        i += n
+
+
+class SegmentPool:
+    """Worker processes that decode the segments of files; they run while the `with` block does.
+
+    Parameters
+    ----------
+    plans
+        The files.
+    jobs
+        Number of processes; below 1, one per available processor.
+    report
+        Called at every look at the workers.
+    """
+
+    def __init__(
+        self, plans: Sequence[FilePlan], jobs: int, report: Callable[[], None] = lambda: None
+    ) -> None:
+        n = number_of_workers(jobs)
+        self.report = report
+        self.segments = [segment for plan in plans for segment in missing_segments(plan, n)]
+        self.n_workers = min(n, len(self.segments))
+        self.notes: list[str] = []
+        self.last_sign = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self.futures: list[Future[list[str]]] = []
+        if self.segments:
+            self.status = StatusFile.create(len(self.segments))
+            self.signs = self.status.table.copy()
+            self.executor = ProcessPoolExecutor(
+                self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
+            )
+            with interrupts_blocked():
+                for row, segment in enumerate(self.segments):
+                    task = self.executor.submit(decode_segment, segment, self.status.path, row)
+                    self.futures.append(task)
+        self.pending = set(self.futures)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self.segments:
+            return
+        with warnings.catch_warnings():
+            # Without psutil and pgrep, loky warns that it cannot look for processes of workers.
+            warnings.simplefilter("ignore")
+            self.executor.shutdown(wait=True, kill_workers=True)
+        self.status.delete()
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames decoded so far."""
+        return int(self.status.table[:, FRAMES].sum()) if self.segments else 0
+
+    def cached_documents(self, plan: FilePlan) -> int:
+        """Return the number of documents of a file that need not be decoded."""
+        own = [s for s in self.segments if s.plan is plan]
+        if plan.n_documents is None:
+            return 0
+        missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in own)
+        return max(0, plan.n_documents - missing)
+
+    def watch(self, *, within: float = TICK) -> None:
+        """Wait `within` seconds for the workers, and raise if one failed, crashed or hangs."""
+        done, self.pending = wait(self.pending, timeout=within, return_when=FIRST_COMPLETED)
+        for future in done:
+            try:
+                self.notes += [note for note in future.result() if note not in self.notes]
+            except BrokenProcessPool as error:
+                raise VideoError(
+                    "the decoder crashed: a video is damaged beyond repair, or memory ran out"
+                ) from error
+        self._check_signs()
+        self.report()
+
+    def _check_signs(self) -> None:
+        """Raise if no worker showed a sign of life for too long."""
+        if not self.pending:
+            return
+        signs = self.status.table.copy()
+        # Compiling kernels is no silence: workers show their first sign after it.
+        if not signs.any() or not np.array_equal(signs, self.signs):
+            self.signs, self.last_sign = signs, time.monotonic()
+        elif time.monotonic() - self.last_sign > PATIENCE:
+            raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
+
+    def chunks(self, plan: FilePlan) -> Iterator[Chunk]:
+        """Yield the chunks of a file in order, each when it is in the cache."""
+        position = 0
+        for row, segment in enumerate(self.segments):
+            if segment.plan is not plan:
+                continue
+            yield from plan.chunks.available(position, segment.start)
+            position = segment.start
+            done = False
+            while not done:
+                done = self.futures[row].done() and self.futures[row] not in self.pending
+                written = int(self.status.table[row, WRITTEN])
+                yield from plan.chunks.available(position, written)
+                position = max(position, written)
+                if not done:
+                    self.watch()
+        yield from plan.chunks.available(position, plan.n_documents or 0)
+
+
+# Columns of the status file: whether decoding has started, the number of frames decoded, and the
+# number of the first document that may not be in the cache yet.
+STARTED, FRAMES, WRITTEN = range(3)
+N_COLUMNS = 3
+
+
+@dataclass
+class StatusFile:
+    """A small file that all processes map: one row per segment."""
+
+    path: Path
+    table: NDArray[np.int64]
+
+    @classmethod
+    def create(cls, n_rows: int) -> Self:
+        """Make a file of zeros."""
+        try:
+            handle, name = tempfile.mkstemp(prefix="habitus-")
+            os.close(handle)
+            table = np.memmap(name, dtype=np.int64, mode="w+", shape=(n_rows, N_COLUMNS))
+        except OSError as error:
+            raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
+        return cls(Path(name), table)
+
+    def delete(self) -> None:
+        """Unmap and delete the file."""
+        self.table = np.array(self.table)
+        self.path.unlink(missing_ok=True)
+
+
+def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
+    """Write the chunks of a segment into the cache; run by a worker, returns notes."""
+    source, settings = segment.plan.source, segment.plan.settings
+    try:
+        warm_up(settings)
+        own = np.memmap(status, dtype=np.int64, mode="r+").reshape(-1, N_COLUMNS)[row]
+        own[STARTED] = 1
+        writer = ChunkWriter(segment.plan.chunks)
+        with reader_from(segment.start, source, settings) as reader:
+            frames = _CountedFrames(reader, own)
+            for document in documents(frames, settings, start=segment.start, stop=segment.stop):
+                writer.add(document)
+                own[WRITTEN] = writer.written
+            writer.flush()
+            own[WRITTEN] = writer.written
+            return [f"{source.name}: {note}" for note in reader.notes]
+    except OSError as error:  # for instance a compiled kernel that does not fit on a full disk
+        raise VideoError(f"{source.name}: decoding failed: {error}") from error
+
+
+class _CountedFrames:
+    """Frames of a reader, counted in the status file as signs of life."""
+
+    def __init__(self, reader: Reader, status: NDArray[np.int64]) -> None:
+        self.reader, self.status = reader, status
+        self.fps, self.width, self.height = reader.fps, reader.width, reader.height
+
+    def __iter__(self) -> Iterator[Frame]:
+        for n, frame in enumerate(self.reader):
+            if n % BEAT == 0:
+                self.status[FRAMES] += BEAT
+            yield frame
