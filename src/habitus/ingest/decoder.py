@@ -43,7 +43,9 @@ DELAYS_REMEMBERED = 1000
 PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.
 ENDING = 10.0
-# Length of a message in bytes, before it.
+# Precedes the messages: what Python prints while it starts is skipped.
+START = b"habitus: messages\n"
+# Precedes each message: its length in bytes.
 HEADER = struct.Struct("<Q")
 
 
@@ -151,6 +153,8 @@ class Decoder:
         """Move messages from the pipe to the queue, then None at the end of the pipe."""
         pipe: Any = self.process.stdout
         _widen(pipe)
+        while (line := pipe.readline()) and not line.endswith(START):
+            continue
         with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
                 self.messages.put(read_message(pipe))
@@ -267,6 +271,7 @@ def main() -> None:
     # Whatever prints must not disturb the messages: standard output becomes standard error.
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    pipe.write(START)
     file = Path(sys.argv[1])
     job: Job = pickle.loads(file.read_bytes())  # noqa: S301 - written by our parent
     file.unlink()
