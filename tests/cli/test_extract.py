@@ -194,8 +194,8 @@ def test_a_full_disk_at_the_corpus_keeps_the_parts_and_what_was_there(folder, tm
 
 
 @contextlib.contextmanager
-def served(data, seconds):
-    """A stream on a port of this machine: bytes over so many seconds, then silence."""
+def served(data, seconds, half_sent=None):
+    """A stream on a port of this machine: bytes over `seconds` seconds, then silence."""
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(30)
@@ -207,6 +207,8 @@ def served(data, seconds):
                     step = max(188, len(data) // 100 // 188 * 188)
                     for start in range(0, len(data), step):
                         connection.sendall(data[start : start + step])
+                        if half_sent is not None and start > len(data) / 2:
+                            half_sent.set()
                         ended.wait(seconds * step / len(data))
                     ended.wait()
 
@@ -250,12 +252,13 @@ def test_a_silent_address_is_given_up(tmp_path):
 
 
 def test_ctrl_c_ends_a_live_stream_with_what_there_is(tmp_path):
-    with served(transport_stream(400), seconds=12) as address:
+    half_sent = threading.Event()
+    with served(transport_stream(400), seconds=12, half_sent=half_sent) as address:
         process = subprocess.Popen(
             [*COMMAND, "extract", address, "-o", "live.corpus"], cwd=tmp_path,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
-        time.sleep(4)
+        assert half_sent.wait(60)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
