@@ -12,7 +12,7 @@ from habitus.model.expected_counts import gather
 from habitus.model.hyperparameters import (
     LEAST,
     MOST,
-    Block,
+    BlockStatistics,
     best_hyperparameter,
     expected_log_prior,
     fit_hyperparameters,
@@ -74,12 +74,12 @@ def test_the_gradient_equals_finite_differences(h):
 
 
 def test_limits_are_kept_and_never_cost_anything():
-    certain = Block(rows=5, columns=2, log_sum=-5 * 2 * (np.log(5) + 1e-7))
+    certain = BlockStatistics(rows=5, columns=2, log_sum=-5 * 2 * (np.log(5) + 1e-7))
     assert best_hyperparameter(1.0, certain) == MOST
-    sparse = Block(rows=5, columns=2, log_sum=-1e6)
+    sparse = BlockStatistics(rows=5, columns=2, log_sum=-1e6)
     assert best_hyperparameter(1.0, sparse) == LEAST
     assert best_hyperparameter(LEAST / 2, sparse) == LEAST / 2
-    assert best_hyperparameter(3.0, Block(rows=1, columns=1, log_sum=0.0)) == 3.0
+    assert best_hyperparameter(3.0, BlockStatistics(rows=1, columns=1, log_sum=0.0)) == 3.0
 
 
 @pytest.mark.parametrize("name", TINY)

@@ -1,10 +1,11 @@
-"""The generative process, Algorithm 1 of the paper."""
+"""Generative process, Algorithm 1 of the paper."""
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from habitus.arrays import Array, Indices
 from habitus.corpus.documents import Corpus, checked_lengths
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
@@ -19,14 +20,35 @@ from habitus.model.parameters import (
 
 
 class Generated(NamedTuple):
-    """Documents, and the hidden variables that made them."""
+    """Generated documents and the hidden variables behind them."""
 
     corpus: Corpus
     assignments: Assignments
 
 
 def draw_parameters(prior: Prior, sizes: Sizes, rng: np.random.Generator) -> Parameters:
-    """Lines 1 to 7: parameters from their Dirichlet priors."""
+    """Draw parameters from their Dirichlet priors: lines 1 to 7 of Algorithm 1.
+
+    Parameters
+    ----------
+    prior
+        Hyperparameters.
+    sizes
+        Numbers of words, topics and behaviours.
+    rng
+        Source of random numbers.
+
+    Returns
+    -------
+    drawn : Parameters
+        One draw from p(Omega), the priors of Eq. (2).
+
+    Examples
+    --------
+    >>> drawn = draw_parameters(Prior(), Sizes(5, 2, 3), np.random.default_rng(0))
+    >>> drawn.phi.shape, drawn.xi.shape
+    ((5, 2), (3, 3))
+    """
     blocks = zip(prior.concentrations(sizes), block_shapes(sizes), strict=True)
     return Parameters(*(sample_dirichlet(np.broadcast_to(h, shape), rng) for h, shape in blocks))
 
@@ -39,15 +61,44 @@ def generate(
     lengths: ArrayLike | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Generated:
-    """Lines 8 on: behaviours along the chain, a topic and then a word for each token.
+    """Draw documents from given parameters: Algorithm 1 from line 8.
 
-    `n_tokens` gives the number of tokens of each document, `lengths` the number of documents of
-    each sequence.
+    Parameters
+    ----------
+    parameters
+        Parameters to draw under.
+    n_tokens
+        Number of tokens of each document.
+    rng
+        Source of random numbers.
+    lengths
+        Number of documents of each sequence; one sequence by default.
+    vocabulary
+        What the words mean, for the corpus.
+
+    Returns
+    -------
+    Generated
+        Documents, the behaviour of each and the topic of each token.
+
+    Raises
+    ------
+    InvalidInputError
+        Where `n_tokens` are not whole numbers, or `lengths` do not add up to them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> parameters = draw_parameters(Prior(), Sizes(5, 2, 3), rng)
+    >>> corpus, hidden = generate(parameters, [20, 30, 10], rng)
+    >>> corpus.n_tokens.tolist(), hidden.behaviours.shape
+    ([20.0, 30.0, 10.0], (3,))
     """
     tokens = np.atleast_1d(np.asarray(n_tokens))
     if tokens.ndim != 1 or not np.issubdtype(tokens.dtype, np.integer) or (tokens < 0).any():
         raise InvalidInputError(
-            f"n_tokens must be whole numbers of at least 0, one a document, found {n_tokens!r}"
+            f"n_tokens must be whole numbers of at least 0, one per document, found {n_tokens!r}",
+            parameter="n_tokens",
         )
     sequences = checked_lengths(lengths, len(tokens))
     behaviours = np.concatenate(
@@ -65,7 +116,8 @@ def generate(
     return Generated(corpus, Assignments(topics[np.lexsort((words, document))], behaviours))
 
 
-def _draw_path(parameters: Parameters, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_path(parameters: Parameters, n: int, rng: np.random.Generator) -> Indices:
+    """Draw the behaviours of a sequence of n documents."""
     path = np.empty(n, dtype=np.int64)
     share = parameters.pi
     for t, uniform in enumerate(rng.random(n)):
@@ -75,9 +127,9 @@ def _draw_path(parameters: Parameters, n: int, rng: np.random.Generator) -> NDAr
 
 
 def _draw_columns(
-    matrix: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """A row for each entry of `columns`, from that column's distribution."""
+    matrix: Array, columns: Indices, rng: np.random.Generator
+) -> Indices:
+    """Draw a row for each entry of `columns`, from that column's distribution."""
     rows = np.empty(len(columns), dtype=np.int64)
     for column in range(matrix.shape[1]):
         here = np.flatnonzero(columns == column)
@@ -85,7 +137,7 @@ def _draw_columns(
     return rows
 
 
-def _inverse(cumulated: NDArray[np.float64], uniform: ArrayLike) -> NDArray[np.int64]:
-    """The place of each uniform number in a distribution given by its cumulated sums."""
-    place = np.searchsorted(cumulated, np.asarray(uniform) * cumulated[-1], side="right")
-    return np.asarray(np.minimum(place, len(cumulated) - 1))
+def _inverse(cumulated: Array, uniform: ArrayLike) -> Indices:
+    """Return the quantile of each uniform number, of a distribution given by its cumulated sums."""
+    index = np.searchsorted(cumulated, np.asarray(uniform) * cumulated[-1], side="right")
+    return np.asarray(np.minimum(index, len(cumulated) - 1))

@@ -1,15 +1,14 @@
-"""Hyperparameters by type-II maximum likelihood: those under which VB's bound is highest.
+"""Hyperparameters by type-II maximum likelihood: those that maximise the ELBO of VB.
 
-Given q(Omega), the bound depends on a symmetric hyperparameter h of a block (R rows, C columns)
-only through the expected log prior,
+Given q(Omega), the ELBO depends on a symmetric hyperparameter h of a block (R rows, C columns) only
+through the expected log prior,
 
     C (ln Gamma(R h) - R ln Gamma(h)) + h S,   S = the sum of E_q[ln p] over the block,
 
-which is concave in h. Iterations of VB and maximisation over each h take turns: both raise the same
-bound, so it never falls.
+which is concave in h. Iterations of VB alternate with a maximisation over each h: both raise the
+ELBO, so it never falls. This is not in the paper.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,57 +21,60 @@ from habitus.errors import InvalidInputError
 from habitus.model import vb
 from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.expected_counts import gather
+from habitus.model.learning import IterationCallback
 from habitus.model.parameters import Concentrations, DirichletPosterior, Prior
 
 NAMES = ("beta", "alpha", "eta", "gamma")
-"""Of the hyperparameters, in the order of the blocks phi, theta, pi, xi."""
+"""Names of the hyperparameters in the order of the blocks phi, theta, pi, xi."""
 LEAST, MOST = 1e-3, 1e4
-"""Where a hyperparameter may lie: below, exp(psi(h)) underflows; beyond, a prior is certain."""
+"""Range of a hyperparameter: below, exp(psi(h)) underflows; above, the prior allows no doubt."""
 
 
-class Block(NamedTuple):
-    """What a block of q(Omega) says about its hyperparameter."""
+class BlockStatistics(NamedTuple):
+    """Sufficient statistics of a block of q(Omega) for its hyperparameter."""
 
     rows: int
     columns: int
     log_sum: float
-    """The sum of E_q[ln p] over the block."""
+    """Sum of E_q[ln p] over the block."""
 
 
-class Fit(NamedTuple):
-    """Hyperparameters at which the bound is highest, and the way there."""
+class HyperparameterFit(NamedTuple):
+    """Result of fitting the hyperparameters."""
 
     prior: Prior
+    """Hyperparameters of the highest ELBO."""
     model: MarkovClusteringTopicModel
-    """Learnt by VB under this prior."""
+    """Model learnt by VB under `prior`."""
     objective: Array
-    """The bound: iterations x 2, after the step of VB and after that of the hyperparameters."""
+    """ELBO, iterations x 2: after the step of VB, and after that of the hyperparameters."""
     course: dict[str, Array]
     """alpha, beta, gamma and eta after each iteration."""
 
 
-def summarise_block(concentration: Array) -> Block:
-    """Rows, columns and expected logarithms of Dirichlets, a column each."""
+def summarise_block(concentration: Array) -> BlockStatistics:
+    """Return the statistics of a block of Dirichlets, one per column."""
     columns = concentration.reshape(len(concentration), -1)
     rows, n = columns.shape
-    return Block(rows, n, float(psi(columns).sum() - rows * psi(columns.sum(axis=0)).sum()))
+    log_sum = float(psi(columns).sum() - rows * psi(columns.sum(axis=0)).sum())
+    return BlockStatistics(rows, n, log_sum)
 
 
-def expected_log_prior(h: float, block: Block) -> float:
-    """The part of the bound that depends on h, up to a constant."""
+def expected_log_prior(h: float, block: BlockStatistics) -> float:
+    """Return the part of the ELBO that depends on h, up to a constant."""
     constant = gammaln(block.rows * h) - block.rows * gammaln(h)
     return float(block.columns * constant + h * block.log_sum)
 
 
-def gradient(h: float, block: Block) -> float:
-    """Its derivative."""
+def gradient(h: float, block: BlockStatistics) -> float:
+    """Return the derivative of `expected_log_prior` with respect to h."""
     slope = psi(block.rows * h) - psi(h)
     return float(block.columns * block.rows * slope + block.log_sum)
 
 
-def best_hyperparameter(h: float, block: Block) -> float:
-    """The h of the highest expected log prior within limits; the one given if that is no worse."""
-    if block.rows == 1:  # a distribution over one thing has no prior to speak of
+def best_hyperparameter(h: float, block: BlockStatistics) -> float:
+    """Return the h of the highest expected log prior in the range; the given one if no worse."""
+    if block.rows == 1:  # a distribution over one outcome does not depend on h
         return h
 
     def slope(log_h: float) -> float:
@@ -91,7 +93,7 @@ def best_hyperparameter(h: float, block: Block) -> float:
 def update_prior(
     posterior: DirichletPosterior, prior: Concentrations
 ) -> tuple[Concentrations, float]:
-    """The symmetric prior of the highest bound for a given q(Omega), and what the bound gains."""
+    """Return the symmetric prior of the highest ELBO for a given q(Omega), and its gain."""
     found, gain = [], 0.0
     for concentration, given in zip(posterior, prior, strict=True):
         block, h = summarise_block(concentration), float(given.item())
@@ -107,12 +109,34 @@ def fit_hyperparameters(
     *,
     n_iterations: int = 200,
     tolerance: float = 1e-6,
-    callback: Callable[[int, float], None] | None = None,
-) -> Fit:
-    """Go on from a model learnt by VB, with a step of the hyperparameters after each of VB.
+    callback: IterationCallback | None = None,
+) -> HyperparameterFit:
+    """Continue learning by VB, and fit the hyperparameters after each iteration.
 
-    It ends once an iteration gains less than `tolerance` a word. eta says nothing where there is
-    one sequence only, and hardly moves.
+    eta hardly changes where the corpus has one sequence only: there is no information about it.
+
+    Parameters
+    ----------
+    model
+        Model learnt by VB under a symmetric prior: the start.
+    corpus
+        Documents that it was learnt from.
+    n_iterations
+        Largest number of iterations.
+    tolerance
+        Stop once an iteration raises the ELBO by less than this per token.
+    callback
+        Function of the iteration and the ELBO after it.
+
+    Returns
+    -------
+    HyperparameterFit
+        Hyperparameters, the model under them, and the values of each iteration.
+
+    Raises
+    ------
+    InvalidInputError
+        Where `model` was learnt otherwise or under a prior that is not symmetric.
     """
     start = _checked(model, n_iterations)
     evidence = gather(corpus, min_words=model.min_words)
@@ -133,29 +157,35 @@ def fit_hyperparameters(
             break
     course = dict(zip(NAMES, np.array(values).T, strict=True))
     found = Prior(**{name: float(series[-1]) for name, series in course.items()})
-    return Fit(found, _under(found, state.posterior, model, corpus), np.array(bounds), course)
+    learnt = _learn_under(found, state.posterior, model, corpus)
+    return HyperparameterFit(found, learnt, np.array(bounds), course)
 
 
 def _checked(model: MarkovClusteringTopicModel, n_iterations: int) -> DirichletPosterior:
+    """Return the posterior to start from, if hyperparameters can be fitted to the model."""
     if model.learning != "vb" or model.posterior_ is None:
         raise InvalidInputError(
-            f'hyperparameters are fitted to a model learnt by "vb", found "{model.learning}"'
+            f'hyperparameters are fitted to a model of learning="vb", found "{model.learning}"',
+            parameter="learning",
         )
     values = Prior.of(model.prior).to_json()
     if any(isinstance(value, list) for value in values.values()):
         raise InvalidInputError(
-            "hyperparameters are fitted from a symmetric prior, found one value a component: "
-            'start from prior="H"'
+            "hyperparameters are fitted from a symmetric prior, found one value per component: "
+            'start from prior="H"',
+            parameter="prior",
         )
     if n_iterations < 1:
-        raise InvalidInputError(f"n_iterations must be at least 1, found {n_iterations}")
+        raise InvalidInputError(
+            f"n_iterations must be at least 1, found {n_iterations}", parameter="n_iterations"
+        )
     return model.posterior_
 
 
-def _under(
+def _learn_under(
     prior: Prior, posterior: DirichletPosterior, model: MarkovClusteringTopicModel, corpus: Corpus
 ) -> MarkovClusteringTopicModel:
-    """A model with this prior, one iteration on."""
+    """Return a model with this prior, after one more iteration."""
     settings = model.get_params() | {"prior": prior, "init": posterior}
     settings |= {"n_restarts": 1, "n_iterations": 1}
     fitted = MarkovClusteringTopicModel(**settings).fit(corpus)

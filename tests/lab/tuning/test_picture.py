@@ -15,7 +15,7 @@ from habitus.lab.tuning.picture import (
 from habitus.lab.tuning.recall import Recall, Share
 from habitus.lab.tuning.selection import Candidate, Prediction, choose, grid
 from habitus.model import MarkovClusteringTopicModel, Prior
-from habitus.model.hyperparameters import Fit
+from habitus.model.hyperparameters import HyperparameterFit
 
 
 def choice():
@@ -33,7 +33,7 @@ def fit():
     course = {name: np.geomspace(1, k + 2, 9) for k, name in enumerate(("alpha", "beta", "gamma"))}
     bounds = np.linspace(-900.0, -800.0, 18).reshape(9, 2)
     prior = Prior(alpha=2, beta=3, gamma=4)
-    return Fit(prior, MarkovClusteringTopicModel(), bounds, course | {"eta": np.ones(9)})
+    return HyperparameterFit(prior, MarkovClusteringTopicModel(), bounds, course | {"eta": np.ones(9)})
 
 
 def recall():

@@ -17,13 +17,13 @@ from habitus.lab.tuning.selection import (
     predict_held_out,
 )
 from habitus.model import MarkovClusteringTopicModel
-from habitus.model.hyperparameters import Fit, fit_hyperparameters
+from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 
 
 class Hyperparameters(NamedTuple):
     """The prior that type-II maximum likelihood finds, and whether it is worth having."""
 
-    fit: Fit
+    fit: HyperparameterFit
     """On all footage."""
     prediction: Prediction
     """Of held-out stretches by VB, its hyperparameters fitted to the rest each time."""

@@ -14,7 +14,7 @@ from habitus.files import written_whole
 from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.recall import Recall
 from habitus.lab.tuning.selection import Choice
-from habitus.model.hyperparameters import Fit
+from habitus.model.hyperparameters import HyperparameterFit
 from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour
 
 MARKERS = "osD^vPX*"
@@ -74,7 +74,7 @@ def draw_sizes(ax: Axes, choice: Choice) -> None:
               loc="center left", bbox_to_anchor=(1.0, 0.5))  # fmt: skip
 
 
-def draw_bound(ax: Axes, fit: Fit) -> None:
+def draw_bound(ax: Axes, fit: HyperparameterFit) -> None:
     """The course of VB's bound, which never falls."""
     bounds = fit.objective.reshape(-1)
     ax.plot(np.arange(len(bounds)) / 2 + 0.5, bounds, color=behaviour_colour(3), lw=2)
@@ -84,7 +84,7 @@ def draw_bound(ax: Axes, fit: Fit) -> None:
     ax.set_title("vb: the bound while hyperparameters are fitted", fontsize=11)
 
 
-def draw_hyperparameters(ax: Axes, fit: Fit) -> None:
+def draw_hyperparameters(ax: Axes, fit: HyperparameterFit) -> None:
     """Their values, iteration by iteration."""
     for k, name in enumerate(("alpha", "beta", "gamma", "eta")):
         series = fit.course[name]
