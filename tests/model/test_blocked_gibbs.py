@@ -1,4 +1,4 @@
-"""The blocked sampler: its conditionals, its long run, its joint distribution."""
+"""Blocked Gibbs sampler: conditionals, long-run frequencies, joint distribution (Geweke)."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from reference.long_run import assert_agrees_with_posterior
 
 
 class Recorder:
-    """Stands in for a generator: remembers what it was asked for, and answers the mean."""
+    """Replacement of a generator that records its arguments and returns the mean."""
 
     def __init__(self):
         self.asked = []

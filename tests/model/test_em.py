@@ -1,4 +1,4 @@
-"""EM against the printed M-step, its monotone objective, and hmmlearn."""
+"""EM: the published M-step, an objective that never falls, agreement with hmmlearn."""
 
 import warnings
 from copy import deepcopy
@@ -34,14 +34,14 @@ def corpus_of(sizes, seed, *, n_documents=60, n_tokens=50, concentration=0.2):
 
 
 def printed_mode(hyperparameter, counts):
-    """(h + n - 1)_+ over its column sum, (M:phi) to (M:pi), in extended precision."""
+    """(h + n - 1)_+ over its column sum, Eq. (6) to (9), in extended precision."""
     exponents = np.asarray(hyperparameter, np.longdouble) - 1
     mass = np.maximum(exponents + np.asarray(counts, np.longdouble), 0)
     return (mass / mass.sum(axis=0)).astype(float)
 
 
 def copied(counts):
-    """The M-step works in place."""
+    """Return a copy: the M-step works in place."""
     return ExpectedCounts(*(block.copy() for block in counts))
 
 
@@ -70,7 +70,7 @@ def test_m_step_keeps_the_digits_of_small_counts(scale):
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-306, 1e-308, 1e-310, 1e-316, 5e-324])
 def test_m_step_of_counts_that_underflow_is_a_distribution(scale):
-    """A behaviour hundreds of nats behind everywhere: 1 / total must not overflow."""
+    """A behaviour hundreds of nats less probable everywhere: 1 / total must not overflow."""
     counts = [np.ones(shape) for shape in block_shapes(SIZES)]
     counts[1][:, 0] = counts[3][:, 0] = scale
     found, _ = em.maximise(copied(counts), PAPER["1"].concentrations(SIZES), smoothing=0.0)
@@ -104,7 +104,7 @@ def test_objective_is_the_log_likelihood_plus_the_log_prior(name):
 
 
 def climb(start, evidence, prior, smoothing, n_steps):
-    """Each state of EM, from the start on, copied: a step takes over the state given."""
+    """Return a copy of each state of EM: a step reuses the arrays of the state before it."""
     state = em.init(start, evidence, prior)
     states = [deepcopy(state)]
     for _ in range(n_steps):
@@ -114,7 +114,7 @@ def climb(start, evidence, prior, smoothing, n_steps):
 
 
 def rounding(states):
-    """What rounding may take from the objective in a step."""
+    """Return the largest decrease of the objective that rounding explains."""
     return 100 * EPS * max(abs(state.objective) for state in states)
 
 
@@ -131,7 +131,7 @@ def test_objective_never_falls_under_the_bare_equations(name, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_default_smoothing_leaves_prior_h_plus_1_alone(seed):
-    """Every hyperparameter is above 1, so smoothing has nothing to do."""
+    """Every hyperparameter is above 1, so smoothing changes nothing."""
     evidence = gather(corpus_of(SIZES, seed))
     prior = PAPER["H+1"].concentrations(SIZES)
     bare, smoothed = (
@@ -150,17 +150,17 @@ def test_objective_never_falls_under_prior_h_while_no_estimate_is_zero(seed):
     start = Parameters(*((b + 1 / len(b)) / 2 for b in random_parameters(sizes, seed)))
     states = climb(start, evidence, prior, 0.0, n_steps=30)
     for state in states:
-        assert (state.e_step.counts.phi > 1).all()  # above 1 - beta: what this test stands on
+        assert (state.e_step.counts.phi > 1).all()  # above 1 - beta: the assumption of this test
     gains = np.diff([state.objective for state in states])
     assert gains.min() >= -rounding(states)
     assert gains[0] > 1
 
 
 def smoothing_allowance(before, after, prior, smoothing):
-    """How much a smoothed M-step may lose, as documented.
+    """Return how much the objective may fall in a smoothed M-step, as documented.
 
     A smoothed column loses at most its mass times ln(1 + smoothing * rows). One without mass has
-    become uniform: what that costs is spelt out.
+    become uniform: the loss is computed term by term.
     """
     allowance = 0.0
     blocks = zip(prior, before.e_step.counts, before.parameters, after.parameters, strict=True)
@@ -171,10 +171,10 @@ def smoothing_allowance(before, after, prior, smoothing):
         exponents = (hyperparameter + counts - 1).reshape(rows, -1)
         mass = np.maximum(exponents, 0).sum(axis=0)
         allowance += mass.sum() * np.log1p(smoothing * rows)
-        dead = np.flatnonzero(mass == 0)
-        if dead.size:
-            change = np.log(new.reshape(rows, -1)[:, dead] / old.reshape(rows, -1)[:, dead])
-            allowance += max(0.0, -float((exponents[:, dead] * change).sum()))
+        empty = np.flatnonzero(mass == 0)
+        if empty.size:
+            change = np.log(new.reshape(rows, -1)[:, empty] / old.reshape(rows, -1)[:, empty])
+            allowance += max(0.0, -float((exponents[:, empty] * change).sum()))
     return allowance
 
 
@@ -193,18 +193,18 @@ def test_smoothed_objective_falls_by_no_more_than_documented(name, smoothing, se
     assert states[-1].objective > states[1].objective
 
 
-def test_smoothed_objective_falls_by_no_more_than_documented_when_topics_die():
+def test_smoothed_objective_falls_by_no_more_than_documented_when_topics_become_empty():
     sizes = Sizes(n_words=12, n_topics=10, n_behaviours=2)
     rng = np.random.default_rng(5)
     evidence = gather(Corpus(rng.poisson(0.2, (8, 12)) + np.eye(8, 12, dtype=int)))
     prior = PAPER["H"].concentrations(sizes)
     states = climb(random_parameters(sizes, seed=1), evidence, prior, 5e-6, n_steps=60)
-    n_dead = 0
+    n_empty = 0
     for before, after in pairwise(states[1:]):
-        n_dead += int((np.ptp(after.parameters.phi, axis=0) == 0).sum())
+        n_empty += int((np.ptp(after.parameters.phi, axis=0) == 0).sum())
         allowance = smoothing_allowance(before, after, prior, 5e-6)
         assert after.objective - before.objective >= -allowance - rounding(states)
-    assert n_dead > 0
+    assert n_empty > 0
 
 
 def rare_words():
@@ -213,7 +213,7 @@ def rare_words():
     return Corpus(rng.poisson(0.1, (20, 30)) + np.eye(20, 30, dtype=int))
 
 
-def test_prior_h_without_smoothing_says_why_it_cannot_go_on():
+def test_prior_h_without_smoothing_raises_an_error_with_the_reason():
     model = MarkovClusteringTopicModel(
         3, 2, prior="H", smoothing=0, min_words=0, n_iterations=5, random_state=0
     )
@@ -235,7 +235,7 @@ def test_prior_h_with_smoothing_stays_finite():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 5e-6])
-def test_a_dead_topic_is_uniform_finite_and_reported(smoothing):
+def test_an_empty_topic_is_uniform_finite_and_reported(smoothing):
     """No behaviour uses topic 2: no token can have it, and the M-step finds it without mass."""
     start = random_parameters(Sizes(4, 2, 2), seed=6)
     start = start._replace(theta=np.array([[1.0, 1.0], [0.0, 0.0]]))
@@ -266,7 +266,7 @@ def test_a_behaviour_never_left_is_uniform_finite_and_reported():
 
 
 def test_a_behaviour_that_no_document_has_stays_finite():
-    """Behaviour 2 is over a thousand nats behind in every document: its counts are all but 0."""
+    """Behaviour 2 is over a thousand nats less probable everywhere: its counts are nearly 0."""
     phi = np.array([[0.9, 1e-260], [0.1, 1.0]])
     start = Parameters(phi, np.eye(2), np.array([0.5, 0.5]), np.full((2, 2), 0.5))
     counts = np.array([[3, 1], [4, 0], [2, 3], [5, 1]])
@@ -282,14 +282,18 @@ def test_a_behaviour_that_no_document_has_stays_finite():
 
 
 def test_what_is_reported_is_what_became_uniform():
-    """Under prior H topics of few tokens die, and may come back."""
+    """Under prior H topics of few tokens become empty, and may recover."""
     wrong = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
         model = MarkovClusteringTopicModel(
-            2, 1, prior="H", min_words=0, n_iterations=int(rng.integers(1, 6)),
+            2,
+            1,
+            prior="H",
+            min_words=0,
+            n_iterations=int(rng.integers(1, 6)),
             init=random_parameters(Sizes(3, 2, 1), seed),
-        )  # fmt: skip
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateWarning)
             model.fit(np.maximum(rng.poisson(2.0, (1, 3)), [[0, 1, 0]]))
@@ -300,7 +304,7 @@ def test_what_is_reported_is_what_became_uniform():
     assert not wrong
 
 
-def test_one_topic_a_behaviour_equals_hmmlearn():
+def test_one_topic_per_behaviour_equals_hmmlearn():
     """theta = identity makes the model a hidden Markov model with multinomial emissions."""
     sizes = Sizes(n_words=12, n_topics=3, n_behaviours=3)
     corpus = corpus_of(sizes, seed=7, n_documents=80, n_tokens=9, concentration=2.0)
@@ -327,7 +331,7 @@ def test_one_topic_a_behaviour_equals_hmmlearn():
     assert ours.objective_[-1] - ours.objective_[0] > 10  # twenty iterations did change something
 
 
-def test_a_start_with_probability_zero_says_so():
+def test_a_start_with_probability_zero_raises_an_error():
     phi = np.array([[1.0, 1.0], [0.0, 0.0]])
     start = Parameters(phi, np.full((2, 1), 0.5), np.ones(1), np.ones((1, 1)))
     model = MarkovClusteringTopicModel(2, 1, min_words=0, init=start, prior=Prior())

@@ -37,7 +37,7 @@ def test_expected_counts_equal_enumeration(tiny, kind):
 
 @pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
 @pytest.mark.parametrize("n_behaviours", [1, 3, 4, 6])
-def test_factorised_e_step_equals_the_printed_one_token_by_token(kind, n_behaviours):
+def test_factorised_e_step_equals_the_published_one_token_by_token(kind, n_behaviours):
     rng = np.random.default_rng(2)
     sizes = Sizes(n_words=7, n_topics=3, n_behaviours=n_behaviours)
     lengths = (9, 1, 6)
@@ -66,7 +66,7 @@ def test_factorised_e_step_equals_the_printed_one_token_by_token(kind, n_behavio
 
 @pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
 def test_the_references_agree_with_each_other(kind):
-    """Every single posterior of the printed E-step is that of the enumeration."""
+    """Each posterior of the published E-step equals the enumerated one."""
     tiny = Tiny(((0, 2, 2), (), (1,), (1, 3)), (4,), Sizes(4, 2, 3))
     parameters = kind(tiny.sizes, seed=10)
     hidden = enumeration.enumerate_hidden(tiny, parameters)
@@ -113,7 +113,7 @@ def test_at_the_paper_s_size_posteriors_in_doubt_agree_with_log_space(paper_evid
     log_like = log_space.log_likelihoods(paper_evidence, parameters)
     expected = log_space.forward_backward(log_like, paper_evidence.first, pi, xi).posterior
     in_doubt = (expected.max(axis=1) < 0.99).mean()
-    assert in_doubt > 0.1  # else the comparison would be of zeros and ones
+    assert in_doubt > 0.1  # otherwise zeros and ones would be compared
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-100)
 
 

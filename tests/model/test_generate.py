@@ -1,4 +1,4 @@
-"""The generative process against the parameters it draws from."""
+"""Generated documents have the frequencies of the parameters they are drawn from."""
 
 import numpy as np
 import pytest
@@ -91,8 +91,8 @@ def test_parameters_have_the_moments_of_their_priors(name):
         np.testing.assert_allclose(block.var(axis=0), variance, rtol=0.15)
 
 
-def test_concentrations_near_zero_put_all_mass_in_one_place():
-    """Every gamma of a column underflows: still a distribution, and each place in its turn."""
+def test_concentrations_near_zero_put_all_mass_on_one_row():
+    """Every gamma of a column underflows: still a distribution, and every row is drawn."""
     prior = Prior(alpha=1e-6, beta=1e-6, gamma=1e-6, eta=1e-6)
     rng = np.random.default_rng(10)
     draws = [draw_parameters(prior, SIZES, rng) for _ in range(500)]
@@ -104,7 +104,7 @@ def test_concentrations_near_zero_put_all_mass_in_one_place():
 
 
 class AlwaysZero:
-    """Stands in for a generator whose every uniform number is the smallest one."""
+    """Replacement of a generator whose uniform numbers are all the smallest one."""
 
     def random(self, size):
         return np.zeros(size)

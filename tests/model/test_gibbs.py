@@ -1,4 +1,4 @@
-"""The collapsed sampler: its conditionals, its long run, its joint distribution."""
+"""Collapsed Gibbs sampler: conditionals, long-run frequencies, joint distribution (Geweke)."""
 
 import numba
 import numpy as np
@@ -38,8 +38,8 @@ def random_state(tiny, prior, seed):
     return gibbs.init(assignments, gibbs.tokens_of(tiny.evidence), tiny.sizes, prior)
 
 
-def chain_of(state, prior):
-    """A copy of everything that a sweep changes, and the hyperparameters at full length."""
+def sweep_arrays(state, prior):
+    """Copy the arrays that a sweep changes, with the hyperparameters at full length."""
     full = (
         np.ascontiguousarray(np.broadcast_to(h.reshape(-1), (len(block),)))
         for h, block in zip(prior, state.counts, strict=True)
@@ -49,7 +49,7 @@ def chain_of(state, prior):
 
 
 def seed_that_gives(uniform, i):
-    """A seed whose i-th uniform number is the one wanted: SplitMix64 backwards."""
+    """Return a seed whose i-th uniform number is the given one: SplitMix64 inverted."""
     x = int(uniform * 2**53) << 11
     x = _unshifted(x, 31) * pow(0x94D049BB133111EB, -1, WHOLE) % WHOLE
     x = _unshifted(x, 27) * pow(0xBF58476D1CE4E5B9, -1, WHOLE) % WHOLE
@@ -65,7 +65,7 @@ def _unshifted(mixed, bits):
 
 
 def probabilities(choose, n, order):
-    """The law of a choice among n, from where it changes as its uniform number grows.
+    """Return the probabilities of a choice among n, from its changes as a uniform number grows.
 
     `choose(u)` must run through `order` as u runs from 0 to 1. Bisection finds each change to the
     last bit of the uniform number.
@@ -89,7 +89,7 @@ def probabilities(choose, n, order):
 
 
 def kernel_topic_conditional(state, tokens, prior, i):
-    """p(y_i | rest) of the compiled kernel, by letting it resample the token alone."""
+    """Return p(y_i | rest) of the compiled kernel, which draws this token alone."""
     t = int(np.searchsorted(tokens.starts, i, side="right")) - 1
     alone = tokens.starts.copy()
     alone[t], alone[t + 1] = i, i + 1
@@ -98,25 +98,28 @@ def kernel_topic_conditional(state, tokens, prior, i):
     sum_of_beta = np.broadcast_to(prior.phi, (len(state.counts.phi), 1)).sum()
 
     def choose(uniform):
-        chain = chain_of(state, prior)
+        arrays = sweep_arrays(state, prior)
         seed = seed_that_gives(uniform, i)
-        gibbs._sample_topics(t, only, chain, totals.copy(), sum_of_beta, seed)
-        return int(chain.topics[i])
+        gibbs._sample_topics(t, only, arrays, totals.copy(), sum_of_beta, seed)
+        return int(arrays.topics[i])
 
     n_topics = len(totals)
     old = int(state.assignments.topics[i])
-    order = [old, *(y for y in range(n_topics) if y != old)]  # the kernel asks first: stay?
+    order = [
+        old,
+        *(y for y in range(n_topics) if y != old),
+    ]  # the kernel first decides whether to stay
     return probabilities(choose, n_topics, order)
 
 
 def kernel_behaviour_conditional(state, tokens, prior, t):
-    """p(z_t | rest) of the compiled kernel."""
+    """Return p(z_t | rest) of the compiled kernel."""
     totals = state.counts.theta.sum(axis=0)
 
     def choose(uniform):
-        chain = chain_of(state, prior)
-        gibbs._sample_behaviour(t, tokens.first, chain, totals.copy(), uniform)
-        return int(chain.behaviours[t])
+        arrays = sweep_arrays(state, prior)
+        gibbs._sample_behaviour(t, tokens.first, arrays, totals.copy(), uniform)
+        return int(arrays.behaviours[t])
 
     n_behaviours = len(totals)
     return probabilities(choose, n_behaviours, range(n_behaviours))
@@ -160,7 +163,7 @@ def test_behaviour_conditionals_equal_enumeration(case, name):
 
 @pytest.mark.parametrize("name", [*PAPER, "uneven"])
 def test_a_run_of_one_behaviour_counts_its_own_steps(name):
-    """z_{t-1} = z_t = z_{t+1}, where the step into a document and the one out of it are alike."""
+    """z_{t-1} = z_t = z_{t+1}, where the transitions into and out of a document are alike."""
     tiny = Tiny(((0,), (1,), (), (0, 2), (2,)), (5,), Sizes(3, 2, 3))
     prior = prior_of(name, tiny.sizes)
     tokens = gibbs.tokens_of(tiny.evidence)
@@ -205,7 +208,8 @@ def test_counts_and_objective_after_many_sweeps_equal_a_recount(name):
     np.testing.assert_allclose(state.objective, recount.objective, rtol=1e-11)
 
 
-def test_estimates_of_a_sample_equal_the_printed_equations():
+def test_estimates_of_a_sample_equal_the_published_equations():
+    """Eq. (31) to (33)."""
     tiny = TINY["three topics, three behaviours"]
     prior = uneven_prior(tiny.sizes)
     counts = random_state(tiny, prior, seed=4).counts
@@ -216,7 +220,7 @@ def test_estimates_of_a_sample_equal_the_printed_equations():
 
 @pytest.mark.parametrize("hyperparameter", ["phi", "theta"])
 def test_hyperparameters_too_small_to_add_to_one_keep_the_objective_finite(hyperparameter):
-    """1 + h - 1 is zero for h under 1e-16, yet moving has a weight and staying too."""
+    """1 + h - 1 is zero for h under 1e-16, yet both moving and staying have a positive weight."""
     tiny = TINY["repeats, an empty document, two sequences"]
     prior = PAPER["1"].concentrations(tiny.sizes)
     prior = prior._replace(**{hyperparameter: np.full((1, 1), 1e-20)})
@@ -258,8 +262,8 @@ def successive_conditional(sampler, n_sweeps, seed):
 
 
 def compiled_alternation(sampler):
-    """The loop of `successive_conditional`, compiled: hundreds of thousands of sweeps a second."""
-    new_tokens, new_chain = sampler.Tokens, sampler.SweepArrays
+    """Compile the loop of `successive_conditional`: hundreds of thousands of sweeps per second."""
+    new_tokens, new_arrays = sampler.Tokens, sampler.SweepArrays
     count, sweep = sampler._count, sampler._sweep
 
     @numba.njit
@@ -285,8 +289,10 @@ def compiled_alternation(sampler):
                 words[i] = x
             tokens = new_tokens(words, starts, first)
             a, b, c, d, in_documents = count(tokens, topics, behaviours, sizes)
-            chain = new_chain(topics, behaviours, a, b, c, d, in_documents, beta, alpha, eta, gamma)
-            sweep(tokens, chain, np.uint64(rng.integers(0, 2**62)))
+            arrays = new_arrays(
+                topics, behaviours, a, b, c, d, in_documents, beta, alpha, eta, gamma
+            )
+            sweep(tokens, arrays, np.uint64(rng.integers(0, 2**62)))
             phi[s], theta[s], pi[s], xi[s] = a, b, c, d
         return phi, theta, pi, xi
 
@@ -332,7 +338,7 @@ def test_uniform_numbers_look_uniform_and_independent(along):
 
 
 def test_a_seed_can_be_found_for_a_uniform_number():
-    """What the tests of the topic conditionals stand on."""
+    """An assumption of the tests of the topic conditionals."""
     for uniform in (0.0, 0.1234567, 0.5, 1 - 2.0**-53):
         for i in (0, 3, 10_000):
             found = gibbs._uniform(seed_that_gives(uniform, i), i)

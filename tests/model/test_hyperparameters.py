@@ -1,4 +1,4 @@
-"""Type-II maximum likelihood: scipy's optimum, finite differences, and a bound that never falls."""
+"""Type-II maximum likelihood: scipy's optimum, finite differences, an ELBO that never falls."""
 
 import numpy as np
 import pytest
@@ -57,9 +57,11 @@ def test_the_best_hyperparameter_is_the_one_that_scipy_finds(seed):
     block = summarise_block(rng.gamma(0.5, 4, (20, 3)) + 0.1)
     found = best_hyperparameter(3.0, block)
     sought = minimize_scalar(
-        lambda x: -expected_log_prior(np.exp(x), block), bounds=(-6, 6), method="bounded",
+        lambda x: -expected_log_prior(np.exp(x), block),
+        bounds=(-6, 6),
+        method="bounded",
         options={"xatol": 1e-10},
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(found, np.exp(sought.x), rtol=1e-5)
     assert expected_log_prior(found, block) >= -sought.fun - 1e-9
     assert gradient(found, block) == pytest.approx(0, abs=1e-6)
@@ -73,7 +75,7 @@ def test_the_gradient_equals_finite_differences(h):
     np.testing.assert_allclose(gradient(h, block), (ahead - behind) / (2 * step), rtol=1e-6)
 
 
-def test_limits_are_kept_and_never_cost_anything():
+def test_limits_are_kept_and_never_lower_the_objective():
     certain = BlockStatistics(rows=5, columns=2, log_sum=-5 * 2 * (np.log(5) + 1e-7))
     assert best_hyperparameter(1.0, certain) == MOST
     sparse = BlockStatistics(rows=5, columns=2, log_sum=-1e6)
@@ -106,7 +108,7 @@ def test_the_bound_never_falls_at_any_step(prior, seed):
     assert fit.model.objective_[-1] >= bounds[-1] - 100 * EPS * np.abs(bounds).max()
 
 
-def test_at_the_end_no_single_hyperparameter_can_be_bettered():
+def test_at_the_end_no_single_hyperparameter_can_be_improved():
     corpus = drawn_corpus(5, beta=0.3)
     fit = fit_hyperparameters(learnt(corpus), corpus, tolerance=1e-12, n_iterations=2000)
     evidence, q = gather(corpus, min_words=20), fit.model.posterior_
@@ -136,7 +138,7 @@ def test_priors_in_words_are_read_and_written():
             Prior.of(words)
 
 
-def test_what_cannot_be_fitted_is_said():
+def test_what_cannot_be_fitted_raises_an_error():
     corpus = drawn_corpus(7, beta=0.3)
     em = MarkovClusteringTopicModel(3, 3, n_iterations=2, random_state=0).fit(corpus)
     with pytest.raises(InvalidInputError, match='learnt by "vb", found "em"'):

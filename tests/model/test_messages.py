@@ -1,4 +1,4 @@
-"""Messages along the chain of behaviours against enumeration, and where they could underflow."""
+"""Messages along the chain of behaviours: enumeration, and cases that could underflow."""
 
 import numpy as np
 import pytest
@@ -216,7 +216,7 @@ def test_a_document_impossible_under_every_behaviour_carries_no_evidence():
 
 
 def test_a_document_possible_only_under_unreachable_behaviours_carries_no_evidence():
-    """Likelihood above zero under behaviour 2, which xi never reaches: as good as impossible."""
+    """Likelihood above zero under behaviour 2, which xi never reaches: impossible all the same."""
     xi = np.array([[0.6, 0.3, 0.2], [0.4, 0.7, 0.3], [0.0, 0.0, 0.5]])
     pi = np.array([0.5, 0.5, 0.0])
     log_like = np.array([[-1.0, -2.0, -1.0], [-np.inf, -np.inf, -1.0], [-1.0, -1.5, -1.0]])
@@ -236,11 +236,11 @@ def test_a_draw_never_lands_on_weight_zero():
     with np.errstate(divide="ignore"):
         logs = np.log(weights) - 5000
     assert [draw_log(logs, u) for u in (0.0, 0.2499, 0.2501, largest)] == [1, 1, 3, 3]
-    # Taken off one by one, these leave 7e-17 of their sum.
+    # Subtracted one by one, these leave 7e-17 of their sum.
     assert draw(np.array([0.4, 0.72, 0.28, 0.08, 0.0]), largest) == 3
 
 
-def test_sequences_do_not_touch():
+def test_sequences_are_independent():
     """Messages of two sequences together equal those of each alone."""
     tiny = TINY["repeats, an empty document, two sequences"]
     parameters = random_parameters(tiny.sizes, seed=12)

@@ -1,4 +1,4 @@
-"""Learning from generated documents gives back what generated them."""
+"""Learning from generated documents recovers the parameters that generated them."""
 
 import os
 import subprocess
@@ -64,14 +64,14 @@ def test_learning_recovers_the_model_up_to_relabelling(learning, n_topics):
     np.testing.assert_allclose(
         found.word_given_behaviour, truth.word_given_behaviour, rtol=0, atol=0.01
     )
-    # Steps as they happened: of some 150 a behaviour, their frequencies are 0.03 off the truth.
+    # Frequencies of the generated transitions, about 150 per behaviour: 0.03 off the parameters.
     added = 1 if learning == "em" else 2  # gamma - 1 for the mode, gamma for the mean
     expected = steps(hidden.behaviours, [360]) + added
     np.testing.assert_allclose(found.xi, expected / expected.sum(axis=0), rtol=0, atol=0.03)
 
 
 def steps(path, openings):
-    """Number of steps to each behaviour from each."""
+    """Return the number of transitions to each behaviour from each."""
     counts = np.zeros((4, 4))
     later = np.setdiff1d(np.arange(1, len(path)), openings)
     np.add.at(counts, (path[later], path[later - 1]), 1)
@@ -97,7 +97,7 @@ def test_learning_recovers_topics_fewer_than_behaviours(learning):
 @pytest.mark.parametrize("prior", ["1", "H", "H+1"])
 @pytest.mark.parametrize("learning", ["em", "vb"])
 def test_relabelling_commutes_with_learning(learning, prior, seed):
-    """A start with topics and behaviours renamed gives the same result, renamed."""
+    """A relabelled start gives the same result, relabelled."""
     sizes = Sizes(n_words=15, n_topics=4, n_behaviours=3)
     rng = np.random.default_rng(seed)
     corpus, _ = generate(random_parameters(sizes, seed), np.full(50, 40), rng, lengths=[30, 20])
@@ -105,9 +105,14 @@ def test_relabelling_commutes_with_learning(learning, prior, seed):
 
     def fitted(start):
         return learner(
-            learning, n_topics=4, n_behaviours=3, n_iterations=40, prior=prior, init=start,
+            learning,
+            n_topics=4,
+            n_behaviours=3,
+            n_iterations=40,
+            prior=prior,
+            init=start,
             min_words=0,
-        ).fit(corpus)  # fmt: skip
+        ).fit(corpus)
 
     if learning == "em":
         start = random_parameters(sizes, seed + 10)
@@ -134,7 +139,7 @@ def assert_identical(one, other):
 def test_bit_identical_whatever_the_number_of_jobs_and_from_run_to_run(learning, monkeypatch):
     monkeypatch.setattr(restarts, "WORTH_A_THREAD", 0)
     alone = small_fit(learning, n_jobs=1)
-    assert len(set(alone.restarts_)) > 1  # else the order of the restarts would not matter
+    assert len(set(alone.restarts_)) > 1  # otherwise the order of the restarts would not matter
     for n_jobs in (1, 2, 4):
         assert_identical(alone, small_fit(learning, n_jobs=n_jobs))
 
@@ -144,13 +149,15 @@ def test_bit_identical_in_another_process():
     found = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert found.stdout.strip() == fingerprint()
 
 
-def test_collapsed_sampler_goes_on_from_where_it_stopped():
-    """The assignments a run ends with are a start for another."""
+def test_collapsed_sampler_continues_from_its_last_assignments():
+    """The final assignments of a run are a start for another."""
     first = small_fit("gibbs")
     again = learner("gibbs", n_topics=3, n_behaviours=3, burn_in=1, init=first.assignments_)
     again.fit(small_corpus())

@@ -1,4 +1,4 @@
-"""Variational Bayes against the printed equations and the bound as an explicit expectation."""
+"""Variational Bayes: the published updates, and the ELBO as an explicit expectation."""
 
 import math
 
@@ -25,7 +25,7 @@ def prior_of(name, sizes):
 
 
 def tilde(posterior):
-    """(VB:introduced_pi) to (VB:introduced_theta)."""
+    """Return the tilde parameters, Eq. (23) to (26)."""
     return Parameters(*(np.exp(psi(block) - psi(block.sum(axis=0))) for block in posterior))
 
 
@@ -58,7 +58,7 @@ def test_bound_is_under_the_log_evidence_and_comes_near_it(case, name):
 @cases
 @priors
 def test_updates_equal_the_printed_equations(tiny, name):
-    """(VB:beta) to (VB:gamma), with the expected numbers of an enumeration at the tildes."""
+    """Eq. (19) to (22), with expected counts by enumeration under the tilde parameters."""
     prior = prior_of(name, tiny.sizes)
     posterior = random_posterior(tiny.sizes, seed=5)
     found = vb.step(vb.init(posterior, tiny.evidence, prior), tiny.evidence, prior).posterior
@@ -75,7 +75,7 @@ def test_point_estimates_are_the_expected_values():
 
 
 def climb(sizes, prior, seed, n_steps, n_tokens=50):
-    """The bound at every step on 60 documents in three sequences, one of them empty."""
+    """Return the ELBO at every step on 60 documents in three sequences, one of them empty."""
     rng = np.random.default_rng(seed)
     phi = rng.dirichlet(np.full(sizes.n_words, 0.2), sizes.n_topics)
     theta = rng.dirichlet(np.ones(sizes.n_topics), sizes.n_behaviours)
@@ -129,7 +129,7 @@ def test_divergence_of_a_large_block_equals_scipy():
     np.testing.assert_allclose(found.tilde, np.exp(logs), rtol=1e-12)
 
 
-def test_tiny_weights_beside_a_tiny_beta_say_so_rather_than_go_on_with_nan():
+def test_tiny_weights_with_a_tiny_beta_raise_an_error_instead_of_nan():
     """exp(psi(beta + n)) of a rare word underflows in every topic when both are under 1e-3."""
     counts = np.array([[1e-4, 2.0, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 1.0]])
     sizes = Sizes(n_words=3, n_topics=2, n_behaviours=2)

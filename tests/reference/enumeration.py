@@ -40,7 +40,7 @@ class Hidden(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How often things happen, in expectation."""
+    """Expected counts of the hidden variables."""
 
     phi: np.ndarray
     theta: np.ndarray
@@ -133,7 +133,7 @@ def expected_counts(tiny: Tiny, hidden: Hidden) -> Counts:
 
 
 class OnLine(NamedTuple):
-    """What is known once the documents up to t are seen, each by an enumeration of its own."""
+    """Result of filtering up to each document, by one enumeration per document."""
 
     predicted: np.ndarray
     """p(z_t | x_{1:t-1}), documents x behaviours."""
@@ -171,7 +171,7 @@ def most_probable_path(tiny: Tiny, parameters: Parameters) -> np.ndarray:
 
 
 def evidence_lower_bound(tiny: Tiny, q: DirichletPosterior, prior: Concentrations) -> float:
-    """E_q[ln p(x, y, z, Omega)] - E_q[ln q(y, z)] - E_q[ln q(Omega)], with q(y, z) of (q_yz)."""
+    """E_q[ln p(x, y, z, Omega)] - E_q[ln q(y, z)] - E_q[ln q(Omega)], with q(y, z) of Eq. (51)."""
     expected_log = [psi(block) - psi(block.sum(axis=0)) for block in q]
     hidden = enumerate_hidden(tiny, Parameters(*(np.exp(block) for block in expected_log)))
     q_hidden = hidden.posterior

@@ -1,6 +1,6 @@
-"""The E-step in plain logarithms and extended precision, for corpora of any size.
+"""E-step in logarithms and extended precision, for corpora of any size.
 
-The paper's two messages, (E:alpha) and (E:beta), each brought back to a sum of one at every
+The paper's two messages, Eq. (10) and (11), each brought back to a sum of one at every
 document. NumPy's longdouble has 64 bits of mantissa on x86; where it is a plain double, the
 renormalisation still keeps the errors well under 1e-9 at the paper's size.
 """

@@ -20,9 +20,17 @@ def small_corpus() -> Corpus:
 
 def small_fit(learning: str, *, n_jobs: int = 1) -> MarkovClusteringTopicModel:
     model = MarkovClusteringTopicModel(
-        3, 3, learning=learning, n_restarts=5, n_iterations=20, burn_in=15, n_samples=2,
-        thinning=3, n_jobs=n_jobs, random_state=0,
-    )  # fmt: skip
+        3,
+        3,
+        learning=learning,
+        n_restarts=5,
+        n_iterations=20,
+        burn_in=15,
+        n_samples=2,
+        thinning=3,
+        n_jobs=n_jobs,
+        random_state=0,
+    )
     return model.fit(small_corpus())
 
 

@@ -1,7 +1,7 @@
-"""The E-step exactly as the paper prints it, token by token: (E:alpha) to (E:y_i,t).
+"""E-step exactly as published, token by token: Eq. (10) to (16).
 
 One sequence at a time, in plain products: for documents short enough not to underflow. The only
-change is the slip in (E:alpha), xi_{z, z~} for xi_{z, z'}.
+change is the slip in Eq. (10), xi_{z, z~} for xi_{z, z'}.
 """
 
 from typing import NamedTuple

@@ -33,7 +33,8 @@ def fit():
     course = {name: np.geomspace(1, k + 2, 9) for k, name in enumerate(("alpha", "beta", "gamma"))}
     bounds = np.linspace(-900.0, -800.0, 18).reshape(9, 2)
     prior = Prior(alpha=2, beta=3, gamma=4)
-    return HyperparameterFit(prior, MarkovClusteringTopicModel(), bounds, course | {"eta": np.ones(9)})
+    course |= {"eta": np.ones(9)}
+    return HyperparameterFit(prior, MarkovClusteringTopicModel(), bounds, course)
 
 
 def recall():
