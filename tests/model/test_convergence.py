@@ -1,10 +1,14 @@
 """Samples of several chains: alignment of labels, R-hat and effective sample sizes."""
 
+import sys
+from types import SimpleNamespace
+
 import arviz
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from habitus import MarkovClusteringTopicModel, Parameters, generate
+from habitus import HabitusError, MarkovClusteringTopicModel, Parameters, generate
 from habitus.model import Sizes
 from habitus.model.convergence import aligned
 from reference.corpora import random_parameters
@@ -31,6 +35,7 @@ def model(request, corpus):
         learning=request.param,
         prior="H",
         n_restarts=N_CHAINS,
+        keep_chains=True,
         burn_in=100,
         n_samples=N_SAMPLES,
         thinning=4,
@@ -101,9 +106,42 @@ def test_em_and_vb_have_no_chains(corpus):
         assert model.chains_ == ()
 
 
-def test_a_model_from_a_file_has_the_best_chain(model, tmp_path):
+def assert_same_chains(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.log_joint, other.log_joint)
+        for sample, original in zip(one.samples, other.samples, strict=True):
+            assert all(map(np.array_equal, sample, original))
+
+
+def test_a_file_keeps_all_chains(model, tmp_path):
     model.save(tmp_path / "scene.model")
-    (chain,) = MarkovClusteringTopicModel.load(tmp_path / "scene.model").chains_
+    back = MarkovClusteringTopicModel.load(tmp_path / "scene.model")
+    assert back.keep_chains
+    assert_same_chains(back.chains_, model.chains_)
+    assert all(map(np.array_equal, back.samples_[-1], model.parameters_))
+    assert len(back.samples_) == N_SAMPLES
+
+
+def test_by_default_only_the_best_chain_is_kept(model, corpus, tmp_path):
+    alone = clone(model).set_params(keep_chains=False).fit(corpus)
     best = model.chains_[int(model.restarts_.argmax())]
-    np.testing.assert_array_equal(chain.log_joint, best.log_joint)
-    assert len(chain.samples) == N_SAMPLES
+    assert_same_chains(alone.chains_, [best])
+    alone.save(tmp_path / "scene.model")
+    assert_same_chains(MarkovClusteringTopicModel.load(tmp_path / "scene.model").chains_, [best])
+
+
+def test_parameters_can_be_chosen(model):
+    found = model.to_arviz(parameters=("pi", "xi")).posterior
+    assert set(found.data_vars) == {"log_joint", "pi", "xi"}
+    with pytest.raises(HabitusError, match="phi, theta, pi, xi, found 'psi'"):
+        model.to_arviz(parameters=("psi",))
+
+
+def test_the_interface_of_arviz_1(model, monkeypatch):
+    """It takes all groups in one dictionary."""
+    newer = SimpleNamespace(from_dict=lambda data, *, dims=None: (data, dims))
+    monkeypatch.setitem(sys.modules, "arviz", newer)
+    data, dims = model.to_arviz(parameters=("theta",))
+    assert data["posterior"]["theta"].shape == (N_CHAINS, N_SAMPLES, 3, 3)
+    assert data["sample_stats"]["lp"].shape == (N_CHAINS, N_SAMPLES)
+    assert dims == {"theta": ["topic", "behaviour"]}

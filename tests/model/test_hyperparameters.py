@@ -141,7 +141,7 @@ def test_priors_in_words_are_read_and_written():
 def test_what_cannot_be_fitted_raises_an_error():
     corpus = drawn_corpus(7, beta=0.3)
     em = MarkovClusteringTopicModel(3, 3, n_iterations=2, random_state=0).fit(corpus)
-    with pytest.raises(InvalidInputError, match='learnt by "vb", found "em"'):
+    with pytest.raises(InvalidInputError, match='learning="vb", found "em"'):
         fit_hyperparameters(em, corpus)
     uneven = learnt(corpus, Prior(alpha=[1, 2, 3]))
     with pytest.raises(InvalidInputError, match="symmetric prior"):

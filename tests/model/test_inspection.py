@@ -73,6 +73,16 @@ def test_data_frames_hold_the_distributions_with_words_described(model):
         assert speed == ["slow", "fast"][place.speeds[0]]
 
 
+def test_data_frames_of_mixtures_and_transitions(model):
+    mixtures, transitions = model.to_dataframe("mixtures"), model.to_dataframe("transitions")
+    np.testing.assert_array_equal(mixtures.to_numpy(), model.parameters_.theta)
+    np.testing.assert_array_equal(transitions.to_numpy(), model.parameters_.xi)
+    assert (mixtures.index.name, mixtures.columns.name) == ("topic", "behaviour")
+    assert (transitions.index.name, transitions.columns.name) == ("next_behaviour", "behaviour")
+    with pytest.raises(HabitusError, match=r"of must be one of 'topics', .* found 'words'"):
+        model.to_dataframe("words")
+
+
 def test_without_a_vocabulary_words_are_numbers():
     settings = {"min_words": 0, "n_iterations": 2, "random_state": 0}
     model = MarkovClusteringTopicModel(2, 2, **settings).fit(np.full((5, 3), 4))

@@ -8,14 +8,23 @@ renumbered to match one reference sample.
 
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.errors import InvalidInputError, MissingPackageError
 from habitus.model.parameters import Parameters
+
+DIMENSIONS = {
+    "phi": ["word", "topic"],
+    "theta": ["topic", "behaviour"],
+    "pi": ["behaviour"],
+    "xi": ["next_behaviour", "behaviour"],
+}
+"""Names of the dimensions of each parameter in an ArviZ data set."""
 
 
 class SampleChain(NamedTuple):
@@ -49,13 +58,17 @@ def aligned(sample: Parameters, reference: Parameters) -> Parameters:
     )
 
 
-def _matching(reference: Array, columns: Array) -> Any:
+def _matching(reference: Array, columns: Array) -> Indices:
     """Return the column that is matched to each column of the reference."""
     distances = np.stack([np.abs(columns - each[:, None]).sum(axis=0) for each in reference.T])
     return linear_sum_assignment(distances)[1].astype(np.int64)
 
 
-def to_arviz(chains: Sequence[SampleChain], reference: Parameters) -> Any:
+def to_arviz(
+    chains: Sequence[SampleChain],
+    reference: Parameters,
+    parameters: Sequence[str] = Parameters._fields,
+) -> Any:
     """Return samples of several chains as an ArviZ data set.
 
     Parameters
@@ -64,17 +77,19 @@ def to_arviz(chains: Sequence[SampleChain], reference: Parameters) -> Any:
         Chains of the same number of samples.
     reference
         Parameters to which topics and behaviours of every sample are aligned.
+    parameters
+        Names of the parameters to include.
 
     Returns
     -------
     arviz.InferenceData
-        Group `posterior` with `log_joint`, `phi`, `theta`, `pi` and `xi`; group `sample_stats` with
-        `lp`, the log joint under the name that ArviZ uses.
+        Group `posterior` with `log_joint` and the parameters; group `sample_stats` with `lp`, the
+        log joint under the name that ArviZ uses. A `DataTree` from ArviZ 1 on.
 
     Raises
     ------
     InvalidInputError
-        If there is no sample.
+        If there is no sample, or a name is not one of a parameter.
     MissingPackageError
         If ArviZ is not installed.
     """
@@ -83,30 +98,34 @@ def to_arviz(chains: Sequence[SampleChain], reference: Parameters) -> Any:
             'the model has no posterior samples: learn it with learning="gibbs" or "blocked-gibbs"',
             parameter="learning",
         )
+    unknown = set(parameters) - set(Parameters._fields)
+    if unknown:
+        raise InvalidInputError(
+            f"parameters must be among {', '.join(Parameters._fields)}, found "
+            f"{', '.join(map(repr, sorted(unknown)))}",
+            parameter="parameters",
+        )
     try:
         arviz = import_module("arviz")
     except ImportError as error:
         raise MissingPackageError("posterior samples need the package arviz") from error
     log_joint = np.stack([chain.log_joint for chain in chains])
-    posterior = {"log_joint": log_joint} | _stacked(chains, reference)
-    return arviz.from_dict(
-        posterior=posterior,
-        sample_stats={"lp": log_joint},
-        dims={
-            "phi": ["word", "topic"],
-            "theta": ["topic", "behaviour"],
-            "pi": ["behaviour"],
-            "xi": ["next_behaviour", "behaviour"],
-        },
-    )
+    groups = {
+        "posterior": {"log_joint": log_joint} | _stacked(chains, reference, parameters),
+        "sample_stats": {"lp": log_joint},
+    }
+    dims = {name: DIMENSIONS[name] for name in parameters}
+    if "posterior" in signature(arviz.from_dict).parameters:  # before ArviZ 1
+        return arviz.from_dict(**groups, dims=dims)
+    return arviz.from_dict(groups, dims=dims)
 
 
-def _stacked(chains: Sequence[SampleChain], reference: Parameters) -> dict[str, Array]:
+def _stacked(
+    chains: Sequence[SampleChain], reference: Parameters, parameters: Sequence[str]
+) -> dict[str, Array]:
     """Return each block of the aligned samples, chains x samples x the shape of the block."""
     renumbered = [[aligned(sample, reference) for sample in chain.samples] for chain in chains]
     return {
-        name: np.stack(
-            [np.stack([getattr(sample, name) for sample in samples]) for samples in renumbered]
-        )
-        for name in Parameters._fields
+        name: np.array([[getattr(sample, name) for sample in samples] for samples in renumbered])
+        for name in parameters
     }

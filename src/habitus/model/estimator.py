@@ -2,16 +2,13 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.validation import validate_data
+from numpy.typing import ArrayLike
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.model import convergence, inspection
@@ -26,12 +23,12 @@ from habitus.model.learning import (
 )
 from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
 from habitus.model.online import filter_documents, filter_tables
-from habitus.model.parameters import Prior, Sizes
+from habitus.model.parameters import Parameters, Prior, Sizes
 from habitus.model.starts import Init, check_init
 from habitus.model.validation import (
     PARAMETER_CONSTRAINTS,
+    CorpusEstimator,
     check_whole,
-    invalid_input,
     learnable,
     seed_of,
 )
@@ -39,7 +36,7 @@ from habitus.model.validation import (
 Start = Literal["new", "continued", "uniform"]
 
 
-class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class MarkovClusteringTopicModel(CorpusEstimator):
     """Markov Clustering Topic Model of documents in time order.
 
     Each document has one behaviour, and the behaviours form a Markov chain. A behaviour is a
@@ -61,7 +58,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         default they run all iterations.
     n_restarts
         Number of independent runs, with seeds spawned from `random_state`. The run with the best
-        final objective is kept; of the samplers, the samples of all runs are kept in `chains_`.
+        final objective is kept.
     n_jobs
         Number of runs at the same time (-1: one per core). The result does not depend on it.
     smoothing
@@ -78,6 +75,9 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
     burn_in, n_samples, thinning
         For the samplers: sweeps before the first kept sample, number of samples to keep, sweeps
         from one kept sample to the next.
+    keep_chains
+        For the samplers: keep the samples of all restarts in `chains_`, to compare them with each
+        other. This takes `n_restarts * n_samples` copies of phi in memory and in the model's file.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
     samples_ : tuple of Parameters
         Samples of the best run of a sampler, in order.
     chains_ : tuple of SampleChain
-        Samples and their log joint of every run of a sampler. A model read from a file has the
-        best run only.
+        Samples of a sampler and their log joint: of every restart with `keep_chains`, else of the
+        best one alone.
     assignments_ : Assignments or None
         Hidden variables after the last sweep of the collapsed sampler: an `init` to continue from.
     belief_ : array
@@ -151,6 +151,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         burn_in: int = 500,
         n_samples: int = 5,
         thinning: int = 100,
+        keep_chains: bool = False,
     ) -> None:
         self.n_topics = n_topics
         self.n_behaviours = n_behaviours
@@ -167,6 +168,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         self.burn_in = burn_in
         self.n_samples = n_samples
         self.thinning = thinning
+        self.keep_chains = keep_chains
 
     def fit(
         self,
@@ -216,7 +218,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
             callback or _ignore,
             seeds=seed_of(self.random_state).spawn(self.n_restarts),
             n_jobs=self.n_jobs,
-            keep_chains=True,
+            keep_chains=self.keep_chains,
         )
         self.restarts_, self.chains_ = found.objectives, found.chains
         self._keep(found.best, corpus)
@@ -299,7 +301,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         """
         return float(np.exp(-self.score(X, lengths=lengths)))
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Indices:
         """Return the most probable sequence of behaviours (Viterbi).
 
         Parameters
@@ -314,7 +316,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         """
         evidence, log_like = self._log_likelihoods(self._checked(X, lengths))
         _, _, pi, xi = self.parameters_
-        path: NDArray[np.int64] = most_probable_path(log_like, evidence.first, pi, xi)
+        path: Indices = most_probable_path(log_like, evidence.first, pi, xi)
         return path
 
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
@@ -333,9 +335,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         evidence, messages = self._filter(self._checked(X, lengths))
         return smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
 
-    def fit_predict(
-        self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None
-    ) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Indices:
         """Learn, and return the most probable sequence of behaviours of the same documents.
 
         Parameters
@@ -356,7 +356,7 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         *,
         words_per_document: int | None = None,
         random_state: Any = None,
-    ) -> tuple[Corpus, NDArray[np.int64]]:
+    ) -> tuple[Corpus, Indices]:
         """Draw documents from the model.
 
         Parameters
@@ -428,60 +428,74 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         self._check_fitted()
         return inspection.transition_graph(self.parameters_.xi)
 
-    def to_dataframe(self, of: inspection.WordsOf = "topics") -> Any:
-        """Return the word distributions as a pandas data frame.
+    def to_dataframe(self, of: inspection.FrameOf = "topics") -> Any:
+        """Return one of the model's distributions as a pandas data frame.
 
         Parameters
         ----------
         of
-            "topics" for p(word | topic), "behaviours" for p(word | behaviour).
+            "topics" for p(word | topic), "behaviours" for p(word | behaviour), "mixtures" for
+            p(topic | behaviour), "transitions" for p(next behaviour | behaviour).
 
         Returns
         -------
         pandas.DataFrame
-            One row per word, with its cell and direction in the index where the vocabulary is
-            known; one column per topic or behaviour.
-
-        Raises
-        ------
-        MissingPackageError
-            If pandas is not installed.
-        """
-        self._check_fitted()
-        return inspection.words_dataframe(self.parameters_, self.vocabulary_, of=of)
-
-    def to_arviz(self) -> Any:
-        """Return the samples of all runs of a sampler as an ArviZ data set.
-
-        Each restart is one chain. The posterior does not change when topics or behaviours are
-        renumbered, so topics and behaviours of every sample are first matched to those of
-        `parameters_`. `log_joint` does not depend on the numbering: its R-hat tells whether the
-        chains agree at all. R-hat of the parameters is meaningful where that is near 1.
-
-        Returns
-        -------
-        arviz.InferenceData
-            Group `posterior` with `log_joint`, `phi`, `theta`, `pi` and `xi`, chains x draws x the
-            shape of each; group `sample_stats` with `lp`, the log joint.
+            One column per distribution. Rows that are words have their cell and direction in the
+            index, where the vocabulary is known.
 
         Raises
         ------
         InvalidInputError
-            If the model was not learnt by a sampler.
+            If `of` is none of these names.
+        MissingPackageError
+            If pandas is not installed.
+        """
+        self._check_fitted()
+        return inspection.dataframe(self.parameters_, self.vocabulary_, of=of)
+
+    def to_arviz(self, parameters: Sequence[str] = Parameters._fields) -> Any:
+        """Return the samples in `chains_` as an ArviZ data set, one chain per restart.
+
+        R-hat and effective sample sizes over several chains need `keep_chains=True` and
+        `n_restarts` of at least 2. The posterior does not change when topics or behaviours are
+        renumbered, so topics and behaviours of every sample are first matched to those of
+        `parameters_`. `log_joint` does not depend on the numbering: its R-hat tells whether the
+        chains agree at all. R-hat of the parameters is meaningful where that is near 1.
+
+        Parameters
+        ----------
+        parameters
+            Names of the parameters to include. phi is by far the largest.
+
+        Returns
+        -------
+        arviz.InferenceData
+            Group `posterior` with `log_joint` and the parameters, chains x draws x the shape of
+            each; group `sample_stats` with `lp`, the log joint. A `DataTree` from ArviZ 1 on.
+
+        Raises
+        ------
+        InvalidInputError
+            If the model was not learnt by a sampler, or a name is not one of a parameter.
         MissingPackageError
             If ArviZ is not installed.
 
         Examples
         --------
-        R-hat and effective sample size of the log joint, over four chains::
-
-            model = MarkovClusteringTopicModel(learning="gibbs", n_restarts=4, n_samples=100)
-            data = model.fit(corpus).to_arviz()
-            arviz.rhat(data, var_names="log_joint")
-            arviz.ess(data, var_names="log_joint")
+        >>> import arviz, habitus, numpy as np
+        >>> counts = np.random.default_rng(0).poisson(3, (12, 5))
+        >>> model = habitus.MarkovClusteringTopicModel(
+        ...     2, 2, learning="gibbs", n_restarts=4, keep_chains=True, burn_in=50, n_samples=20,
+        ...     thinning=2, min_words=0, random_state=0,
+        ... ).fit(counts)
+        >>> data = model.to_arviz(parameters=("theta", "xi"))
+        >>> dict(data.posterior.log_joint.sizes)
+        {'chain': 4, 'draw': 20}
+        >>> bool(arviz.rhat(data).log_joint < 1.2), bool(arviz.ess(data).log_joint > 4)
+        (True, True)
         """
         self._check_fitted()
-        return convergence.to_arviz(self.chains_, self.parameters_)
+        return convergence.to_arviz(self.chains_, self.parameters_, parameters)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file.
@@ -519,34 +533,6 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
 
         return load_model(path)
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of the constructor by name.
-
-        Parameters
-        ----------
-        **params
-            Values by name.
-
-        Returns
-        -------
-        MarkovClusteringTopicModel
-            The model itself.
-
-        Raises
-        ------
-        InvalidInputError
-            If there is no parameter of that name.
-        """
-        known = self._get_param_names()
-        for name in params:
-            if name not in known:
-                raise InvalidInputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}",
-                    parameter=name,
-                )
-        super().set_params(**params)
-        return self
-
     @property
     def n_steps(self) -> int:
         """Number of iterations or sweeps of all restarts, if none stops early."""
@@ -558,52 +544,6 @@ class MarkovClusteringTopicModel(BaseEstimator):  # type: ignore[misc]  # scikit
         """Sizes of the fitted model."""
         self._check_fitted()
         return self.parameters_.sizes
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "parameters_")
-
-    def _validate_params(self) -> None:
-        """Check all parameters by `_parameter_constraints`; the constructor only stores them."""
-        try:
-            super()._validate_params()
-        except InvalidParameterError as error:
-            raise invalid_input(error) from error
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
-            )
-
-    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
-        """Return documents as a corpus; with `reset`, they define the vocabulary's size."""
-        if not isinstance(X, Corpus):
-            counts = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
-            )
-            return Corpus(counts, lengths=lengths)
-        if lengths is not None:
-            raise InvalidInputError(
-                "a Corpus has its own lengths: leave out lengths", parameter="lengths"
-            )
-        if reset:
-            self.n_features_in_ = X.n_words
-        elif X.n_words != self.n_features_in_:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
-                f"{self.n_features_in_}"
-            )
-        return X
-
-    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
-        self._check_fitted()
-        return self._corpus(X, lengths, reset=False)
 
     def _settings(self, evidence: Evidence) -> LearningSettings:
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))

@@ -126,9 +126,7 @@ def _draw_path(parameters: Parameters, n: int, rng: np.random.Generator) -> Indi
     return path
 
 
-def _draw_columns(
-    matrix: Array, columns: Indices, rng: np.random.Generator
-) -> Indices:
+def _draw_columns(matrix: Array, columns: Indices, rng: np.random.Generator) -> Indices:
     """Draw a row for each entry of `columns`, from that column's distribution."""
     rows = np.empty(len(columns), dtype=np.int64)
     for column in range(matrix.shape[1]):

@@ -4,20 +4,20 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError, MissingPackageError
 from habitus.model.parameters import Parameters
 
 WordsOf = Literal["topics", "behaviours"]
+FrameOf = Literal["topics", "behaviours", "mixtures", "transitions"]
 
 
 class TopWords(NamedTuple):
     """Most probable words of each topic or behaviour, most probable first."""
 
-    words: NDArray[np.int64]
+    words: Indices
     """Word ids, topics (or behaviours) x n."""
     probabilities: Array
     """p(word | topic) or p(word | behaviour) of each of them, of the same shape."""
@@ -179,37 +179,50 @@ def successors(xi: Array, behaviour: int) -> tuple[Successor, ...]:
     return tuple(Successor(int(z), float(leave[z])) for z in order if leave[z] > 0)
 
 
-def words_dataframe(
-    parameters: Parameters, vocabulary: Vocabulary | None = None, *, of: WordsOf = "topics"
+def dataframe(
+    parameters: Parameters, vocabulary: Vocabulary | None = None, *, of: FrameOf = "topics"
 ) -> Any:
-    """Return the word distributions as a pandas data frame.
+    """Return one of the model's distributions as a pandas data frame.
 
     Parameters
     ----------
     parameters
         Parameters of a model.
     vocabulary
-        Adds the cell and the direction of each word to the index, where known.
+        Adds the cell and the direction of each word to the index of words.
     of
-        "topics" for p(word | topic), "behaviours" for p(word | behaviour).
+        "topics" for p(word | topic), "behaviours" for p(word | behaviour), "mixtures" for
+        p(topic | behaviour), "transitions" for p(next behaviour | behaviour).
 
     Returns
     -------
     pandas.DataFrame
-        One row per word, one column per topic or behaviour, named from 0.
+        One column per distribution; topics, behaviours and words are numbered from 0.
 
     Raises
     ------
+    InvalidInputError
+        If `of` is none of these names.
     MissingPackageError
         If pandas is not installed.
     """
+    frames: dict[str, tuple[Array, str, str]] = {
+        "topics": (parameters.phi, "word", "topic"),
+        "behaviours": (parameters.word_given_behaviour, "word", "behaviour"),
+        "mixtures": (parameters.theta, "topic", "behaviour"),
+        "transitions": (parameters.xi, "next_behaviour", "behaviour"),
+    }
+    if of not in frames:
+        raise InvalidInputError(
+            f"of must be one of {', '.join(map(repr, frames))}, found {of!r}", parameter="of"
+        )
     pd = import_pandas()
-    distributions = word_distributions(parameters, of)
-    index: Any = pd.RangeIndex(len(distributions), name="word")
-    if vocabulary is not None:
+    values, rows, columns = frames[of]
+    index: Any = pd.RangeIndex(len(values), name=rows)
+    if rows == "word" and vocabulary is not None:
         index = pd.MultiIndex.from_frame(_described_words(vocabulary))
-    columns = pd.RangeIndex(distributions.shape[1], name=of.removesuffix("s"))
-    return pd.DataFrame(distributions, index=index, columns=columns)
+    names = pd.RangeIndex(values.shape[1], name=columns)
+    return pd.DataFrame(values, index=index, columns=names)
 
 
 def _described_words(vocabulary: Vocabulary) -> Any:

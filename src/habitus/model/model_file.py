@@ -1,6 +1,7 @@
 """Model files: a fitted model as tensors and a JSON header, safe to read."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,10 +12,11 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, Tensors, read_tensors, write_tensors
 from habitus.model.convergence import SampleChain
 from habitus.model.estimator import MarkovClusteringTopicModel
-from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior
+from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
 
 KIND = "model"
-VERSION = 2
+VERSION = 3
+"""Format version: 2 is that of habitus 0.1, without `keep_chains` and the chains."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 SETTINGS = (
     "n_topics",
@@ -29,6 +31,7 @@ SETTINGS = (
     "burn_in",
     "n_samples",
     "thinning",
+    "keep_chains",
 )
 
 Blocks = TypeVar("Blocks", Parameters, DirichletPosterior, Assignments)
@@ -99,9 +102,11 @@ def model_contents(model: MarkovClusteringTopicModel) -> Contents:
         tensors |= _named("posterior", model.posterior_)
     if model.assignments_ is not None:
         tensors |= _named("assignments", model.assignments_)
-    if model.samples_:
-        for name in Parameters._fields:
-            tensors[f"samples.{name}"] = np.stack([getattr(s, name) for s in model.samples_])
+    if len(model.chains_) > 1:
+        tensors["chains.log_joint"] = np.stack([chain.log_joint for chain in model.chains_])
+        tensors |= _stacked("chains", [s for chain in model.chains_ for s in chain.samples])
+    elif model.samples_:
+        tensors |= _stacked("samples", model.samples_)
     if model.picture_ is not None:
         tensors["picture"] = model.picture_
     return Contents(_header(model), tensors)
@@ -142,8 +147,9 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
     """
     header, tensors = contents
     prior, geometry = header["prior"], header["vocabulary"]
+    settings = {"keep_chains": False} | header["settings"]
     model = MarkovClusteringTopicModel(
-        **{name: header["settings"][name] for name in SETTINGS},
+        **{name: settings[name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),
         random_state=header["random_state"],
     )
@@ -171,14 +177,40 @@ def _restore_estimates(model: MarkovClusteringTopicModel, tensors: Tensors) -> N
         model.posterior_ = _gathered("posterior", DirichletPosterior, tensors).checked(sizes)
     if "assignments.topics" in tensors:
         model.assignments_ = _gathered("assignments", Assignments, tensors)
-    model.samples_, model.chains_ = (), ()
+    model.chains_ = _restored_chains(model, tensors)
+    best = int(model.restarts_.argmax()) if len(model.chains_) > 1 else 0
+    model.samples_ = model.chains_[best].samples if model.chains_ else ()
+
+
+def _restored_chains(
+    model: MarkovClusteringTopicModel, tensors: Tensors
+) -> tuple[SampleChain, ...]:
+    """Return the samples of every stored chain; a file without other chains has the best one."""
+    sizes = model.parameters_.sizes
+    if "chains.log_joint" in tensors:
+        log_joint = tensors["chains.log_joint"]
+        samples = _unstacked("chains", tensors, sizes)
+        n = log_joint.shape[1]
+        parts = (samples[start : start + n] for start in range(0, len(samples), n))
+        return tuple(SampleChain(*pair) for pair in zip(parts, log_joint, strict=True))
     if "samples.phi" in tensors:
-        stacked = [tensors[f"samples.{name}"] for name in Parameters._fields]
-        model.samples_ = tuple(
-            Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True)
-        )
-        log_joint = model.objective_[model.burn_in - 1 :: model.thinning]
-        model.chains_ = (SampleChain(model.samples_, log_joint),)
+        samples = _unstacked("samples", tensors, sizes)
+        return (SampleChain(samples, model.objective_[model.burn_in - 1 :: model.thinning]),)
+    return ()
+
+
+def _stacked(prefix: str, samples: Sequence[Parameters]) -> Tensors:
+    """Return each block of the samples as one tensor, samples x the shape of the block."""
+    return {
+        f"{prefix}.{name}": np.stack([getattr(sample, name) for sample in samples])
+        for name in Parameters._fields
+    }
+
+
+def _unstacked(prefix: str, tensors: Tensors, sizes: Sizes) -> tuple[Parameters, ...]:
+    """Return the samples that `_stacked` made tensors of."""
+    stacked = [tensors[f"{prefix}.{name}"] for name in Parameters._fields]
+    return tuple(Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True))
 
 
 def _named(prefix: str, blocks: NamedTuple) -> dict[str, NDArray[Any]]:

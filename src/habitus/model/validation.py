@@ -1,11 +1,15 @@
-"""Validation of what an estimator is given: parameters, seeds, documents to learn from."""
+"""Validation of the input of an estimator: parameters, seeds and documents."""
 
 import re
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils.validation import validate_data
 
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
@@ -54,7 +58,9 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "burn_in": AT_LEAST_ONE,
     "n_samples": AT_LEAST_ONE,
     "thinning": AT_LEAST_ONE,
+    "keep_chains": ["boolean"],
 }
+"""Values that the parameters of `MarkovClusteringTopicModel` may have."""
 
 
 def invalid_input(error: InvalidParameterError) -> InvalidInputError:
@@ -90,6 +96,84 @@ def seed_of(random_state: Any) -> np.random.SeedSequence:
     )
 
 
+class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """A scikit-learn estimator that takes a `Corpus` or counts, and raises errors of habitus."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the constructor by name.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        MarkovClusteringTopicModel
+            The model itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no parameter of that name.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name not in known:
+                raise InvalidInputError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}",
+                    parameter=name,
+                )
+        super().set_params(**params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parameters_")
+
+    def _validate_params(self) -> None:
+        """Check all parameters by `_parameter_constraints`; the constructor only stores them."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            raise invalid_input(error) from error
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
+            )
+
+    def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
+        """Return documents as a corpus; with `reset`, they define the vocabulary's size."""
+        if not isinstance(X, Corpus):
+            counts = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+            )
+            return Corpus(counts, lengths=lengths)
+        if lengths is not None:
+            raise InvalidInputError(
+                "a Corpus has its own lengths: leave out lengths", parameter="lengths"
+            )
+        if reset:
+            self.n_features_in_ = X.n_words
+        elif X.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}"
+            )
+        return X
+
+    def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        self._check_fitted()
+        return self._corpus(X, lengths, reset=False)
+
+
 def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: str) -> Evidence:
     """Return the evidence of a corpus, or raise an error if it is too little to learn from."""
     evidence = gather(corpus, min_words=min_words)
@@ -113,6 +197,7 @@ def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: 
 
 
 def _check_whole_counts(counts: Array, learning: str) -> None:
+    """Raise an error if a count is a fraction."""
     for start in range(0, len(counts), CHUNK):
         part = counts[start : start + CHUNK]
         fractions = part[part % 1 != 0]
