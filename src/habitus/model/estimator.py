@@ -115,8 +115,6 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         Settings by which documents were made from video, where the corpus has them.
     picture_ : array or None
         Picture of the scene, height x width x 3, where the corpus has one.
-    calibration_ : dict of arrays
-        Scores of normal footage, set by `habitus.anomaly.calibrate`; empty before.
 
     Examples
     --------
@@ -578,7 +576,6 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         self.vocabulary_ = corpus.vocabulary
         self.clip_, self.settings_ = corpus.clip, corpus.settings
         self.picture_ = corpus.picture
-        self.calibration_: dict[str, Array] = {}
         self.words_per_document_ = int(np.median(corpus.n_tokens[corpus.n_tokens > 0]))
         evidence, messages = self._filter(corpus)
         self.belief_ = np.exp(messages.log_filtered[-1])

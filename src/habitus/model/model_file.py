@@ -48,7 +48,6 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
         File to write; an existing one is replaced, whole or not at all.
     """
     header, tensors = model_contents(model)
-    tensors |= {f"calibration.{name}": values for name, values in model.calibration_.items()}
     write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
 
 
@@ -72,15 +71,9 @@ def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
     """
     contents = read_tensors(path, kind=KIND, version=VERSION)
     try:
-        model = restore_model(contents)
+        return restore_model(contents)
     except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"{path}: not a model this habitus understands: {error}") from error
-    model.calibration_ = {
-        name.removeprefix("calibration."): values
-        for name, values in contents.tensors.items()
-        if name.startswith("calibration.")
-    }
-    return model
 
 
 def model_contents(model: MarkovClusteringTopicModel) -> Contents:
@@ -162,7 +155,6 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
     model.vocabulary_ = Vocabulary(**geometry) if geometry else None
     model.clip_, model.settings_ = float(header["clip"]), header["video"]
     model.picture_ = tensors.get("picture")
-    model.calibration_ = {}
     model.n_iter_ = len(model.objective_)
     model.n_features_in_ = model.parameters_.sizes.n_words
     return model
