@@ -1,41 +1,82 @@
-"""What can go wrong, as one family of errors."""
+"""Errors and warnings that habitus raises on purpose."""
+
+from importlib import import_module
+from typing import Any
 
 
 class HabitusError(Exception):
-    """Base of every error that habitus raises on purpose: one line, for a person to read."""
-
-
-class InvalidInputError(HabitusError, ValueError):
-    """A value that cannot be used: names what was found, what is expected and the remedy.
+    """Base of every error that habitus raises on purpose.
 
     Parameters
     ----------
     message
-        One line for a person.
+        One line for a person: the value found, the value expected, the remedy.
     parameter
-        Name of the parameter to change, where there is one: the command line adds its flag.
+        Name of the parameter to change, where there is one; the command line adds its flag.
+
+    Examples
+    --------
+    >>> error = InvalidInputError("fps must be above 0, found 0", parameter="fps")
+    >>> str(error), error.parameter
+    ('fps must be above 0, found 0', 'fps')
     """
 
-    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+    def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
         super().__init__(message)
         self.parameter = parameter
 
 
+class InvalidInputError(HabitusError, ValueError):
+    """A value that cannot be used."""
+
+
 class FileError(HabitusError, ValueError):
-    """A file that is truncated, foreign, tampered with or of a newer version."""
+    """A file that is truncated, altered, of another program or of a newer version."""
 
 
 class LearningError(HabitusError, ArithmeticError):
-    """Learning that cannot go on, such as a likelihood of zero under bare equations."""
-
-
-class DegenerateWarning(UserWarning):
-    """A topic or behaviour that ended without data of its own."""
+    """Learning that cannot continue, such as from a likelihood of zero without a prior."""
 
 
 class VideoError(HabitusError, RuntimeError):
-    """A source of video that cannot be opened, or gives no frame."""
+    """A video that cannot be opened, or has no frame."""
 
 
 class MissingPackageError(HabitusError, ImportError):
     """An optional package that is needed and not installed."""
+
+
+class DegenerateWarning(UserWarning):
+    """A topic or behaviour that no data was assigned to."""
+
+
+def optional_package(name: str, purpose: str) -> Any:
+    """Import an optional package, or raise an error that says what it is needed for.
+
+    Parameters
+    ----------
+    name
+        Name to import, which is also the name to install.
+    purpose
+        What needs the package, as the subject of a sentence.
+
+    Returns
+    -------
+    module
+        The imported package.
+
+    Raises
+    ------
+    MissingPackageError
+        If it is not installed.
+
+    Examples
+    --------
+    >>> optional_package("no_such_package", "A table")
+    Traceback (most recent call last):
+    habitus.errors.MissingPackageError: A table needs no_such_package: pip install no_such_package
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingPackageError(f"{purpose} needs {name}: pip install {name}") from error

@@ -121,7 +121,7 @@ BAD = {
     "cut off": (("cut.mp4",), "not a video"),
     "sound only": (("sound.wav",), "no video"),
     "one frame": (("one-frame.mp4",), "no document"),
-    "images without a rate": (("images",), "--fps"),
+    "images without a rate": (("images",), "fps"),
     "second is bad": (("v.mp4", "absent.mp4"), "no such file"),
     "clip too short": (("v.mp4", "--clip", "0.05"), "two frames"),
     "clip not finite": (("v.mp4", "--clip", "inf"), "clip"),

@@ -1,13 +1,13 @@
-"""Motion per cell, on pictures that no codec has touched."""
+"""Motion per cell, on images without compression; each kernel against its NumPy twin."""
 
 import numpy as np
 import pytest
-from numba import njit
 
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
+from habitus.video import cells
 from habitus.video.cells import LEAST_MOTION, cell_changes, cell_motion, halve, pyramid
-from habitus.video.vectors import SIDE, block_difference, window_sums
+from reference import cells as twins
 from reference.footage import HEIGHT, WIDTH, moving_square, texture
 from reference.footage import SIDE as SQUARE
 
@@ -128,80 +128,230 @@ def _surrounded(image, seed, shift):
     return inner
 
 
+# Of floating-point results: the kernels expand the sums that NumPy's linear algebra computes.
+RTOL = 1e-8
+# Of energies, in squared grey levels: differences of large sums.
+ATOL = 1e-6
+
+
 @pytest.mark.parametrize(("width", "height", "padding"), [(16, 8, 0), (17, 9, 15), (160, 128, 32)])
-def test_halve_is_the_rounded_mean_of_four(width, height, padding):
+def test_halve_equals_its_twin(width, height, padding):
     image = np.random.default_rng(0).integers(0, 256, (height, width + padding), dtype=np.uint8)
-    whole = image[: height // 2 * 2, : width // 2 * 2].astype(int)
-    sums = whole.reshape(height // 2, 2, width // 2, 2).sum(axis=(1, 3))
-    assert np.array_equal(halve(image, width, height), (sums + 2) // 4)
+    assert np.array_equal(halve(image, width, height), twins.halve(image, width, height))
 
 
-def test_a_pyramid_of_a_large_frame_starts_from_the_analysed_one():
-    image = np.random.default_rng(0).integers(0, 256, (64, 96), dtype=np.uint8)
-    half = halve(halve(image, 96, 64), 48, 32)
-    found = pyramid(image, 96, 64, 2)
-    assert np.array_equal(found.half, half)
-    assert np.array_equal(found.quarter, halve(half, 24, 16))
+@pytest.mark.parametrize("scale", [1, 2, 4])
+def test_pyramid_equals_its_twin(scale):
+    image = np.random.default_rng(0).integers(0, 256, (131, 170), dtype=np.uint8)
+    found, expected = pyramid(image, 161, 131, scale), twins.pyramid(image, 161, 131, scale)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("side", [2, 4, 8])
-def test_cell_changes_are_sums_of_absolute_differences(side):
+@pytest.mark.parametrize("side", [2, 4, 6, 8])
+def test_cell_changes_equal_their_twin(side):
     rng = np.random.default_rng(side)
     rows, columns = 5, 7
     shape = (rows * side + 1, columns * side + 3)  # more than the cells cover
     one, other = (rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2))
     one[:side, :side], other[:side, :side] = 0, 255
-    apart = abs(one.astype(int) - other)[: rows * side, : columns * side]
-    expected = apart.reshape(rows, side, columns, side).sum(axis=(1, 3))
     found = cell_changes(one, other, rows, columns, side)
     assert found[0, 0] == 255 * side * side
-    assert np.array_equal(found, expected)
+    assert np.array_equal(found, twins.cell_changes(one, other, rows, columns, side))
 
 
-@njit
-def difference_at(one, i, other, j, line):
-    return block_difference(one, np.uint64(i), other, np.uint64(j), np.uint64(line))
+@pytest.mark.parametrize("side", [2, 4, 6])
+def test_lines_add_up_as_their_twin(side):
+    line = np.random.default_rng(side).integers(0, 255 * side, 9 * side).astype(np.uint16)
+    found = np.empty(9, dtype=np.int32)
+    cells._add_up(line, side, found)
+    assert np.array_equal(found, line.reshape(-1, side).sum(axis=1))
 
 
-@njit
-def sums_at(one, i, other, j, line):
-    return window_sums(one, np.uint64(i), other, np.uint64(j), np.uint64(line))
+@pytest.mark.parametrize("seed", range(20))
+def test_gate_and_gated_cells_equal_their_twins(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, 2))
+    changes = rng.poisson(rng.choice([2, 16, 22, 60]), shape).astype(np.int32)
+    watched = rng.random(shape) < 0.8
+    least = 1.4 * 16
+    assert cells._median(changes) == twins.median(changes)
+    gate = cells._gate(changes, least)
+    assert gate == twins.gate(changes, least)
+    for above in (gate, float(np.median(changes))):
+        for one, other in zip(
+            cells._gated(changes, watched, above), twins.gated(changes, watched, above), strict=True
+        ):
+            assert np.array_equal(one, other)
 
 
-def pictures_to_sum():
+def likeness_cases():
     rng = np.random.default_rng(0)
-    extremes = [np.zeros((20, 24), np.uint8), np.full((20, 24), 255, np.uint8)]
-    checks = (np.indices((20, 24)).sum(axis=0) // 2 % 2 * 255).astype(np.uint8)
-    noise = [rng.integers(0, 256, (20, 24), dtype=np.uint8) for _ in range(3)]
-    return [*extremes, checks, 255 - checks, *noise]
+    noise = [rng.integers(0, 256, (70, 90), dtype=np.uint8) for _ in range(2)]
+    scene = texture(90, 70, 0)
+    flat = np.full((70, 90), 40, np.uint8)
+    almost = flat.copy()
+    almost[0, 0] += 3
+    return {
+        "noise": noise,
+        "scene": (scene, scene),
+        "brighter": (scene, (scene // 2 + 60).astype(np.uint8)),
+        "negative": (scene, 255 - scene),
+        "flat": (flat, almost),
+        "flat and scene": (flat, scene),
+        "scene and almost flat": (scene, almost),
+        "white": (np.full((70, 90), 255, np.uint8), scene),
+    }
 
 
-PLACES = [(1, 1, 1, 1), (11, 15, 1, 1), (3, 7, 8, 2), (5, 5, 6, 15)]
+@pytest.mark.parametrize("kind", likeness_cases())
+def test_likeness_equals_its_twin(kind):
+    one, other = likeness_cases()[kind]
+    assert cells.likeness(one, other) == pytest.approx(
+        twins.likeness(one, other), rel=RTOL, abs=1e-12
+    )
 
 
-@pytest.mark.parametrize(("y", "x", "v", "u"), PLACES)
-def test_block_difference_equals_its_definition(y, x, v, u):
-    for one in pictures_to_sum():
-        for other in pictures_to_sum():
-            a, b = one[y : y + SIDE, x : x + SIDE], other[v : v + SIDE, u : u + SIDE]
-            expected = abs(a.astype(int) - b).sum()
-            found = difference_at(one.ravel(), y * 24 + x, other.ravel(), v * 24 + u, 24)
-            assert found == expected
+def scenes():
+    """Pairs of frames with motion of several speeds, noise, or nothing in common."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for seed, velocity in enumerate([(1, 0), (-3, 2), (0, 6), (9, -9), (-20, 4)]):
+        before, after = moving_square(2, velocity=velocity, start=START, seed=seed)
+        noise = rng.normal(0, 1.5 * seed, (2, *before.shape))
+        found[f"square {velocity}"] = [
+            np.clip(image + n, 0, 255).astype(np.uint8)
+            for image, n in zip((before, after), noise, strict=True)
+        ]
+    scene = texture(WIDTH, HEIGHT, 5)
+    found["camera shake"] = [scene, np.roll(scene, (1, -2), axis=(0, 1))]
+    found["noise"] = [rng.integers(0, 256, scene.shape, dtype=np.uint8) for _ in range(2)]
+    found["soft and noise"] = [scene, (scene // 2 + rng.integers(0, 90, scene.shape)).astype("u1")]
+    return found
 
 
-@pytest.mark.parametrize(("y", "x", "v", "u"), PLACES)
-def test_window_sums_equal_their_definition(y, x, v, u):
-    for one in pictures_to_sum():
-        for other in pictures_to_sum():
-            a, b = (
-                i.astype(int)[top - 1 : top + SIDE + 1, left - 1 : left + SIDE + 1]
-                for i, top, left in ((one, y, x), (other, v, u))
-            )
-            gx = sum(i[1:-1, 2:] - i[1:-1, :-2] for i in (a, b))
-            gy = sum(i[2:, 1:-1] - i[:-2, 1:-1] for i in (a, b))
-            d = (b - a)[1:-1, 1:-1]
-            expected = [
-                term.sum() for term in (gx, gy, d, gx * gx, gx * gy, gy * gy, gx * d, gy * d, d * d)
-            ]
-            found = sums_at(one.ravel(), y * 24 + x, other.ravel(), v * 24 + u, 24)
-            assert list(found) == expected
+SCENES = scenes()
+
+
+def levels_of(kind, scale=1):
+    """Half and quarter resolution of both frames."""
+    pyramids = [pyramid(image, WIDTH, HEIGHT, scale) for image in SCENES[kind]]
+    return tuple(zip(*pyramids, strict=True))
+
+
+def pair_of(images):
+    height, width = images[0].shape
+    return cells._ImagePair(images[0].ravel(), images[1].ravel(), width, height)
+
+
+def places(images, n, seed):
+    """Corners of windows that can be compared, and shifts that stay inside."""
+    rng = np.random.default_rng(seed)
+    height, width = images[0].shape
+    for _ in range(n):
+        top, left = rng.integers(1, height - 9), rng.integers(1, width - 9)
+        sx = rng.integers(max(-6, 1 - left), min(6, width - 9 - left) + 1)
+        sy = rng.integers(max(-6, 1 - top), min(6, height - 9 - top) + 1)
+        yield int(top), int(left), int(sx), int(sy)
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_fits_equal_their_twin(kind):
+    halves, _ = levels_of(kind)
+    for place in places(halves, 60, 0):
+        found = cells._fit(pair_of(halves), *place)
+        np.testing.assert_allclose(found, twins.fit(halves, *place), rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_refined_fits_equal_their_twin(kind):
+    halves, _ = levels_of(kind)
+    for top, left, sx, sy in places(halves, 40, 1):
+        first = twins.fit(halves, top, left, 0, 0)[None]
+        found, expected = first.copy(), first.copy()
+        cells._refine(pair_of(halves), top, left, sx, sy, found, 0)
+        twins.refine(halves, top, left, sx, sy, expected, 0)
+        np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_followed_neighbours_equal_their_twin(kind):
+    halves, _ = levels_of(kind)
+    rng = np.random.default_rng(2)
+    for top, left, _, _ in places(halves, 30, 2):
+        fits = np.tile(twins.fit(halves, top, left, 0, 0), (5, 1))
+        fits[1:, 3:5] = rng.uniform(-5, 5, (4, 2))
+        fits[1:, 5] = rng.uniform(0, 1, 4) * fits[1:, 6]
+        neighbours = tuple(int(s) for s in rng.choice([-1, 1, 2, 3, 4], 4))
+        found, expected = fits.copy(), fits.copy()
+        cells._follow(pair_of(halves), top, left, neighbours, found, 0)
+        twins.follow(halves, top, left, neighbours, expected, 0)
+        np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_block_matches_equal_their_twin(kind):
+    _, quarters = levels_of(kind)
+    height, width = quarters[0].shape
+    for y in range(0, height, 5):
+        for x in range(0, width, 5):
+            assert cells._match(pair_of(quarters), y, x) == twins.match(quarters, y, x)
+
+
+@pytest.mark.parametrize("value", [-1.5, -0.51, -0.5, 0.49, 0.5, 2.5, 7.0])
+def test_nearest_rounds_halves_up(value):
+    assert cells._nearest(value) == twins.nearest(value)
+
+
+@pytest.mark.parametrize("side", [4, 8])
+@pytest.mark.parametrize("kind", SCENES)
+def test_all_fits_equal_their_twin(kind, side):
+    halves, quarters = levels_of(kind)
+    rows, columns = np.array(halves[0].shape) // side
+    changes = cell_changes(*halves, rows, columns, side)
+    gated, slots = cells._gated(changes, np.ones((rows, columns), dtype=np.bool_), 1.4 * side**2)
+    assert len(gated) > 5
+    found = cells._fit_all(halves[0], quarters[0], halves[1], quarters[1], gated, slots, side)
+    expected = twins.fit_all(halves, quarters, gated, slots, side)
+    np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_moves_weigh_the_fits_of_neighbours_as_their_twin(seed):
+    """Neighbours disagree, and differ widely in what they leave unexplained."""
+    rng = np.random.default_rng(seed)
+    shape = (12, 15)
+    changes = rng.integers(0, 4, shape).astype(np.int32)
+    gated, slots = cells._gated(changes, np.ones(shape, dtype=np.bool_), 0.5)
+    G = rng.normal(0, 3, (len(gated), 9, 2))
+    tensors = np.einsum("kni,knj->kij", G, G)
+    fits = np.empty((len(gated), 7))
+    fits[:, :3] = tensors[:, [0, 0, 1], [0, 1, 1]]
+    fits[:, 3:5] = rng.normal(0, 2, (len(gated), 2))
+    fits[:, 5] = 10 ** rng.uniform(-1, 4, len(gated))
+    fits[:, 6] = 2 * fits[:, 5]
+    moved = rng.random(len(gated)) < 0.8
+    fast = 3.0
+    found = cells._moves(gated, slots, fits, moved, fast)
+    assert np.array_equal(found, twins.moves(gated, slots, fits, moved, fast))
+    assert {0, 1, 2, 3} <= {int(move) % 4 for move in found.ravel() if move >= 0}
+    assert (found >= 4).any()
+    assert ((found >= 0) & (found < 4)).any()
+
+
+@pytest.mark.parametrize("cell", [8, 12])
+@pytest.mark.parametrize("kind", SCENES)
+def test_cell_motion_equals_its_twin(kind, cell):
+    before, after = (pyramid(image, WIDTH, HEIGHT, 1) for image in SCENES[kind])
+    watched = np.random.default_rng(0).random((HEIGHT // cell, WIDTH // cell)) < 0.9
+    settings = (cell // 2, LEAST_MOTION, 5.0)
+    moves, change = cell_motion(before, after, watched, *settings)
+    expected_moves, expected_change = twins.cell_motion(before, after, watched, *settings)
+    assert np.array_equal(moves, expected_moves)
+    assert change == pytest.approx(expected_change, rel=RTOL)
+    assert (moves >= 0).any() == ("noise" not in kind)
+    levels = (before.half, before.quarter, after.half, after.quarter)
+    halves, quarters = (before.half, after.half), (before.quarter, after.quarter)
+    found, change = cells.moving_cells(*levels, watched, *settings)
+    expected_moves, expected_change = twins.moving_cells(halves, quarters, watched, *settings)
+    assert np.array_equal(found, expected_moves)
+    assert change == pytest.approx(expected_change, rel=RTOL)

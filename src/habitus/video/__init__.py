@@ -1,16 +1,27 @@
-"""Video: files, folders, cameras -> timed frames; two frames -> motion per cell."""
+"""Video: files, folders of images and cameras -> timed frames; two frames -> motion per cell.
+
+In the order of the data:
+
+- `source`: the address of a video, and what kind of source it is
+- `decoding`: one opened stream -> decoded pictures and their times
+- `reader`: a source -> its frames in time order
+- `mask`: masks and regions -> the cells to examine
+- `motion`: two frames -> the motion of each cell, by one of several methods
+- `cells`: the kernels of the default method
+- `windows`: sums over 8 x 8 pixels, their inner loops; `vectors`: the same in LLVM vector types
+"""
 
 from habitus.video.mask import region_of, watched_cells
-from habitus.video.motion import CellMotion, DisMotion, Motion, Moved, motion_by
+from habitus.video.motion import CellMotion, CellMoves, DisMotion, MotionMethod, motion_by
 from habitus.video.reader import Frame, Reader
 from habitus.video.source import Source
 
 __all__ = [
     "CellMotion",
+    "CellMoves",
     "DisMotion",
     "Frame",
-    "Motion",
-    "Moved",
+    "MotionMethod",
     "Reader",
     "Source",
     "motion_by",

@@ -1,22 +1,50 @@
-"""Smaller copies of a picture, each pixel the mean of four.
+"""Motion of each cell between two frames: a change gate, then Lucas-Kanade and block matching.
 
-Motion per cell: a gate, then Lucas and Kanade's least squares, helped by block matching.
-
-All at half the resolution of the analysed frame, where a cell of 8x8 pixels has 4x4. A cell is
-looked at only where the picture changes more than it does elsewhere in the frame. Its motion is
-the shift that explains the change best; a change that no shift explains is not motion.
+Everything works at half the resolution of the analysed frame, where a cell of 8 x 8 pixels has
+4 x 4. A cell is examined only where the image changes more than it does elsewhere in the frame (the
+gate). Its motion is the shift that explains the change best (Lucas and Kanade's least squares, from
+rest, from the motions of neighbouring cells, or from the best match of a block search); a change
+that no shift explains is not motion.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.arrays import Image
-from habitus.compiled import compiled
-from habitus.video.vectors import SIDE, block_difference, window_sums
+from habitus.arrays import Flags, Image
+from habitus.compiled import compiled, compiled_inline
+from habitus.video.windows import SIDE, FlatImage, block_difference, window_sums
+
+# Correlation of two frames below which they do not show one view: a cut, a covered lens, frames
+# lost in between.
+LEAST_ALIKE = 0.5
+# Pixels whose products are summed as 32-bit integers, without overflow.
+SUMMED = 4096
+# A cell passes the gate if its mean change exceeds LEAST_CHANGE grey levels, and ABOVE_MEDIAN times
+# the change of the frame's median cell, which is due to noise, flicker and the codec.
+LEAST_CHANGE = 1.4
+ABOVE_MEDIAN = 1.4
+# Side of the window around a cell's centre for least squares, in pixels at half resolution.
+WINDOW = SIDE
+# Side of the block that block matching compares, in pixels at quarter resolution.
+BLOCK = SIDE
+# Largest shift of block matching, in pixels at quarter resolution.
+REACH = 8
+# Fraction of the change that a shift must explain to be motion; and to need no further search.
+EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
+# Least motion between two frames, in pixels of the analysed frame.
+LEAST_MOTION = 0.6
+# Variance of the noise in a pixel's gradient: regularises the least squares of flat cells.
+NOISE = 1.0
+# Added to the direction of a fast move.
+FAST_MOVE = 4
+# Columns of the table of fits: structure tensor, motion, energy of the change left over by that
+# motion, and energy of the change itself.
+XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
+
+Fits = NDArray[np.float64]
+"""One row per gated cell, with the columns above."""
 
 
 class Pyramid(NamedTuple):
@@ -26,30 +54,44 @@ class Pyramid(NamedTuple):
     quarter: Image
 
 
+class _ImagePair(NamedTuple):
+    """Two images of one size, as flat arrays."""
+
+    before: FlatImage
+    after: FlatImage
+    width: int
+    height: int
+
+
 def pyramid(luma: Image, width: int, height: int, scale: int) -> Pyramid:
-    """Half and quarter of the analysed frame, which is the camera's frame over `scale`."""
+    """Return half and quarter resolution of the analysed frame.
+
+    Parameters
+    ----------
+    luma
+        Brightness of the camera's frame: height x at least `width`; further columns are padding.
+    width, height
+        Size of the camera's frame in pixels.
+    scale
+        Pixels of the camera's frame per pixel of the analysed frame, a power of two.
+
+    Returns
+    -------
+    Pyramid
+        The two images.
+
+    Examples
+    --------
+    >>> half, quarter = pyramid(np.zeros((72, 96), np.uint8), 96, 72, 1)
+    >>> half.shape, quarter.shape
+    ((36, 48), (18, 24))
+    """
     return Pyramid(*_pyramid(luma, width, height, scale))
 
 
 @compiled
-def halve(image: Image, width: int, height: int) -> Image:
-    """Means of 2x2 pixels, rounded; columns of `image` beyond `width` are padding."""
-    half = np.empty((height // 2, width // 2), dtype=np.uint8)
-    two, one = np.uint64(2), np.uint64(1)
-    for y in range(half.shape[0]):
-        upper, lower, out = image[2 * y], image[2 * y + 1], half[y]
-        for x in range(np.uint64(half.shape[1])):
-            i = two * x
-            total = (
-                np.uint16(upper[i]) + np.uint16(upper[i + one])
-                + np.uint16(lower[i]) + np.uint16(lower[i + one])
-            )  # fmt: skip
-            out[x] = np.uint8((total + np.uint16(2)) >> np.uint16(2))
-    return half
-
-
-@compiled
 def _pyramid(luma: Image, width: int, height: int, scale: int) -> tuple[Image, Image]:
+    """Halve the frame `log2(scale) + 1` times, and once more."""
     half = halve(luma, width, height)
     while scale > 1:
         half = halve(half, half.shape[1], half.shape[0])
@@ -57,61 +99,112 @@ def _pyramid(luma: Image, width: int, height: int, scale: int) -> tuple[Image, I
     return half, halve(half, half.shape[1], half.shape[0])
 
 
-# A cell may be moving if its mean change exceeds this many grey levels, and this many times the
-# change of the frame's median cell, which is noise, flicker and the codec's own doing.
-LEAST_CHANGE = 1.4
-ABOVE_MEDIAN = 1.4
-# Side of the square around a cell's middle that its motion is told from, at half resolution.
-WINDOW = SIDE
-# Share of the change that a shift must explain to be motion; and to need no search for another.
-EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
-# Motion, in pixels of the analysed frame between the two frames.
-LEAST_MOTION = 0.6
-# What a fast move has beyond its direction.
-FAST_MOVE = 4
-# How far block matching looks, in pixels of the quarter resolution.
-REACH = 8
-# Variance of the noise in a pixel's gradient: flat cells are held back by it.
-NOISE = 1.0
+@compiled
+def halve(image: Image, width: int, height: int) -> Image:
+    """Return the rounded means of 2 x 2 pixels; columns beyond `width` are padding.
 
-
-# Columns of the table of fits: structure tensor, motion, energy left by it and before it.
-XX, XY, YY, DX, DY, LEFT, ENERGY = 0, 1, 2, 3, 4, 5, 6
-# Side of the square that block matching compares, at quarter resolution.
-BLOCK = SIDE
-
-Fits = NDArray[np.float64]
-Flat = NDArray[np.uint8]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def inlined(kernel: F) -> F:
-    """As `compiled`, but always put into the kernel that calls it.
-
-    For what is called hundreds of times a frame: handing over many arguments has its price too.
+    Equals `(image[:2 * h, :2 * w].reshape(h, 2, w, 2).sum(axis=(1, 3)) + 2) // 4` for
+    `h, w = height // 2, width // 2`.
     """
-    compiler = numba.njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
-    )
-    return cast(F, compiler(kernel))
+    half = np.empty((height // 2, width // 2), dtype=np.uint8)
+    two, one = np.uint64(2), np.uint64(1)
+    for y in range(half.shape[0]):
+        upper, lower, out = image[2 * y], image[2 * y + 1], half[y]
+        for x in range(np.uint64(half.shape[1])):
+            i = two * x
+            above = np.uint16(upper[i]) + np.uint16(upper[i + one])
+            below = np.uint16(lower[i]) + np.uint16(lower[i + one])
+            out[x] = np.uint8((above + below + np.uint16(2)) >> np.uint16(2))
+    return half
 
 
 def cell_motion(
     before: Pyramid,
     after: Pyramid,
-    watched: NDArray[np.bool_],
+    watched: Flags,
     side: int,
     least_motion: float,
     fast: float = np.inf,
 ) -> tuple[NDArray[np.int8], float]:
-    """Move of each watched cell, -1 where it did not move, and the frame's mean change.
+    """Return the move of each cell between two frames, and the mean change of the frame.
 
-    A move is a Direction, and 4 more where it is fast. `watched` is rows x columns; `side` is that
-    of a cell at half resolution; motion under `least_motion` pixels of the analysed frame is none,
-    from `fast` pixels on it is fast.
+    Parameters
+    ----------
+    before, after
+        The two frames.
+    watched
+        Rows x columns: the cells to examine.
+    side
+        Side of a cell in pixels at half resolution.
+    least_motion
+        Pixels of the analysed frame below which motion is ignored.
+    fast
+        Pixels of the analysed frame from which motion is fast.
+
+    Returns
+    -------
+    moves
+        Rows x columns: a Direction, plus 4 where the motion is fast; -1 where a cell did not move.
+        No cell moves between frames of different views.
+    change
+        Mean absolute difference of the frames in grey levels; 255 between different views.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> frame = pyramid(image, 64, 64, 1)
+    >>> moves, change = cell_motion(frame, frame, np.ones((8, 8), dtype=bool), 4, LEAST_MOTION)
+    >>> (moves == -1).all(), change
+    (np.True_, 0.0)
     """
-    return moving_cells(*before, *after, watched, side, least_motion, fast)
+    return _cell_motion(*before, *after, watched, side, least_motion, fast)
+
+
+@compiled
+def _cell_motion(
+    half: Image,
+    quarter: Image,
+    next_half: Image,
+    next_quarter: Image,
+    watched: Flags,
+    side: int,
+    least_motion: float,
+    fast: float,
+) -> tuple[NDArray[np.int8], float]:
+    """Return what `cell_motion` does; a call with plain arrays costs less than one with tuples."""
+    if likeness(quarter, next_quarter) < LEAST_ALIKE:
+        return np.full(watched.shape, np.int8(-1)), 255.0
+    return moving_cells(half, quarter, next_half, next_quarter, watched, side, least_motion, fast)
+
+
+@compiled
+def likeness(one: Image, other: Image) -> float:
+    """Return the correlation of two images; 1 where both are flat.
+
+    Equals `np.corrcoef(one.ravel(), other.ravel())[0, 1]` where both variances are at least 1.
+    """
+    n = one.size
+    a, b = one.reshape(-1), other.reshape(-1)
+    sa, sb, saa, sbb, sab = 0.0, 0.0, 0.0, 0.0, 0.0
+    for start in range(0, n, SUMMED):
+        zero = np.uint32(0)
+        ta, tb, taa, tbb, tab = zero, zero, zero, zero, zero
+        for i in range(np.uint64(start), np.uint64(min(start + SUMMED, n))):
+            x, y = np.uint32(a[i]), np.uint32(b[i])
+            ta += x
+            tb += y
+            taa += x * x
+            tbb += y * y
+            tab += x * y
+        sa += ta
+        sb += tb
+        saa += taa
+        sbb += tbb
+        sab += tab
+    va, vb = saa - sa * sa / n, sbb - sb * sb / n
+    if va < n and vb < n:  # a standard deviation under one grey level each
+        return 1.0
+    return float((sab - sa * sb / n) / np.sqrt(max(va, 1.0) * max(vb, 1.0)))
 
 
 @compiled
@@ -120,12 +213,12 @@ def moving_cells(
     quarter: Image,
     next_half: Image,
     next_quarter: Image,
-    watched: NDArray[np.bool_],
+    watched: Flags,
     side: int,
     least_motion: float,
     fast: float,
 ) -> tuple[NDArray[np.int8], float]:
-    """As `cell_motion`, of plain arrays: tuples cost a kernel more than all its other arguments."""
+    """Return the moves and the change of two frames of one view, as `cell_motion` does."""
     rows, columns = watched.shape
     changes = cell_changes(half, next_half, rows, columns, side)
     gated, slots = _gated(changes, watched, _gate(changes, LEAST_CHANGE * side * side))
@@ -144,7 +237,11 @@ def moving_cells(
 def cell_changes(
     before: Image, after: Image, rows: int, columns: int, side: int
 ) -> NDArray[np.int32]:
-    """Sum of absolute differences in each cell of `side` x `side` pixels, rows x columns."""
+    """Return the sum of absolute differences in each cell of `side` x `side` pixels.
+
+    Equals `abs(after - before)[: rows * side, : columns * side]`, as integers, reshaped to
+    (rows, side, columns, side) and summed over the axes 1 and 3.
+    """
     sums = np.empty((rows, columns), dtype=np.int32)
     one, other = before.reshape(-1), after.reshape(-1)
     stride, width = np.uint64(before.shape[1]), np.uint64(columns * side)
@@ -162,15 +259,13 @@ def cell_changes(
 
 @compiled
 def _add_up(line: NDArray[np.uint16], side: int, sums: NDArray[np.int32]) -> None:
-    """Sums of every `side` numbers; of four at a time, the usual ones, as vectors."""
+    """Assign `line.reshape(-1, side).sum(axis=1)` to `sums`; the usual side of 4 as vectors."""
     if side == 4:
         for c in range(np.uint64(len(sums))):
             i = np.uint64(4) * c
             one, two, three = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
-            sums[c] = (
-                np.int32(line[i]) + np.int32(line[one])
-                + np.int32(line[two]) + np.int32(line[three])
-            )  # fmt: skip
+            left = np.int32(line[i]) + np.int32(line[one])
+            sums[c] = left + np.int32(line[two]) + np.int32(line[three])
         return
     for c in range(len(sums)):
         total = np.int32(0)
@@ -181,7 +276,7 @@ def _add_up(line: NDArray[np.uint16], side: int, sums: NDArray[np.int32]) -> Non
 
 @compiled
 def _gate(changes: NDArray[np.int32], least: float) -> float:
-    """max(ABOVE_MEDIAN * median, least); the median is needed only where it decides."""
+    """Return `max(ABOVE_MEDIAN * median, least)`; the median is computed only where it decides."""
     flat = changes.reshape(-1)
     quiet, n_quiet = np.int32(least / ABOVE_MEDIAN), np.int32(0)
     for value in flat:
@@ -193,7 +288,7 @@ def _gate(changes: NDArray[np.int32], least: float) -> float:
 
 @compiled
 def _median(sums: NDArray[np.int32]) -> int:
-    """The middle of the values, by counting."""
+    """Return `np.sort(sums, axis=None)[sums.size // 2]`, by counting."""
     flat = sums.reshape(-1)
     counts = np.zeros(flat.max() + 1, dtype=np.int32)
     for value in flat:
@@ -208,11 +303,11 @@ def _median(sums: NDArray[np.int32]) -> int:
 
 @compiled
 def _gated(
-    changes: NDArray[np.int32], watched: NDArray[np.bool_], gate: float
+    changes: NDArray[np.int32], watched: Flags, gate: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Row and column of the cells that changed, in order, and each cell's slot among them or -1.
+    """Return `np.argwhere((changes > gate) & watched)`, and each cell's row in it or -1.
 
-    The slots have a margin of one cell all around, so that every cell has neighbours.
+    The second array has a margin of one cell on every side, so that every cell has neighbours.
     """
     rows, columns = changes.shape
     slots = np.full((rows + 2, columns + 2), -1, dtype=np.int32)
@@ -227,89 +322,26 @@ def _gated(
     return gated[:n], slots
 
 
-@inlined
-def _fit(
-    b: Flat, a: Flat, width: int, top: int, left: int, sx: int, sy: int
-) -> tuple[float, float, float, float, float, float, float]:
-    """Lucas and Kanade's step between a window and the one shifted by (sx, sy): a row of fits.
-
-    Means are removed: a change of brightness is no motion.
-    """
-    x1, y1, t1, xx, xy, yy, xt, yt, tt = window_sums(
-        b, np.uint64(top * width + left),
-        a, np.uint64((top + sy) * width + left + sx), np.uint64(width),
-    )  # fmt: skip
-    n = WINDOW * WINDOW
-    # Gradients are four times too large: two differences over two pixels, added.
-    cxx, cxy, cyy = (
-        (n * xx - x1 * x1) / (16 * n), (n * xy - x1 * y1) / (16 * n), (n * yy - y1 * y1) / (16 * n)
-    )  # fmt: skip
-    cxt, cyt, ctt = (
-        (n * xt - x1 * t1) / (4 * n), (n * yt - y1 * t1) / (4 * n), (n * tt - t1 * t1) / n
-    )  # fmt: skip
-    held = NOISE * WINDOW * WINDOW / 4
-    scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
-    dx = (cxy * cyt - (cyy + held) * cxt) * scale
-    dy = (cxy * cxt - (cxx + held) * cyt) * scale
-    left_over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
-    return cxx, cxy, cyy, sx + dx, sy + dy, max(left_over, 0.0), ctt
-
-
-@inlined
-def _refine(
-    b: Flat, a: Flat, width: int, height: int, top: int, left: int, sx: int, sy: int,
-    fits: Fits, k: int,
-) -> None:  # fmt: skip
-    """Least squares from a shift on, up to three steps; kept where it explains more."""
-    for _ in range(3):
-        sx = min(max(sx, 1 - left), width - WINDOW - 1 - left)
-        sy = min(max(sy, 1 - top), height - WINDOW - 1 - top)
-        xx, xy, yy, dx, dy, left_over, _ = _fit(b, a, width, top, left, sx, sy)
-        if left_over < fits[k, LEFT]:
-            fits[k, XX], fits[k, XY], fits[k, YY] = xx, xy, yy
-            fits[k, DX], fits[k, DY], fits[k, LEFT] = dx, dy, left_over
-        nx, ny = _nearest(dx), _nearest(dy)
-        if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
-            return
-        sx, sy = nx, ny
-
-
-@inlined
-def _nearest(value: float) -> int:
-    return int(np.floor(value + 0.5))
-
-
-@inlined
-def _follow(
-    b: Flat, a: Flat, width: int, height: int, top: int, left: int,
-    around: tuple[int, ...], fits: Fits, k: int,
-) -> None:  # fmt: skip
-    """Refine from the motions of neighbouring cells (-1: none) that explain the change there."""
-    own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
-    last_x, last_y = own_x, own_y
-    for s in around:
-        if s < 0 or fits[s, LEFT] > (1 - EXPLAINED) * fits[s, ENERGY]:
-            continue
-        sx, sy = _nearest(fits[s, DX]), _nearest(fits[s, DY])
-        known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
-        if not known and not (sx == last_x and sy == last_y):
-            _refine(b, a, width, height, top, left, sx, sy, fits, k)
-            last_x, last_y = sx, sy
-
-
 @compiled
 def _fit_all(
-    half: Image, quarter: Image, next_half: Image, next_quarter: Image,
-    gated: NDArray[np.int32], slots: NDArray[np.int32], side: int,
-) -> Fits:  # fmt: skip
-    """Each changed cell's motion: from rest; else from a neighbour's; else from the best match.
+    half: Image,
+    quarter: Image,
+    next_half: Image,
+    next_quarter: Image,
+    gated: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    side: int,
+) -> Fits:
+    """Return the fit of every gated cell.
 
-    Then the motions of neighbours that moved otherwise are tried: objects are larger than cells.
+    The first pass starts from rest, then from the motions of the neighbours fitted before, then
+    from the best matching block. The second pass tries the motions of all four neighbours, because
+    objects are larger than cells.
     """
     height, width = half.shape
-    b, a = half.reshape(-1), next_half.reshape(-1)
     height4, width4 = quarter.shape
-    b4, a4 = quarter.reshape(-1), next_quarter.reshape(-1)
+    pair = _ImagePair(half.reshape(-1), next_half.reshape(-1), width, height)
+    pair4 = _ImagePair(quarter.reshape(-1), next_quarter.reshape(-1), width4, height4)
     fits = np.empty((len(gated), 7))
     middle = (side - WINDOW) // 2
     for again in (False, True):
@@ -322,38 +354,110 @@ def _fit_all(
                 if fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]:
                     continue
                 around = (up, before_it, after_it, slots[r + 2, c + 1])
-                _follow(b, a, width, height, top, left, around, fits, k)
+                _follow(pair, top, left, around, fits, k)
                 continue
-            first = _fit(b, a, width, top, left, 0, 0)
+            first = _fit(pair, top, left, 0, 0)
             for i in range(7):
                 fits[k, i] = first[i]
             well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
             if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
                 continue
-            seen = (before_it, up, slots[r, c + 2], slots[r, c])
-            _follow(b, a, width, height, top, left, seen, fits, k)
+            fitted = (before_it, up, slots[r, c + 2], slots[r, c])
+            _follow(pair, top, left, fitted, fits, k)
             if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
-                sx, sy = _match(b4, a4, width4, height4, y, x)
-                _refine(b, a, width, height, top, left, 2 * sx, 2 * sy, fits, k)
+                sx, sy = _match(pair4, y, x)
+                _refine(pair, top, left, 2 * sx, 2 * sy, fits, k)
     return fits
 
 
-@inlined
-def _match(b: Flat, a: Flat, width: int, height: int, y: int, x: int) -> tuple[int, int]:
-    """The shift of least absolute difference of the block around a pixel, at most REACH."""
+@compiled_inline
+def _fit(
+    pair: _ImagePair, top: int, left: int, sx: int, sy: int
+) -> tuple[float, float, float, float, float, float, float]:
+    """Return one row of fits: a Lucas-Kanade step between a window and one shifted by (sx, sy).
+
+    With G the gradients (WINDOW**2 x 2) and d the change, both centred, so that a change of
+    brightness is not motion: `step = -solve(G.T @ G + NOISE / 4 * WINDOW**2 * eye(2), G.T @ d)`,
+    and the energy left over is `((d + G @ step) ** 2).sum()`.
+    """
+    before, after, width, _ = pair
+    i, j = np.uint64(top * width + left), np.uint64((top + sy) * width + left + sx)
+    sums = window_sums(before, i, after, j, np.uint64(width))
+    x1, y1, t1, xx, xy, yy, xt, yt, tt = sums
+    n = WINDOW * WINDOW
+    # The gradients are four times too large: two differences over two pixels each, added.
+    cxx = (n * xx - x1 * x1) / (16 * n)
+    cxy = (n * xy - x1 * y1) / (16 * n)
+    cyy = (n * yy - y1 * y1) / (16 * n)
+    cxt = (n * xt - x1 * t1) / (4 * n)
+    cyt = (n * yt - y1 * t1) / (4 * n)
+    ctt = (n * tt - t1 * t1) / n
+    held = NOISE * WINDOW * WINDOW / 4
+    scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
+    dx = (cxy * cyt - (cyy + held) * cxt) * scale
+    dy = (cxy * cxt - (cxx + held) * cyt) * scale
+    left_over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
+    return cxx, cxy, cyy, sx + dx, sy + dy, max(left_over, 0.0), ctt
+
+
+@compiled_inline
+def _refine(pair: _ImagePair, top: int, left: int, sx: int, sy: int, fits: Fits, k: int) -> None:
+    """Take up to three steps from a shift on; keep in row `k` what explains more than before."""
+    for _ in range(3):
+        sx = min(max(sx, 1 - left), pair.width - WINDOW - 1 - left)
+        sy = min(max(sy, 1 - top), pair.height - WINDOW - 1 - top)
+        xx, xy, yy, dx, dy, left_over, _ = _fit(pair, top, left, sx, sy)
+        if left_over < fits[k, LEFT]:
+            fits[k, XX], fits[k, XY], fits[k, YY] = xx, xy, yy
+            fits[k, DX], fits[k, DY], fits[k, LEFT] = dx, dy, left_over
+        nx, ny = _nearest(dx), _nearest(dy)
+        if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
+            return
+        sx, sy = nx, ny
+
+
+@compiled_inline
+def _nearest(value: float) -> int:
+    """Return the nearest integer, halves rounded up."""
+    return int(np.floor(value + 0.5))
+
+
+@compiled_inline
+def _follow(
+    pair: _ImagePair, top: int, left: int, neighbours: tuple[int, ...], fits: Fits, k: int
+) -> None:
+    """Refine row `k` from the motions of neighbours (-1: none) that explain their own change."""
+    own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
+    last_x, last_y = own_x, own_y
+    for s in neighbours:
+        if s < 0 or fits[s, LEFT] > (1 - EXPLAINED) * fits[s, ENERGY]:
+            continue
+        sx, sy = _nearest(fits[s, DX]), _nearest(fits[s, DY])
+        known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
+        if not known and not (sx == last_x and sy == last_y):
+            _refine(pair, top, left, sx, sy, fits, k)
+            last_x, last_y = sx, sy
+
+
+@compiled_inline
+def _match(pair: _ImagePair, y: int, x: int) -> tuple[int, int]:
+    """Return the shift (x, y) of the best match of the block around a pixel, at most REACH.
+
+    Every second shift is compared, then those around the best; the first of equals wins.
+    """
+    before, after, width, height = pair
     top = min(max(y - BLOCK // 2, 0), height - BLOCK)
     left = min(max(x - BLOCK // 2, 0), width - BLOCK)
     start, line = np.uint64(top * width + left), np.uint64(width)
-    best, bx, by = block_difference(b, start, a, start, line), 0, 0
-    for step in (2, 1):  # every second shift, then those around the best
+    best, bx, by = block_difference(before, start, after, start, line), 0, 0
+    for step in (2, 1):
         cx, cy, reach = bx, by, REACH if step == 2 else 1
+        first, last = max(cx - reach, -left), min(cx + reach, width - BLOCK - left)
         for sy in range(max(cy - reach, -top), min(cy + reach, height - BLOCK - top) + 1, step):
-            for sx in range(
-                max(cx - reach, -left), min(cx + reach, width - BLOCK - left) + 1, step
-            ):
+            for sx in range(first, last + 1, step):
                 shifted = np.uint64((top + sy) * width + left + sx)
-                total = block_difference(b, start, a, shifted, line)
+                total = block_difference(before, start, after, shifted, line)
                 if total < best:
                     best, bx, by = total, sx, sy
     return bx, by
@@ -361,10 +465,14 @@ def _match(b: Flat, a: Flat, width: int, height: int, y: int, x: int) -> tuple[i
 
 @compiled
 def _moves(
-    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: NDArray[np.bool_],
-    fast: float,
-) -> NDArray[np.int8]:  # fmt: skip
-    """Each moving cell's move, from its own structure tensor and those of its neighbours."""
+    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: Flags, fast: float
+) -> NDArray[np.int8]:
+    """Return the move of every cell: least squares over its own fit and those of its neighbours.
+
+    A fit with structure tensor T and motion v counts with the weight 1 / (left over + 1). The
+    motion is `solve(sum(weight * T) + held * eye(2), sum(weight * T @ v))`, here times the
+    determinant.
+    """
     rows, columns = slots.shape[0] - 2, slots.shape[1] - 2
     moves = np.full((rows, columns), -1, dtype=np.int8)
     for k in range(len(gated)):
@@ -376,7 +484,6 @@ def _moves(
             for j in range(c, c + 3):
                 s = slots[i, j]
                 if s >= 0 and moved[s]:
-                    # The less a motion leaves unexplained, the more it counts.
                     weight = 1 / (fits[s, LEFT] + 1)
                     xx += weight * fits[s, XX]
                     xy += weight * fits[s, XY]
@@ -386,12 +493,12 @@ def _moves(
         held = 1e-3 * (xx + yy) + 1e-9
         dx = (yy + held) * x - xy * y
         dy = (xx + held) * y - xy * x
-        # Of the paper's four: up, left, down, right; rows grow downwards.
+        # The values of Direction: up, left, down, right; rows grow downwards.
         sideways, upright = 3 if dx > 0 else 1, 2 if dy > 0 else 0
         move = sideways if abs(dx) >= abs(dy) else upright
-        # Both are the motion at half resolution times this.
-        scale = (xx + held) * (yy + held) - xy * xy
-        if 4 * (dx * dx + dy * dy) >= (fast * scale) ** 2:
+        determinant = (xx + held) * (yy + held) - xy * xy
+        # Pixels of the analysed frame are half those of half resolution.
+        if 4 * (dx * dx + dy * dy) >= (fast * determinant) ** 2:
             move += FAST_MOVE
         moves[r, c] = move
     return moves

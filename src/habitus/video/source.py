@@ -1,4 +1,4 @@
-"""A source of video: a file, a folder or pattern of images, a camera or a stream."""
+"""Address of a video: a file, a folder or pattern of images, a camera or a stream."""
 
 import glob
 import re
@@ -12,29 +12,41 @@ IMAGES = frozenset([".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".t
 
 @dataclass(frozen=True)
 class Source:
-    """Where video comes from."""
+    """Where a video comes from, and how it is read.
+
+    Parameters
+    ----------
+    address
+        A file, a folder or pattern of images, or any address that FFmpeg opens; `-` is standard
+        input.
+    fps
+        Frames per second of images, and of streams without times.
+    fast
+        Skip frames that no other frame is predicted from, and the loop filter.
+    timeout
+        Seconds that opening or reading may take before the source counts as lost.
+
+    Examples
+    --------
+    >>> Source("rtsp://me:secret@camera/1").name
+    'rtsp://camera/1'
+    >>> Source("rtsp://camera/1").is_live, Source("a.mp4").is_live
+    (True, False)
+    """
 
     address: str
-    """A file, a folder or pattern of images, or any address FFmpeg opens; `-` is standard input."""
     fps: float | None = None
-    """Frames a second of images, and of streams that bear no times."""
     fast: bool = False
-    """Leave out frames that no other frame needs, and the loop filter."""
     timeout: float = 10.0
-    """Seconds that opening or reading may take before an address counts as dead."""
 
     @property
     def name(self) -> str:
-        """The address as it may be shown: without user and password.
-
-        >>> Source("rtsp://me:secret@camera/1").name
-        'rtsp://camera/1'
-        """
+        """The address without user and password, as it may be shown."""
         return re.sub(r"(?<=://)[^/?#]*@", "", self.address)
 
     @property
     def is_live(self) -> bool:
-        """Whether it is read once, from now on: it can be neither sought nor read again."""
+        """Whether it can be read only once, from now on, without seeking."""
         return "://" in self.address or self.address == "-" or self.address.startswith("/dev/")
 
     @property
@@ -47,13 +59,33 @@ class Source:
 
 
 def image_paths(address: str) -> list[Path]:
-    """Images of a folder or a pattern, in the order of the numbers in their names."""
+    """Return the images of a folder or pattern, in the order of the numbers in their names.
+
+    Parameters
+    ----------
+    address
+        A folder, or a pattern such as `frames/*.png`.
+
+    Returns
+    -------
+    list of Path
+        At least one image.
+
+    Raises
+    ------
+    VideoError
+        If there is none.
+    """
     folder = Path(address)
+    # `Path.glob` does not take absolute patterns.
     found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(address))  # noqa: PTH207
     paths = [path for path in found if path.suffix.lower() in IMAGES]
     if not paths:
         raise VideoError(f"{address}: no images ({' '.join(sorted(IMAGES))}) found")
-    return sorted(paths, key=lambda path: [
-        (int(part), "") if part.isdecimal() else (-1, part)
-        for part in re.split(r"(\d+)", path.name)
-    ])  # fmt: skip
+    return sorted(paths, key=_numbers_and_text)
+
+
+def _numbers_and_text(path: Path) -> list[tuple[int, str]]:
+    """Return a sorting key under which `img2.png` comes before `img10.png`."""
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -1,7 +1,8 @@
-"""Sums over 8x8 windows as vector instructions, which the compiler does not find by itself.
+"""Sums over windows of 8 x 8 pixels as LLVM vector operations, which Numba does not find by itself.
 
-Written in LLVM's own vector types, eight pixels at a time: any processor runs them, with the
-instructions that it has. Sums are of whole numbers, so their order does not matter.
+The only raw LLVM of habitus. `habitus.video.windows` defines these sums in plain Python, uses the
+intrinsics below where they can be built, and falls back to its definitions where they cannot. The
+vectors hold eight or sixteen pixels; LLVM maps them to the instructions of any processor.
 """
 
 from typing import Any
@@ -10,7 +11,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-SIDE = 8
+from habitus.video.windows import SIDE
+
 BYTES = ir.VectorType(ir.IntType(8), SIDE)
 SHORTS = ir.VectorType(ir.IntType(16), SIDE)
 WORDS = ir.VectorType(ir.IntType(32), SIDE)
@@ -20,12 +22,14 @@ PAIR_WORDS = ir.VectorType(ir.IntType(32), PAIR)
 
 
 def _block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: Any) -> Any:
-    """Sum of absolute differences of two 8x8 blocks of flat pictures, which start at i and j."""
+    """Build `habitus.video.windows.block_difference`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         images = _images(context, builder, signature, args, (0, 2))
         total = ir.Constant(PAIR_WORDS, [0] * PAIR)
-        for row in range(0, SIDE, 2):  # two rows fill a register; x86 has one instruction for it
+        for row in range(
+            0, SIDE, 2
+        ):  # two rows fill a register of x86
             a, b = (
                 builder.zext(
                     _both(
@@ -48,11 +52,7 @@ block_difference: Any = intrinsic(_block_difference)
 
 
 def _window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any) -> Any:
-    """Sums over two 8x8 windows: of gx, gy, d, and of their products.
-
-    gx and gy are differences over two pixels, added up over both windows; d is the change. In the
-    order gx, gy, d, gx gx, gx gy, gy gy, gx d, gy d, d d.
-    """
+    """Build `habitus.video.windows.window_sums`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         images = _images(context, builder, signature, args, (0, 2))
@@ -81,28 +81,29 @@ window_sums: Any = intrinsic(_window_sums)
 
 
 def _images(context: Any, builder: Any, signature: Any, args: Any, places: tuple[int, ...]) -> Any:
-    """Addresses of the flat pictures among the arguments."""
+    """Return the data pointers of the images among the arguments."""
     return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
 
 
 def _offset(builder: Any, start: Any, line: Any, y: int, x: int = 0) -> Any:
+    """Return the index of the pixel `y` rows below and `x` columns right of `start`."""
     down = builder.mul(line, ir.Constant(line.type, y % 2**64))
     return builder.add(builder.add(start, down), ir.Constant(line.type, x % 2**64))
 
 
 def _row(builder: Any, image: Any, start: Any, line: Any, y: int, x: int = 0) -> Any:
-    """Eight pixels."""
+    """Load eight neighbouring pixels."""
     place = builder.gep(image, [_offset(builder, start, line, y, x)])
     return builder.load(builder.bitcast(place, BYTES.as_pointer()), align=1)
 
 
 def _both(builder: Any, one: Any, other: Any) -> Any:
-    """Eight elements and eight more, as sixteen."""
+    """Concatenate two vectors of eight elements."""
     return builder.shuffle_vector(one, other, ir.Constant(PAIR_WORDS, list(range(PAIR))))
 
 
 def _gradients(builder: Any, images: Any, args: Any, row: int) -> tuple[Any, Any, Any]:
-    """gx, gy and d of a row of two windows."""
+    """Return gx, gy and d of one row of the two windows."""
     right, left, below, above, here = (
         [
             builder.zext(_row(builder, image, args[start], args[4], row + y, x), SHORTS)
@@ -116,23 +117,25 @@ def _gradients(builder: Any, images: Any, args: Any, row: int) -> tuple[Any, Any
 
 
 def _products(context: Any, builder: Any, one: Any, other: Any) -> Any:
-    """Products of sixteen elements each, of which neighbours are added: eight."""
-    if "+avx2" in context.codegen().magic_tuple()[2]:  # which has one instruction for it
+    """Multiply two vectors of sixteen elements, and add neighbouring products: eight sums."""
+    if "+avx2" in context.codegen().magic_tuple()[2]:  # has one instruction for it
         kind = ir.FunctionType(WORDS, [PAIR_SHORTS, PAIR_SHORTS])
         return _call(builder, kind, "llvm.x86.avx2.pmadd.wd", [one, other])
     wide = builder.mul(builder.sext(one, PAIR_WORDS), builder.sext(other, PAIR_WORDS))
-    return builder.add(*(
+    even, odd = (
         builder.shuffle_vector(wide, wide, ir.Constant(WORDS, list(range(first, PAIR, 2))))
         for first in (0, 1)
-    ))  # fmt: skip
+    )
+    return builder.add(even, odd)
 
 
 def _sum(builder: Any, vector: Any) -> Any:
-    """All elements, added."""
+    """Add the elements of a vector."""
     kind = ir.FunctionType(vector.type.element, [vector.type])
     return _call(builder, kind, f"llvm.vector.reduce.add.v{vector.type.count}i32", [vector])
 
 
 def _call(builder: Any, kind: Any, name: str, args: list[Any]) -> Any:
+    """Call a function of LLVM by its name."""
     known: Any = cgutils.get_or_insert_function
     return builder.call(known(builder.module, kind, name), args)
