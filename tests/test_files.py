@@ -151,7 +151,7 @@ def test_corpora_that_make_no_sense_are_refused(tmp_path, corpus):
     bad = Corpus(np.ones((2, 3)))
     bad.counts.indices[0] = 7
     bad.save(tmp_path / "odd.corpus")
-    with pytest.raises(FileError, match="not a corpus this habitus understands"):
+    with pytest.raises(FileError, match="not a corpus that can be used"):
         Corpus.load(tmp_path / "odd.corpus")
 
 

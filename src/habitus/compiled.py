@@ -8,8 +8,10 @@ from typing import Any, TypeVar, cast
 import numba
 
 try:
-    from numba.core.compiler_lock import global_compiler_lock
-except ImportError:  # an internal name, which a later Numba may move
+    from numba.core import compiler_lock
+
+    global_compiler_lock: Any = compiler_lock.global_compiler_lock
+except (ImportError, AttributeError):  # an internal name, which a later Numba may move
     global_compiler_lock = None
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,7 +80,7 @@ def compiled_lanes(kernel: F) -> F:
     try:
         dispatcher.compile = compile_with_vectors
     except AttributeError:  # a dispatcher that cannot be changed
-        return cast(F, compiled(kernel))
+        return compiled(kernel)
     return cast(F, dispatcher)
 
 

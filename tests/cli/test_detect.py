@@ -181,7 +181,7 @@ def wait_for(condition, process, *, seconds=60):
         (("detect", "large.mp4", "-m", "scene.model"), "the model was learnt at 160x128"),
         (("watch", "large.mp4", "-m", "scene.model"), "the model was learnt at 160x128"),
         (("detect", "scene.mp4", "-m", "newer.model"), "format version 99"),
-        (("detect", "scene.mp4", "-m", "scene.mp4"), "not a whole habitus model file"),
+        (("detect", "scene.mp4", "-m", "scene.mp4"), "not a complete habitus model file"),
         (("detect", "scene.mp4", "-m", "absent.model"), "found nothing"),
         (("detect", "absent.mp4", "-m", "scene.model"), "no such file"),
         (("learn", "still.mp4", "-o", "x.model"), "no document to learn from"),

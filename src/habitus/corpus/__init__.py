@@ -1,6 +1,11 @@
-"""Words and documents as values: what a word id means, and counts of words in time order."""
+"""Words and documents as values.
+
+- `vocabulary`: the meaning of word ids
+- `documents`: word counts of documents in time order, and their file
+- `validation`: checks of the values that a corpus is made of
+"""
 
 from habitus.corpus.documents import Bag, Condition, Corpus
-from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.corpus.vocabulary import Direction, Vocabulary, WordPlaces
 
-__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary"]
+__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary", "WordPlaces"]

@@ -1,4 +1,4 @@
-"""A corpus: counts of words in documents, in time order, with the breaks between sequences."""
+"""Corpora: counts of words in documents, in time order, in one or more sequences."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,8 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from habitus.corpus.validation import (
+    checked_column,
+    checked_counts,
+    checked_ids,
+    checked_lengths,
+    checked_picture,
+    checked_times,
+)
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import FileError, InvalidInputError
+from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import read_tensors, write_tensors
 
 VERSION = 3
@@ -37,29 +45,42 @@ class Bag(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents in time order.
+    """Word counts of documents in time order.
 
     Parameters
     ----------
     counts
-        Documents x words, dense or sparse: how often each word occurs in each document. Whole
-        numbers, or weights of any size for EM and VB.
+        Documents x words, dense or sparse: the number of occurrences of each word in each
+        document. Integers, or non-negative weights for EM and VB.
     times
-        Start of each document's clip in seconds; 0, 1, 2, ... when not given.
+        Start of each document in seconds; 0, 1, 2, ... by default.
     lengths
-        Number of documents in each sequence (a video, a day, a stretch between gaps); one
-        sequence when not given.
+        Number of documents in each sequence (a video, a day, a recording without gaps); one
+        sequence by default.
     vocabulary
-        What the word ids mean, where known.
+        Meaning of the word ids, where known.
     n_frames
-        Frames of video behind each document, where known.
+        Number of video frames in each document, where known.
     conditions
         Condition of the camera during each document, as `Condition`; documents whose condition is
         not `Condition.USABLE` are neither learnt from nor scored.
     picture
-        The scene itself, height x width x 3: the median of stills of the video.
+        Picture of the scene, height x width x 3: the median of frames of the video.
     settings
         How the documents were extracted from video, as `DocumentSettings` takes it; plain values.
+
+    Raises
+    ------
+    InvalidInputError
+        If the counts are not a finite, non-negative matrix, or the other values do not fit them.
+
+    Examples
+    --------
+    >>> corpus = Corpus([[0, 2, 1], [1, 0, 0], [0, 0, 3]], lengths=[2, 1])
+    >>> corpus
+    Corpus(3 documents in 2 sequence(s), 3 words, 7 tokens)
+    >>> corpus.n_tokens
+    array([3., 1., 3.])
     """
 
     counts: sp.csr_array
@@ -92,15 +113,17 @@ class Corpus:
         for name, value in {
             "counts": checked,
             "lengths": checked_lengths(lengths, n_documents),
-            "times": _checked_times(times, n_documents),
+            "times": checked_times(times, n_documents),
             "vocabulary": vocabulary,
-            "n_frames": None if n_frames is None else _column("n_frames", n_frames, n_documents),
-            "conditions": _column(
+            "n_frames": None
+            if n_frames is None
+            else checked_column("n_frames", n_frames, n_documents),
+            "conditions": checked_column(
                 "conditions",
                 np.zeros(n_documents) if conditions is None else conditions,
                 n_documents,
             ).astype(np.uint8),
-            "picture": None if picture is None else _checked_picture(picture),
+            "picture": None if picture is None else checked_picture(picture),
             "settings": settings,
         }.items():
             object.__setattr__(self, name, value)
@@ -115,8 +138,29 @@ class Corpus:
         lengths: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> Self:
-        """Build a corpus from the word ids of each document, in any order, repeats counted."""
-        arrays = [_checked_ids(ids) for ids in documents]
+        """Return the corpus of documents that are given as lists of word ids.
+
+        Parameters
+        ----------
+        documents
+            Word ids of each document, in any order, with repetitions.
+        n_words
+            Size of the vocabulary; by default that of `vocabulary`, or the largest id plus one.
+        times, lengths, vocabulary
+            As for `Corpus`.
+
+        Returns
+        -------
+        Corpus
+            The word counts of these documents.
+
+        Examples
+        --------
+        >>> Corpus.from_word_ids([[1, 2, 1], [0]]).counts.toarray()
+        array([[0., 2., 1.],
+               [1., 0., 0.]])
+        """
+        arrays = [checked_ids(ids) for ids in documents]
         ids = np.concatenate([np.empty(0, dtype=np.int64), *arrays])
         if n_words is None:
             n_words = vocabulary.n_words if vocabulary else int(ids.max(initial=-1)) + 1
@@ -140,12 +184,12 @@ class Corpus:
 
     @property
     def n_tokens(self) -> NDArray[np.float64]:
-        """Number of words in each document, repeats counted."""
+        """Number of tokens (words with repetitions) in each document."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     @property
     def clip(self) -> float:
-        """Seconds to a document."""
+        """Seconds per document: as extracted, else the median difference of the times."""
         if self.settings and "clip" in self.settings:
             return float(self.settings["clip"])
         steps = np.diff(self.times)
@@ -153,7 +197,13 @@ class Corpus:
 
     @property
     def first(self) -> NDArray[np.bool_]:
-        """Whether each document opens a sequence."""
+        """Whether each document is the first of a sequence.
+
+        Examples
+        --------
+        >>> Corpus([[1], [2], [3]], lengths=[2, 1]).first
+        array([ True, False,  True])
+        """
         first = np.zeros(self.n_documents, dtype=np.bool_)
         first[np.cumsum(self.lengths) - self.lengths] = True
         return first
@@ -178,32 +228,68 @@ class Corpus:
             yield Bag(counts.indices[document], counts.data[document])
 
     def take(self, documents: ArrayLike) -> Self:
-        """Only these documents, by ascending number; where some are left out, a sequence ends."""
+        """Return a corpus of some of the documents.
+
+        Where documents in between are missing, a sequence ends and another begins.
+
+        Parameters
+        ----------
+        documents
+            Indices of the documents, ascending.
+
+        Returns
+        -------
+        Corpus
+            These documents, with their times, frames and conditions.
+
+        Raises
+        ------
+        InvalidInputError
+            If the indices are not ascending, or there is no such document.
+
+        Examples
+        --------
+        >>> corpus = Corpus([[1], [2], [3], [4]])
+        >>> part = corpus.take([0, 1, 3])
+        >>> part.times, part.lengths
+        (array([0., 1., 3.]), array([2, 1]))
+        """
         chosen = np.asarray(documents, dtype=np.int64)
         if len(chosen) and (
             chosen.min() < 0 or chosen.max() >= len(self) or (np.diff(chosen) < 1).any()
         ):
             raise InvalidInputError(
-                f"documents must be ascending numbers from 0 to {len(self) - 1}"
+                f"documents must be ascending indices from 0 to {len(self) - 1}"
             )
         opens = self.first[chosen] | (np.diff(chosen, prepend=-2) > 1)
         starts = np.append(np.flatnonzero(opens), len(chosen))
         return type(self)(
             self.counts[chosen],
-            times=self.times[chosen], lengths=np.diff(starts), vocabulary=self.vocabulary,
+            times=self.times[chosen],
+            lengths=np.diff(starts),
+            vocabulary=self.vocabulary,
             n_frames=None if self.n_frames is None else self.n_frames[chosen],
-            conditions=self.conditions[chosen], picture=self.picture, settings=self.settings,
-        )  # fmt: skip
+            conditions=self.conditions[chosen],
+            picture=self.picture,
+            settings=self.settings,
+        )
 
     @property
     def paper(self) -> "Corpus":
-        """The same documents in the paper's words, which do not tell slow from fast."""
+        """The same documents in the paper's words, which do not distinguish slow and fast motion.
+
+        Examples
+        --------
+        >>> slow_and_fast = Vocabulary(1, 1, speeds=2)
+        >>> Corpus([[1, 2, 0, 0, 0, 0, 0, 4]], vocabulary=slow_and_fast).paper.counts.toarray()
+        array([[3., 0., 0., 4.]])
+        """
         v = self.vocabulary
         if v is None or v.speeds == 1:
             return self
         counts = self.counts
         merged = sp.csr_array(
-            (counts.data, counts.indices // v.speeds, counts.indptr),
+            (counts.data, v.paper_words(counts.indices), counts.indptr),
             shape=(len(self), v.paper.n_words),
         )
         settings = self.settings | {"speeds": 1} if self.settings else self.settings
@@ -211,27 +297,50 @@ class Corpus:
 
     @classmethod
     def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":
-        """The documents of several corpora of one camera, as sequences one after the other."""
+        """Return the documents of several corpora of one camera, as sequences one after the other.
+
+        Parameters
+        ----------
+        corpora
+            At least one corpus; all have the same vocabulary. Picture and settings are those of
+            the first.
+
+        Returns
+        -------
+        Corpus
+            All documents, each with its own times, in the order given.
+
+        Raises
+        ------
+        InvalidInputError
+            If the vocabularies differ.
+
+        Examples
+        --------
+        >>> Corpus.joined([Corpus([[1, 0]]), Corpus([[0, 2], [3, 0]])])
+        Corpus(3 documents in 2 sequence(s), 2 words, 6 tokens)
+        """
         first = corpora[0]
         for other in corpora[1:]:
             if (other.vocabulary, other.n_words) != (first.vocabulary, first.n_words):
                 raise InvalidInputError(
-                    "corpora of different vocabularies do not join: another camera, size or cell"
+                    "corpora to join must have the same vocabulary (camera, frame size, cell and "
+                    f"speeds), found {other.vocabulary or other.n_words} after "
+                    f"{first.vocabulary or first.n_words}"
                 )
         if len(corpora) == 1:
             return first
-        known = all(corpus.n_frames is not None for corpus in corpora)
+        n_frames = [corpus.n_frames for corpus in corpora if corpus.n_frames is not None]
         return cls(
             sp.vstack([corpus.counts for corpus in corpora]),
             times=np.concatenate([corpus.times for corpus in corpora]),
             lengths=np.concatenate([corpus.lengths for corpus in corpora]),
             vocabulary=first.vocabulary,
-            n_frames=np.concatenate([c.n_frames for c in corpora if c.n_frames is not None])
-            if known
-            else None,
+            n_frames=np.concatenate(n_frames) if len(n_frames) == len(corpora) else None,
             conditions=np.concatenate([corpus.conditions for corpus in corpora]),
-            picture=first.picture, settings=first.settings,
-        )  # fmt: skip
+            picture=first.picture,
+            settings=first.settings,
+        )
 
     def __len__(self) -> int:
         return self.n_documents
@@ -242,8 +351,67 @@ class Corpus:
             f"{self.n_words} words, {self.n_tokens.sum():.10g} tokens)"
         )
 
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        n_tokens, v = self.n_tokens.sum(), self.vocabulary
+        rows = {
+            "documents": f"{self.n_documents} of {self.clip:g} s",
+            "sequences": f"{len(self.lengths)}",
+            "tokens": f"{n_tokens:.10g}, {n_tokens / max(len(self), 1):.4g} per document",
+            "words": f"{self.n_words}"
+            + (f" ({v.rows} x {v.columns} cells of {v.cell_side} pixels)" if v else ""),
+            "camera not usable": f"{np.count_nonzero(self.conditions)} document(s)",
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
+        return f"<table><caption>Corpus</caption>{cells}</table>"
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas table with one row per document.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `time` (start in seconds), `sequence` (0, 1, ...), `tokens`, `distinct_words`,
+            `frames` (missing where not known) and `condition`; the index is the document.
+
+        Raises
+        ------
+        MissingPackageError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> table = Corpus([[0, 2], [1, 0]], times=[0.0, 0.5]).to_dataframe()
+        >>> table["tokens"].tolist()
+        [2.0, 1.0]
+        """
+        pandas = optional_package("pandas", "A corpus as a table")
+        frames = self.n_frames if self.n_frames is not None else [None] * len(self)
+        return pandas.DataFrame(
+            {
+                "time": self.times,
+                "sequence": np.repeat(np.arange(len(self.lengths)), self.lengths),
+                "tokens": self.n_tokens,
+                "distinct_words": np.diff(self.counts.indptr),
+                "frames": pandas.array(frames, dtype="Int64"),
+                "condition": self.conditions,
+            },
+            index=pandas.RangeIndex(len(self), name="document"),
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the corpus to one safe file, whole or not at all."""
+        """Write the corpus to a file, completely or not at all.
+
+        Parameters
+        ----------
+        path
+            File to write; an existing one is replaced.
+
+        Raises
+        ------
+        InvalidInputError
+            If it cannot be written.
+        """
         write_tensors(
             path,
             kind="corpus",
@@ -267,7 +435,23 @@ class Corpus:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a corpus file."""
+        """Read a corpus that `save` wrote, with this or an earlier version of habitus.
+
+        Parameters
+        ----------
+        path
+            File to read.
+
+        Returns
+        -------
+        Corpus
+            The corpus as it was.
+
+        Raises
+        ------
+        FileError
+            If the file is not a corpus, damaged, or of a newer version.
+        """
         header, tensors = read_tensors(path, kind="corpus", version=VERSION)
         try:
             geometry = header["vocabulary"]
@@ -288,96 +472,11 @@ class Corpus:
                 settings=header.get("settings"),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"{path}: not a corpus this habitus understands: {error}") from error
-
-
-def checked_counts(counts: Any) -> sp.csr_array:
-    """Counts as sorted, summed, zero-free rows of float64, or an error that says what is wrong."""
-    try:
-        matrix = sp.csr_array(counts, dtype=np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"counts must be a documents x words matrix: {error}") from error
-    if matrix.ndim != 2:
-        raise InvalidInputError(f"counts must be documents x words, found {matrix.ndim} dimensions")
-    data = matrix.data
-    if not np.isfinite(data).all():
-        found = "NaN" if np.isnan(data).any() else "inf"
-        raise InvalidInputError(f"counts must be finite numbers, found {found}")
-    if data.size and data.min() < 0:
-        # The first words are those that scikit-learn's own checks look for.
-        raise InvalidInputError(
-            f"Negative values in data: counts must be at least 0, found {data.min():.6g}"
-        )
-    if not matrix.has_canonical_format or (data == 0).any():
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    return matrix
-
-
-def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.int64]:
-    """Lengths of the sequences, which must add up to the number of documents."""
-    if lengths is None:
-        return np.array([n_documents] if n_documents else [], dtype=np.int64)
-    found = np.atleast_1d(np.asarray(lengths))
-    if found.ndim != 1 or not np.issubdtype(found.dtype, np.number) or (found % 1 != 0).any():
-        raise InvalidInputError(f"lengths must be a list of whole numbers, found {lengths!r}")
-    if (found < 1).any():
-        raise InvalidInputError(f"each length must be at least 1, found {found.min()}")
-    if found.sum() != n_documents:
-        raise InvalidInputError(
-            f"lengths must add up to the {n_documents} documents, found {found.sum()}"
-        )
-    return found.astype(np.int64)
-
-
-def _checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.float64]:
-    if times is None:
-        return np.arange(n_documents, dtype=np.float64)
-    try:
-        found = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.array(np.nan)
-    if found.shape != (n_documents,) or not np.isfinite(found).all():
-        raise InvalidInputError(
-            f"times must be {n_documents} finite numbers, one a document, found shape {found.shape}"
-        )
-    return found
-
-
-def _column(name: str, values: ArrayLike, n_documents: int) -> NDArray[np.int64]:
-    found = np.asarray(values)
-    whole = np.issubdtype(found.dtype, np.number) and not (found % 1 != 0).any()
-    if found.shape != (n_documents,) or not whole or (found < 0).any():
-        raise InvalidInputError(
-            f"{name} must be {n_documents} whole numbers of at least 0, one a document"
-        )
-    return found.astype(np.int64)
-
-
-def _checked_picture(picture: ArrayLike) -> NDArray[np.uint8]:
-    found = np.asarray(picture)
-    if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
-        raise InvalidInputError(
-            f"picture must be height x width x 3 of uint8, found {found.dtype} of {found.shape}"
-        )
-    return found
-
-
-def _checked_ids(ids: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-    array = np.asarray(ids)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise InvalidInputError(
-            f"a document must be a list of word ids (whole numbers), found {array.dtype} values "
-            f"of shape {array.shape}"
-        )
-    return array.astype(np.int64)
+            raise FileError(f"{path}: not a corpus that can be used: {error}") from error
 
 
 def _smallest(data: NDArray[np.float64]) -> NDArray[Any]:
-    """The same counts in the smallest unsigned type that holds them, weights as they are."""
+    """Return integer counts in the smallest unsigned type that holds them, weights unchanged."""
     if (data % 1 != 0).any():
         return data
     return data.astype(np.min_scalar_type(int(data.max(initial=0))))

@@ -1,21 +1,43 @@
-"""What of the frame is watched: masks for what moves and does not matter, regions for what does."""
+"""Cells to examine: masks exclude parts of the frame, regions select parts of it."""
 
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from habitus.arrays import Array, Flags
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 
 
 def watched_cells(
     vocabulary: Vocabulary, *, mask: str | None = None, region: str | None = None
-) -> NDArray[np.bool_]:
-    """Cells to watch, rows x columns: outside the mask and mostly inside the region.
+) -> Flags:
+    """Return the cells that lie outside a mask and mostly inside a region.
 
-    Either is a PNG of the camera's frame size, where what is not black is meant, or polygons as
-    text: `x,y x,y x,y` in the camera's pixels, several apart by `;`.
+    Parameters
+    ----------
+    vocabulary
+        The grid of cells.
+    mask, region
+        An image file of the camera's frame size, whose pixels that are not black are meant; or
+        polygons as text: `x,y x,y x,y` in pixels of the camera's frame, separated by `;`.
+
+    Returns
+    -------
+    array of bool
+        Rows x columns.
+
+    Raises
+    ------
+    InvalidInputError
+        If a mask or region cannot be read, or no cell is left.
+
+    Examples
+    --------
+    >>> grid = Vocabulary(2, 3)
+    >>> watched_cells(grid, mask="0,0 7,0 7,7 0,7").astype(int)
+    array([[0, 1, 1],
+           [1, 1, 1]])
     """
     watched = np.ones((vocabulary.rows, vocabulary.columns), dtype=np.bool_)
     if mask is not None:
@@ -23,15 +45,21 @@ def watched_cells(
     if region is not None:
         watched &= _share(region, vocabulary, "region") >= 0.5
     if not watched.any():
-        raise InvalidInputError("mask and region leave no cell to watch")
+        raise InvalidInputError("mask and region leave no cell to examine")
     return watched
 
 
-def region_of(watched: NDArray[np.bool_], vocabulary: Vocabulary) -> str | None:
-    """The region, as polygons, that gives just these cells; None for all of them."""
+def region_of(watched: Flags, vocabulary: Vocabulary) -> str | None:
+    """Return the region, as polygons, that selects exactly these cells; None for all of them.
+
+    Examples
+    --------
+    >>> region_of(np.array([[False, True, True]]), Vocabulary(1, 3))
+    '8,0 23,0 23,7 8,7'
+    """
     if watched.all():
         return None
-    side = vocabulary.cell * vocabulary.scale
+    side = vocabulary.cell_side
     polygons = []
     for row, cells in enumerate(watched):
         edges = np.flatnonzero(np.diff(cells, prepend=False, append=False)) * side
@@ -41,43 +69,47 @@ def region_of(watched: NDArray[np.bool_], vocabulary: Vocabulary) -> str | None:
     return "; ".join(polygons)
 
 
-def _share(given: str, vocabulary: Vocabulary, name: str) -> NDArray[np.float64]:
-    """Share of each cell that the picture or the polygons cover."""
+def _share(given: str, vocabulary: Vocabulary, name: str) -> Array:
+    """Return the fraction of each cell that the image or the polygons cover."""
     is_text = "," in given and not is_file(given)
-    area = _polygons(given, vocabulary, name) if is_text else _picture(given, vocabulary, name)
-    side = vocabulary.cell * vocabulary.scale
+    area = _polygons(given, vocabulary, name) if is_text else _image(given, vocabulary, name)
+    side = vocabulary.cell_side
     rows, columns = vocabulary.rows, vocabulary.columns
     cells = area[: rows * side, : columns * side].reshape(rows, side, columns, side)
     return np.asarray(cells.mean(axis=(1, 3)))
 
 
 def is_file(given: str) -> bool:
-    """Whether a text names a file; one too long to be a name does not."""
+    """Return whether a text is the name of a file; a text too long for a name is not."""
     try:
         return Path(given).is_file()
     except OSError:
         return False
 
 
-def _picture(path: str, vocabulary: Vocabulary, name: str) -> NDArray[np.bool_]:
+def _image(path: str, vocabulary: Vocabulary, name: str) -> Flags:
+    """Return the pixels of an image file that are not black."""
     import cv2
 
     if not is_file(path):
         raise InvalidInputError(
-            f"{name} must be a picture or polygons (x,y x,y x,y), found no file {path!r}"
+            f"{name} must be an image file or polygons (x,y x,y x,y), found no file {path!r}",
+            parameter=name,
         )
     picture = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_GRAYSCALE)
     if picture is None:
-        raise InvalidInputError(f"{name} {path}: not a picture that can be read")
+        raise InvalidInputError(f"{name} {path}: not an image that can be read", parameter=name)
     if picture.shape != (vocabulary.height, vocabulary.width):
         raise InvalidInputError(
             f"{name} {path} has {picture.shape[1]}x{picture.shape[0]} pixels, the video "
-            f"{vocabulary.width}x{vocabulary.height}"
+            f"{vocabulary.width}x{vocabulary.height}",
+            parameter=name,
         )
     return np.asarray(picture > 0)
 
 
-def _polygons(text: str, vocabulary: Vocabulary, name: str) -> NDArray[np.bool_]:
+def _polygons(text: str, vocabulary: Vocabulary, name: str) -> Flags:
+    """Return the pixels inside polygons."""
     import cv2
 
     area = np.zeros((vocabulary.height, vocabulary.width), dtype=np.uint8)
@@ -89,7 +121,8 @@ def _polygons(text: str, vocabulary: Vocabulary, name: str) -> NDArray[np.bool_]
         if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3:
             raise InvalidInputError(
                 f"{name} must be polygons of at least three corners such as "
-                f'"0,0 100,0 100,50", found {polygon.strip()!r}'
+                f'"0,0 100,0 100,50", found {polygon.strip()!r}',
+                parameter=name,
             )
         cv2.fillPoly(area, [np.round(corners).astype(np.int32)], 255)
     return area > 0

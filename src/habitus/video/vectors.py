@@ -27,9 +27,7 @@ def _block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: A
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         images = _images(context, builder, signature, args, (0, 2))
         total = ir.Constant(PAIR_WORDS, [0] * PAIR)
-        for row in range(
-            0, SIDE, 2
-        ):  # two rows fill a register of x86
+        for row in range(0, SIDE, 2):  # two rows fill a register of x86
             a, b = (
                 builder.zext(
                     _both(

@@ -21,10 +21,11 @@ SIDE = 8
 
 FlatImage = NDArray[np.uint8]
 """Pixels of an image in one dimension, row after row."""
-WindowSums = tuple[int, int, int, int, int, int, int, int, int]
+Index = int | np.uint64
+Sums = tuple[int, int, int, int, int, int, int, int, int]
 
 
-def block_difference(one: FlatImage, i: int, other: FlatImage, j: int, width: int) -> int:
+def block_difference(one: FlatImage, i: Index, other: FlatImage, j: Index, width: Index) -> int:
     """Return the sum of absolute differences of two windows.
 
     Equals `abs(a - b).sum()` for the windows `a` and `b` as integers.
@@ -49,16 +50,16 @@ def block_difference(one: FlatImage, i: int, other: FlatImage, j: int, width: in
     >>> int(block_difference(dark, 0, bright, 11, 10))
     192
     """
-    i, j, width = np.uint64(i), np.uint64(j), np.uint64(width)
-    total = np.int32(0)
+    corner, other_corner, line = np.uint64(i), np.uint64(j), np.uint64(width)
+    total: Any = 0
     for y in range(np.uint64(SIDE)):
         for x in range(np.uint64(SIDE)):
-            step = np.uint64(y) * width + np.uint64(x)
-            total += abs(np.int32(one[i + step]) - np.int32(other[j + step]))
+            step = np.uint64(y) * line + np.uint64(x)
+            total += abs(np.int32(one[corner + step]) - np.int32(other[other_corner + step]))
     return total
 
 
-def window_sums(before: FlatImage, i: int, after: FlatImage, j: int, width: int) -> WindowSums:
+def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: Index) -> Sums:
     """Return the sums over two windows that least squares need.
 
     With `gx` and `gy` the central differences (right minus left, lower minus upper pixel) added
@@ -85,16 +86,17 @@ def window_sums(before: FlatImage, i: int, after: FlatImage, j: int, width: int)
     >>> [int(sum_) for sum_ in window_sums(ramp, 11, ramp, 11, 10)]
     [256, 0, 0, 1024, 0, 0, 0, 0, 0]
     """
-    i, j, width, one = np.uint64(i), np.uint64(j), np.uint64(width), np.uint64(1)
-    x1 = y1 = t1 = xx = xy = yy = xt = yt = tt = np.int32(0)
+    corner, other_corner, line, one = np.uint64(i), np.uint64(j), np.uint64(width), np.uint64(1)
+    zero: Any = 0
+    x1 = y1 = t1 = xx = xy = yy = xt = yt = tt = zero
     for y in range(np.uint64(SIDE)):
         for x in range(np.uint64(SIDE)):
-            step = np.uint64(y) * width + np.uint64(x)
-            p, q = i + step, j + step
+            step = np.uint64(y) * line + np.uint64(x)
+            p, q = corner + step, other_corner + step
             gx = np.int32(before[p + one]) - np.int32(before[p - one])
             gx += np.int32(after[q + one]) - np.int32(after[q - one])
-            gy = np.int32(before[p + width]) - np.int32(before[p - width])
-            gy += np.int32(after[q + width]) - np.int32(after[q - width])
+            gy = np.int32(before[p + line]) - np.int32(before[p - line])
+            gy += np.int32(after[q + line]) - np.int32(after[q - line])
             d = np.int32(after[q]) - np.int32(before[p])
             x1 += gx
             y1 += gy
