@@ -203,8 +203,9 @@ def test_images_from_the_middle_on(images):
 
 
 def test_images_need_a_rate(images):
-    with pytest.raises(VideoError, match="--fps"):
+    with pytest.raises(VideoError, match="give fps") as raised:
         Reader(Source(str(images[0])))
+    assert raised.value.parameter == "fps"
 
 
 def test_a_damaged_image_and_one_of_another_size(images):

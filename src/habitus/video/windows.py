@@ -56,7 +56,7 @@ def block_difference(one: FlatImage, i: Index, other: FlatImage, j: Index, width
         for x in range(np.uint64(SIDE)):
             step = np.uint64(y) * line + np.uint64(x)
             total += abs(np.int32(one[corner + step]) - np.int32(other[other_corner + step]))
-    return total
+    return int(total)
 
 
 def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: Index) -> Sums:
@@ -118,9 +118,9 @@ def vectors_work() -> bool:
     try:
         from habitus.video import vectors
 
-        return _called(vectors.block_difference)(*windows) == block_difference(
-            *windows
-        ) and _called(vectors.window_sums)(*windows) == window_sums(*windows)
+        difference = _called(vectors.block_difference)(*windows)
+        sums = _called(vectors.window_sums)(*windows)
+        return bool(difference == block_difference(*windows) and sums == window_sums(*windows))
     except Exception:  # raw LLVM may fail in any way on another processor or another Numba
         return False
 
