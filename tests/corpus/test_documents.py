@@ -1,3 +1,7 @@
+"""Corpora: ways in, files, parts, tables."""
+
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from habitus import Corpus, Vocabulary
+from habitus.corpus import Condition
+from habitus.errors import HabitusError, InvalidInputError
 
 documents = st.lists(st.lists(st.integers(0, 9), max_size=8), min_size=1, max_size=6)
 
@@ -112,3 +118,71 @@ def test_the_papers_words_of_a_corpus_add_up_slow_and_fast():
     assert paper.lengths.tolist() == [2, 3]
     assert paper.paper is paper
     assert corpus.settings == {"clip": 2.0, "speeds": 2}
+
+
+@given(documents)
+def test_bags_are_the_rows_of_the_counts(ids):
+    corpus = Corpus.from_word_ids(ids, n_words=10)
+    bags = list(corpus.bags())
+    assert len(bags) == len(corpus)
+    for bag, row in zip(bags, corpus.counts.toarray(), strict=True):
+        assert bag.words.tolist() == np.flatnonzero(row).tolist()
+        assert bag.counts.tolist() == row[row > 0].tolist()
+
+
+def test_joined_corpora_are_sequences_one_after_the_other():
+    grid = Vocabulary(1, 2)
+    counts = np.random.default_rng(0).poisson(1.0, (5, grid.n_words))
+    known = Corpus(
+        counts[:3], vocabulary=grid, lengths=[1, 2], n_frames=[25, 25, 24], conditions=[0, 1, 0]
+    )
+    other = Corpus(counts[3:], vocabulary=grid, times=[7.0, 8.0], n_frames=[25, 20])
+    joined = Corpus.joined([known, other])
+    assert joined.lengths.tolist() == [1, 2, 2]
+    assert joined.times.tolist() == [0, 1, 2, 7, 8]
+    assert joined.n_frames.tolist() == [25, 25, 24, 25, 20]
+    assert joined.conditions.tolist() == [0, 1, 0, 0, 0]
+    assert joined.first.tolist() == [True, True, False, True, False]
+    np.testing.assert_array_equal(joined.counts.toarray(), counts)
+    unknown = Corpus(counts[3:], vocabulary=grid)
+    assert Corpus.joined([known, unknown]).n_frames is None
+    with pytest.raises(InvalidInputError, match="same vocabulary"):
+        Corpus.joined([known, Corpus(counts, vocabulary=Vocabulary(2, 1))])
+
+
+def test_a_table_has_a_row_per_document():
+    pytest.importorskip("pandas")
+    corpus = Corpus(
+        [[0, 2], [1, 1], [0, 0]],
+        times=[0.0, 0.5, 9.0],
+        lengths=[2, 1],
+        n_frames=[12, 13, 12],
+        conditions=[Condition.USABLE, Condition.FROZEN, Condition.USABLE],
+    )
+    table = corpus.to_dataframe()
+    assert table.index.name == "document"
+    assert table.to_dict("list") == {
+        "time": [0.0, 0.5, 9.0],
+        "sequence": [0, 0, 1],
+        "tokens": [2.0, 2.0, 0.0],
+        "distinct_words": [1, 2, 0],
+        "frames": [12, 13, 12],
+        "condition": ["usable", "frozen", "usable"],
+    }
+    assert Corpus([[1.0]]).to_dataframe()["frames"].isna().all()
+
+
+def test_a_table_without_pandas_is_an_error_that_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="needs pandas: pip install pandas") as raised:
+        Corpus([[1.0]]).to_dataframe()
+    assert isinstance(raised.value, HabitusError)
+
+
+def test_notebooks_show_a_small_table():
+    corpus = Corpus(np.ones((4, 24)), lengths=[3, 1], vocabulary=Vocabulary(2, 3), times=range(4))
+    shown = corpus._repr_html_()
+    assert shown.startswith("<table>")
+    for text in ("4 of 1 s", "96, 24 per document", "24 (2 x 3 cells of 8 pixels)"):
+        assert f"<td>{text}</td>" in shown
+    assert "0 per document" in Corpus(np.empty((0, 3)))._repr_html_()

@@ -1,3 +1,5 @@
+"""What word ids mean: cells, directions, speeds, boxes."""
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,40 @@ def test_counting_moves_equals_the_words_of_the_vocabulary(speeds):
     counts = np.ones(grid.n_words, dtype=np.int64)
     count_moves(moves, speeds, counts)
     assert np.array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("speeds", [1, 2])
+def test_cells_and_moves_number_the_places_of_words(speeds):
+    vocabulary = Vocabulary(5, 7, speeds=speeds)
+    words = np.random.default_rng(0).permutation(vocabulary.n_words)
+    rows, columns, directions, fast = vocabulary.places(words)
+    assert np.array_equal(vocabulary.cells(words), rows * 7 + columns)
+    assert np.array_equal(vocabulary.moves(words), directions * speeds + fast)
+    assert np.array_equal(
+        vocabulary.paper_words(words), vocabulary.paper.words(rows, columns, directions)
+    )
+    assert vocabulary.n_cells * vocabulary.per_cell == vocabulary.n_words
+
+
+@pytest.mark.parametrize("further", [(), (3,)])
+def test_values_per_word_by_cell_and_summed_over_speeds(further):
+    vocabulary = Vocabulary(2, 3, speeds=2)
+    values = np.random.default_rng(0).random((vocabulary.n_words, *further))
+    by_cell, summed = vocabulary.by_cell(values), vocabulary.summed_over_speeds(values)
+    assert summed.shape == (vocabulary.paper.n_words, *further)
+    for word in range(vocabulary.n_words):
+        value = by_cell[vocabulary.cells(word), vocabulary.moves(word)]
+        assert np.array_equal(value, values[word])
+    for word in range(0, vocabulary.n_words, 2):
+        expected = values[word] + values[word + 1]
+        assert np.array_equal(summed[vocabulary.paper_words(word)], expected)
+
+
+def test_boxes_lie_in_the_frame_of_the_camera():
+    vocabulary = Vocabulary.of_frame(1280, 720, speeds=2)
+    boxes = vocabulary.boxes(np.arange(vocabulary.n_words))
+    assert vocabulary.cell_side == 16
+    assert boxes.min() == 0
+    assert boxes[:, 2].max() == 1280
+    assert boxes[:, 3].max() == 720
+    assert (boxes[:, 2:] - boxes[:, :2] == 16).all()

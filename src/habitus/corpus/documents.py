@@ -354,13 +354,14 @@ class Corpus:
     def _repr_html_(self) -> str:
         """Return a small table for notebooks."""
         n_tokens, v = self.n_tokens.sum(), self.vocabulary
+        n_unusable = np.count_nonzero(self.conditions != Condition.USABLE)
         rows = {
             "documents": f"{self.n_documents} of {self.clip:g} s",
             "sequences": f"{len(self.lengths)}",
             "tokens": f"{n_tokens:.10g}, {n_tokens / max(len(self), 1):.4g} per document",
             "words": f"{self.n_words}"
             + (f" ({v.rows} x {v.columns} cells of {v.cell_side} pixels)" if v else ""),
-            "camera not usable": f"{np.count_nonzero(self.conditions)} document(s)",
+            "camera not usable": f"{n_unusable} document(s)",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
         return f"<table><caption>Corpus</caption>{cells}</table>"
@@ -372,7 +373,8 @@ class Corpus:
         -------
         pandas.DataFrame
             Columns `time` (start in seconds), `sequence` (0, 1, ...), `tokens`, `distinct_words`,
-            `frames` (missing where not known) and `condition`; the index is the document.
+            `frames` (missing where not known) and `condition` ("usable", "moved", "covered" or
+            "frozen"); the index is the document.
 
         Raises
         ------
@@ -394,7 +396,7 @@ class Corpus:
                 "tokens": self.n_tokens,
                 "distinct_words": np.diff(self.counts.indptr),
                 "frames": pandas.array(frames, dtype="Int64"),
-                "condition": self.conditions,
+                "condition": [Condition(value).name.lower() for value in self.conditions],
             },
             index=pandas.RangeIndex(len(self), name="document"),
         )
