@@ -308,7 +308,7 @@ def test_bad_masks_are_refused(tmp_path):
     for given, message in (
         (wrong, "80x64"),
         (str(tmp_path / "absent.png"), "no file"),
-        (str(tmp_path / "text.png"), "not a picture"),
+        (str(tmp_path / "text.png"), "not an image"),
         (whole, "no cell"),
         ("0,0 10,10", "three corners"),
         ("0,0 10,a 5,5", "three corners"),
