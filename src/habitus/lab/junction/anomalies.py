@@ -44,7 +44,6 @@ U_TURN_PATIENCE = 40.0
 NORMAL_MOVEMENTS = ("ahead", "left", "right")
 """Movements of vehicles that may break down."""
 
-
 IsOver = Callable[[], bool]
 """Function that tells whether an anomaly is over."""
 Starter = Callable[[World, np.random.Generator, int], IsOver | None]
@@ -78,13 +77,13 @@ def _send_vehicle(
     world: World, anomaly: int, kind: int, arm: int, movement: str, speed: float | None = None
 ) -> IsOver | None:
     """Add a vehicle on an abnormal path, at a usual or a given speed."""
-    made = world.add(kind, path_index(arm, movement))
-    if made is None:
+    vehicle = world.add(kind, path_index(arm, movement))
+    if vehicle is None:
         return None
     if speed is not None:
-        made["desired_speed"] = made["speed"] = speed
-    _label(made, anomaly, *ABNORMAL_SECTIONS[movement])
-    return _until_passed(world, int(made["id"][0]))
+        vehicle["desired_speed"] = vehicle["speed"] = speed
+    _label(vehicle, anomaly, *ABNORMAL_SECTIONS[movement])
+    return _until_passed(world, int(vehicle["id"][0]))
 
 
 def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:

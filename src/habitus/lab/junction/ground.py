@@ -62,15 +62,15 @@ def texture(
     rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]
 ) -> Float32Array:
     """Return a tileable texture of several scales (in texels), with mean 0 and deviation 1."""
-    made = np.zeros((SIDE, SIDE), np.float32)
+    tile = np.zeros((SIDE, SIDE), np.float32)
     for size, weight in zip(sizes, weights, strict=True):
         n = SIDE // size
         grain = np.pad(rng.standard_normal((n, n)).astype(np.float32), 2, mode="wrap")
         whole = (n + 4) * size
         grown = cv2.resize(grain, (whole, whole), interpolation=cv2.INTER_CUBIC)
         cloud = np.asarray(grown, np.float32)[2 * size :, 2 * size :][:SIDE, :SIDE]
-        made += weight * cloud / cloud.std()
-    return np.asarray(made / made.std(), np.float32)
+        tile += weight * cloud / cloud.std()
+    return np.asarray(tile / tile.std(), np.float32)
 
 
 def sampled(tile: Float32Array, x: Float32Array, y: Float32Array) -> Float32Array:

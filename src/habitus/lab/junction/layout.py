@@ -306,12 +306,13 @@ class Signals:
         return cls(int(rng.integers(2)), (ahead, right, side, walk), all_red, rng.uniform(0, 60))
 
     @cached_property
-    def starts(self) -> tuple[float, float, float, float, float]:
+    def starts(self) -> tuple[float, ...]:
         """Start of each phase within the cycle, then the length of the cycle."""
         times = [0.0]
         for green in self.greens[:3]:
             times.append(times[-1] + green + AMBER_SECONDS + self.all_red)
-        return (*times, times[-1] + self.greens[3] + WALK_CLEARANCE)  # type: ignore[return-value]
+        times.append(times[-1] + self.greens[3] + WALK_CLEARANCE)
+        return tuple(times)
 
     @property
     def cycle(self) -> float:

@@ -24,7 +24,9 @@ From `LUMA` on follow the brightness of each role, then both colours of each rol
 N_ROLES = 7
 """Number of `ROLES`."""
 
-Quad = tuple[str, list[tuple[float, float, float]], float]
+Corners = list[tuple[float, float, float]]
+"""Corners of a quadrilateral: x, y, z."""
+Quad = tuple[str, Corners, float]
 """Role, corners (anticlockwise as seen from outside), and how far its foot swings when walking."""
 
 
@@ -101,23 +103,21 @@ def _panes(
     return [*panes, ("glass", ahead, 0.0), ("glass", behind, 0.0)]
 
 
-def _shrunk(corners: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+def _shrunk(corners: Corners) -> Corners:
     """Return a smaller quadrilateral within another."""
     points = np.array(corners)
     a, b, c, d = points
     across = [a + 0.06 * (b - a), b + 0.06 * (a - b), c + 0.06 * (d - c), d + 0.06 * (c - d)]
     a, b, c, d = across
     inner = [a + 0.08 * (d - a), b + 0.08 * (c - b), c + 0.14 * (b - c), d + 0.14 * (a - d)]
-    return [tuple(float(v) for v in p) for p in inner]  # type: ignore[misc]
+    return [(float(x), float(y), float(z)) for x, y, z in inner]
 
 
-def _part(
-    corners: list[tuple[float, float, float]], start: float, end: float
-) -> list[tuple[float, float, float]]:
+def _part(corners: Corners, start: float, end: float) -> Corners:
     """Return the part of a quadrilateral between two shares of its width."""
     a, b, c, d = np.array(corners)
     found = [a + start * (b - a), a + end * (b - a), d + end * (c - d), d + start * (c - d)]
-    return [tuple(float(v) for v in p) for p in found]  # type: ignore[misc]
+    return [(float(x), float(y), float(z)) for x, y, z in found]
 
 
 def _wheels(places: tuple[float, ...], radius: float, top: float) -> list[Quad]:

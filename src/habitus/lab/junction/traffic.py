@@ -157,9 +157,8 @@ def _crossing_is_clear(arm: int, fleet: Fleet) -> bool:
     u = point_on_arm(arm, 1.0, 0.0)
     along = fleet["x"] * u[0] + fleet["y"] * u[1]
     across = np.abs(fleet["x"] * u[1] - fleet["y"] * u[0])
-    band = (np.abs(along - sum(CROSSING_SPAN) / 2) < 0.5 * fleet["length"] + 4) & (
-        across < HALF_ROAD
-    )
+    near = np.abs(along - sum(CROSSING_SPAN) / 2) < 0.5 * fleet["length"] + 4
+    band = near & (across < HALF_ROAD)
     return not bool((band & (fleet["speed"] > 0.3)).any())
 
 
@@ -266,9 +265,8 @@ class World:
         self.people = [p for p in self.people if walk(p, STEP, self.signals, self.time, self.fleet)]
         riders = self.fleet["anomaly"] >= 0
         step_aside(self.people, self.fleet[riders & self._on_pavement[self.fleet["path"]]], STEP)
-        gone = (
-            self.fleet["front"] - self.fleet["length"] > self.paths.lengths[self.fleet["path"]] - 1
-        )
+        ends = self.paths.lengths[self.fleet["path"]]
+        gone = self.fleet["front"] - self.fleet["length"] > ends - 1
         self.fleet = self.fleet[~gone]
         self._n_steps += 1
         self.time = self._n_steps * STEP - WARM_UP
@@ -277,18 +275,16 @@ class World:
         """Add a vehicle at the start of a path; return None if there is no room."""
         starts = self.paths.points[:, 0]
         same = np.hypot(*(starts[self.fleet["path"]] - starts[path]).T) < 1.0
-        rears, length = (
-            (self.fleet["front"] - self.fleet["length"])[same],
-            VEHICLE_KINDS[kind].length[1],
-        )
+        rears = (self.fleet["front"] - self.fleet["length"])[same]
+        length = VEHICLE_KINDS[kind].length[1]
         if (rears < length + 3).any():
             return None
-        made = new_vehicle(self.rng, kind, path, self.new_id(kind))
-        update_pose(made, 0, self.paths.points)
+        vehicle = new_vehicle(self.rng, kind, path, self.new_id(kind))
+        update_pose(vehicle, 0, self.paths.points)
         if (rears < length + 18).any():
             slowest = float(self.fleet["speed"][same][rears < length + 18].min())
-            made["speed"] = min(float(made["speed"][0]), slowest + 1.0)
-        self.fleet = np.concatenate([self.fleet, made])
+            vehicle["speed"] = min(float(vehicle["speed"][0]), slowest + 1.0)
+        self.fleet = np.concatenate([self.fleet, vehicle])
         return self.fleet[-1:]
 
     def light(self, path: int) -> SignalLight:
@@ -339,20 +335,25 @@ class World:
     def _pass_broken_vehicles(self) -> None:
         """Let drivers change lanes round a broken-down vehicle, and back, if there is room."""
         broken = [a for a in self.fleet if a["broken_until"] > 0]
-        for a in self.fleet if broken else ():
+        if broken:
+            self._leave_lanes()
+        self._return_to_lanes(broken)
+
+    def _leave_lanes(self) -> None:
+        """Steer vehicles that are behind a broken-down one to the next lane."""
+        for a in self.fleet:
             ahead = self.fleet[a["blocker"]] if 0 <= a["blocker"] < len(self.fleet) else a
             side = PASSING_SIDE.get(MOVEMENTS[int(a["path"]) % len(MOVEMENTS)])
-            if (
-                ahead["broken_until"] > 0
-                and a["gap"] < 14
-                and side
-                and a["target_lateral"] == a["usual_lateral"]
-            ):
+            in_lane = a["target_lateral"] == a["usual_lateral"]
+            if ahead["broken_until"] > 0 and a["gap"] < 14 and side and in_lane:
                 past = ahead["front"] - a["front"] + ahead["length"] + 8
                 # there must be room to return before the stop line
                 back = ahead["front"] < STOP_ALONG_PATH - 16
                 if back and self._has_room(a, side * LANE_WIDTH, 12.0, past):
                     a["target_lateral"] = a["usual_lateral"] + side * LANE_WIDTH
+
+    def _return_to_lanes(self, broken: list[Fleet]) -> None:
+        """Steer vehicles that have passed all broken-down ones of their arm back to their lane."""
         for a in self.fleet[self.fleet["target_lateral"] != self.fleet["usual_lateral"]]:
             arm = a["path"] // len(MOVEMENTS)
             before = [

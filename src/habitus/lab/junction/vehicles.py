@@ -124,18 +124,22 @@ VEHICLE_KINDS = {
 
 def new_vehicle(rng: np.random.Generator, kind: int, path: int, number: int) -> Fleet:
     """Return a random vehicle of a kind at the start of a path."""
-    made = np.zeros(1, VEHICLE)
+    vehicle = np.zeros(1, VEHICLE)
     usual = VEHICLE_KINDS[kind]
-    made["id"], made["kind"], made["path"], made["anomaly"] = number, kind, path, -1
+    vehicle["id"], vehicle["kind"], vehicle["path"], vehicle["anomaly"] = number, kind, path, -1
     for field in ("length", "width", "height", "max_acceleration", "desired_speed"):
-        made[field] = rng.uniform(*getattr(usual, field))
-    made["headway"], made["min_gap"] = rng.uniform(0.9, 1.7), rng.uniform(1.5, 2.8)
-    made["usual_lateral"] = made["lateral"] = made["target_lateral"] = rng.uniform(
+        vehicle[field] = rng.uniform(*getattr(usual, field))
+    vehicle["headway"], vehicle["min_gap"] = rng.uniform(0.9, 1.7), rng.uniform(1.5, 2.8)
+    vehicle["usual_lateral"] = vehicle["lateral"] = vehicle["target_lateral"] = rng.uniform(
         -usual.lateral, usual.lateral
     )
-    made["reaction_time"], made["stop_at"], made["blocker"] = rng.uniform(0.4, 1.6), np.inf, -1
-    made["front"], made["speed"] = made["length"], 0.85 * made["desired_speed"]
-    return made
+    vehicle["reaction_time"], vehicle["stop_at"], vehicle["blocker"] = (
+        rng.uniform(0.4, 1.6),
+        np.inf,
+        -1,
+    )
+    vehicle["front"], vehicle["speed"] = vehicle["length"], 0.85 * vehicle["desired_speed"]
+    return vehicle
 
 
 def random_colours(rng: np.random.Generator, kind: int) -> Colours:
@@ -213,11 +217,7 @@ def obey_signals(
 
 @compiled
 def _desired_acceleration(
-    fleet: Fleet,
-    i: int,
-    obstacles: Array,
-    paths: Paths,
-    time: float,
+    fleet: Fleet, i: int, obstacles: Array, paths: Paths, time: float
 ) -> float:
     """Return the acceleration that a driver wants: the least of all that constrain it."""
     a = fleet[i]
@@ -321,10 +321,8 @@ def _point_on_way(
     k = min(max(int(np.floor(at)), 0), len(path) - 2)
     while k > 0 and path[k + 1, 0] == path[k, 0] and path[k + 1, 1] == path[k, 1]:
         k -= 1  # beyond the end of the path, go straight on
-    tx, ty = (
-        (path[k + 1, 0] - path[k, 0]) / POINT_SPACING,
-        (path[k + 1, 1] - path[k, 1]) / POINT_SPACING,
-    )
+    tx = (path[k + 1, 0] - path[k, 0]) / POINT_SPACING
+    ty = (path[k + 1, 1] - path[k, 1]) / POINT_SPACING
     size = np.sqrt(tx * tx + ty * ty)
     tx, ty = tx / size, ty / size
     reach = max(0.0, ahead) * LATERAL_SLOPE if a.can_steer else 0.0
@@ -354,9 +352,9 @@ def _yield_point(fleet: Fleet, i: int, paths: Paths) -> float:
         elif b.front >= b_start:
             # a vehicle that stands there is handled as an obstruction
             wait = start if b.speed > 0.5 or paths.ranks[a.path] == 3 else wait
-        elif not (b.will_stop or b.broken_until > 0) and _conflicts(
-            a, b, start, end, b_start, b_end
-        ):
+        elif b.will_stop or b.broken_until > 0:
+            continue
+        elif _conflicts(a, b, start, end, b_start, b_end):
             wait = wait if _has_priority(a, b, start, b_start, paths) else start
     if a.front < paths.holds[a.path] < wait < np.inf:
         wait = paths.holds[a.path]  # wait before the turn, not in the middle of it
@@ -374,9 +372,10 @@ def _conflicts(a: Any, b: Any, start: float, end: float, b_start: float, b_end: 
 
 
 @compiled
-def _travel_time(a: Any, distance: float, pull: float) -> float:
+def _travel_time(a: Any, distance: float, acceleration: float) -> float:
     """Return the time to travel a distance with constant acceleration from the current speed."""
-    return float((np.sqrt(a.speed**2 + 2.0 * pull * max(distance, 0.0)) - a.speed) / pull)
+    reached = np.sqrt(a.speed**2 + 2.0 * acceleration * max(distance, 0.0))
+    return float((reached - a.speed) / acceleration)
 
 
 @compiled
@@ -396,10 +395,8 @@ def _has_priority(a: Any, b: Any, start: float, b_start: float, paths: Paths) ->
         return bool(inside)
     if paths.ranks[a.path] != paths.ranks[b.path]:
         return bool(paths.ranks[a.path] < paths.ranks[b.path])
-    there, b_there = (
-        _travel_time(a, start - a.front, a.max_acceleration),
-        _travel_time(b, b_start - b.front, b.max_acceleration),
-    )
+    there = _travel_time(a, start - a.front, a.max_acceleration)
+    b_there = _travel_time(b, b_start - b.front, b.max_acceleration)
     return bool(there < b_there if there != b_there else a.id < b.id)
 
 
