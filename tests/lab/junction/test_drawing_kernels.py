@@ -219,14 +219,17 @@ def test_the_draw_order_is_by_distance_for_objects_far_apart(camera):
     np.testing.assert_array_equal(found, np.argsort(-away))
 
 
-def test_a_vehicle_beside_a_longer_one_is_drawn_after_it_if_it_is_on_the_camera_side(camera):
-    """The middle of the lorry is nearer than that of the car, but the car stands in front of it."""
+def test_a_person_behind_the_near_end_of_a_lorry_is_drawn_before_it(camera):
+    """The person is nearer to the camera than the middle of the lorry, which stands in front."""
     towards = np.arctan2(camera.position[1], camera.position[0])
-    u = np.array([np.cos(towards), np.sin(towards)])
-    side = np.array([-u[1], u[0]])
-    lorry = row(LORRY, *(0 * u), towards + np.pi / 2, (10.6, 2.5, 3.5))
-    car = row(CAR, *(2.5 * u + 5.0 * side), towards + np.pi / 2, (4.0, 1.8, 1.5))
-    assert draw_order(np.stack([car, lorry]), view_vector(camera)).tolist() == [1, 0]
+    slanted = towards + np.pi / 4
+    along = np.array([np.cos(slanted), np.sin(slanted)])
+    away = np.array([-along[1], along[0]])  # the camera is on the other side
+    lorry = row(LORRY, 0.0, 0.0, slanted, (10.6, 2.5, 3.5))
+    person = row(PERSON, *(4.0 * along + 1.8 * away), 0.0, (0.45, 0.5, 1.8))
+    distances = [np.hypot(*(camera.position[:2] - obj[[X, Y]])) for obj in (lorry, person)]
+    assert distances[1] < distances[0]
+    assert draw_order(np.stack([lorry, person]), view_vector(camera)).tolist() == [1, 0]
 
 
 def test_objects_are_drawn_from_far_to_near(camera, objects):
