@@ -1,6 +1,6 @@
 """The model by brute force: every topic and behaviour assignment of a tiny corpus.
 
-Nothing here is clever. Sums run over all assignments of the full likelihood, (full_likelihood).
+Nothing here is clever. Sums run over all assignments of the full likelihood, Eq. (2).
 """
 
 from itertools import product
