@@ -1,4 +1,4 @@
-"""Corpora: ways in, files, parts, tables."""
+"""Corpora: construction, files, parts, tables."""
 
 import sys
 
@@ -32,7 +32,7 @@ def test_word_ids_are_counted(ids):
         assert row.tolist() == np.bincount(words, minlength=10).tolist() if words else not row.any()
 
 
-def test_every_way_in_gives_the_same():
+def test_all_types_of_counts_give_the_same_corpus():
     counts = np.array([[0, 2, 1], [0, 0, 0], [4, 0, 0]])
     ways = [
         Corpus(counts),
@@ -101,7 +101,7 @@ def test_taken_documents_break_the_sequence_where_some_are_left_out():
         corpus.take([3, 1])
 
 
-def test_seconds_to_a_document_come_from_the_times_where_nothing_else_tells():
+def test_seconds_per_document_default_to_the_spacing_of_the_times():
     assert Corpus(np.ones((3, 2)), times=[0.0, 0.5, 1.0]).clip == 0.5
     assert Corpus(np.ones((1, 2))).clip == 1.0
 

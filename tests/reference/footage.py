@@ -62,8 +62,15 @@ def encode(
 ) -> Path:
     """Write grey pictures as a video; `times` in seconds, or even at `rate`."""
     with av.open(str(path), "w", format=format) as container:
-        write(container, pictures, codec=codec, pix_fmt=pix_fmt, rate=rate, times=times,
-              options=options)  # fmt: skip
+        write(
+            container,
+            pictures,
+            codec=codec,
+            pix_fmt=pix_fmt,
+            rate=rate,
+            times=times,
+            options=options,
+        )
     return path
 
 

@@ -67,7 +67,7 @@ def test_a_moving_square_gives_its_direction_in_its_cells(direction, speed, seed
     assert change > 0
 
 
-def test_only_watched_cells_are_looked_at():
+def test_only_watched_cells_are_examined():
     watched = np.zeros((ROWS, COLUMNS), dtype=np.bool_)
     watched[8, 10] = True
     found, _ = directions_between(*moving_square(2, start=START), watched)
@@ -83,14 +83,14 @@ def test_nothing_moves_in_a_still_scene():
 
 
 @pytest.mark.parametrize("step", [-20, -3, 3, 20])
-def test_a_change_of_brightness_is_no_motion(step):
+def test_a_change_of_brightness_is_not_motion(step):
     picture = texture(WIDTH, HEIGHT, 0).clip(20, 235)
     found, change = directions_between(picture, (picture.astype(int) + step).astype(np.uint8))
     assert (found == -1).all()
     assert change == pytest.approx(abs(step), abs=0.5)  # half a grey level of rounding
 
 
-def test_noise_is_no_motion():
+def test_noise_is_not_motion():
     rng = np.random.default_rng(0)
     picture = texture(WIDTH, HEIGHT, 0).astype(float)
     one, two = (np.clip(picture + rng.normal(0, 4, picture.shape), 0, 255) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Frames of every kind of source: in time order, whole, and as bright as they were drawn."""
+"""Frames of every kind of source: in time order, complete, with the drawn brightness."""
 
 from fractions import Fraction
 
@@ -43,12 +43,20 @@ def assert_as_drawn(lumas, drawn, tolerance, *, full):
 CODECS = {
     "h264": ("a.mp4", "libx264", "yuv420p", X264, CODEC_ERROR, False),
     "h264 with B-frames": (
-        "a.mp4", "libx264", "yuv420p", {"preset": "medium", "crf": "8", "bf": "4"}, CODEC_ERROR,
+        "a.mp4",
+        "libx264",
+        "yuv420p",
+        {"preset": "medium", "crf": "8", "bf": "4"},
+        CODEC_ERROR,
         False,
     ),
     "h264 open groups": (
-        "a.mkv", "libx264", "yuv420p", {"x264-params": "open-gop=1:keyint=8:bframes=3", "crf": "8"},
-        CODEC_ERROR, False,
+        "a.mkv",
+        "libx264",
+        "yuv420p",
+        {"x264-params": "open-gop=1:keyint=8:bframes=3", "crf": "8"},
+        CODEC_ERROR,
+        False,
     ),
     "hevc": ("a.mp4", "libx265", "yuv420p", QUIET, CODEC_ERROR, False),
     "mpeg4": ("a.mp4", "mpeg4", "yuv420p", FINE, CODEC_ERROR, False),
@@ -56,8 +64,12 @@ CODECS = {
     "mpeg2 in ts": ("a.ts", "mpeg2video", "yuv420p", FINE, CODEC_ERROR, False),
     "mjpeg, full range": ("a.avi", "mjpeg", "yuvj420p", FINE, CODEC_ERROR, True),
     "vp9": (
-        "a.webm", "libvpx-vp9", "yuv420p",
-        {"deadline": "realtime", "cpu-used": "8", "crf": "4", "b": "0"}, CODEC_ERROR, False,
+        "a.webm",
+        "libvpx-vp9",
+        "yuv420p",
+        {"deadline": "realtime", "cpu-used": "8", "crf": "4", "b": "0"},
+        CODEC_ERROR,
+        False,
     ),
     "ten bits, hevc": ("a.mp4", "libx265", "yuv420p10le", QUIET, CODEC_ERROR, True),
     "ten bits, h264": ("a.mp4", "libx264", "yuv420p10le", X264, CODEC_ERROR, True),
@@ -66,7 +78,7 @@ CODECS = {
     "rgb, h264": ("a.mp4", "libx264rgb", "rgb24", X264, CODEC_ERROR, True),
     "rgb, ffv1": ("a.mkv", "ffv1", "bgr0", {}, ROUNDING_ERROR, True),
     "rgb, png": ("a.avi", "png", "rgb24", {}, ROUNDING_ERROR, True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", CODECS)
@@ -202,7 +214,7 @@ def test_images_from_the_middle_on(images):
     assert_as_drawn(lumas, drawn[round(times[0] * 5) :], ROUNDING_ERROR, full=True)
 
 
-def test_images_need_a_rate(images):
+def test_images_need_frames_per_second(images):
     with pytest.raises(VideoError, match="give fps") as raised:
         Reader(Source(str(images[0])))
     assert raised.value.parameter == "fps"
@@ -246,12 +258,22 @@ def bad_sources(folder):
     return folder
 
 
-BAD = ["absent.mp4", "empty.mp4", "text.mp4", "text.txt", "nothing", "cut.mp4", "noise.mp4",
-       "sound.wav", "sound.mp4", "no*.png"]  # fmt: skip
+BAD = [
+    "absent.mp4",
+    "empty.mp4",
+    "text.mp4",
+    "text.txt",
+    "nothing",
+    "cut.mp4",
+    "noise.mp4",
+    "sound.wav",
+    "sound.mp4",
+    "no*.png",
+]
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_video_is_one_line(tmp_path, name):
+def test_sources_without_video_give_an_error_of_one_line(tmp_path, name):
     bad_sources(tmp_path)
     with pytest.raises(VideoError) as raised:
         Reader(Source(str(tmp_path / name), fps=25))
@@ -260,7 +282,7 @@ def test_what_is_no_video_is_one_line(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["a.mkv", "a.ts", "a.mp4"])
-def test_damage_in_the_middle_costs_some_frames_only(tmp_path, name):
+def test_damage_in_the_middle_loses_only_some_frames(tmp_path, name):
     drawn = moving_square(100)
     options = {"preset": "ultrafast", "g": "10", "crf": "15"}
     path = encode(tmp_path / name, drawn, options=options)
@@ -277,7 +299,7 @@ def test_damage_in_the_middle_costs_some_frames_only(tmp_path, name):
             assert abs(luma - limited(drawn[n])).mean() < CODEC_ERROR
 
 
-def test_a_file_cut_off_gives_what_is_there(tmp_path):
+def test_a_truncated_file_gives_its_complete_frames(tmp_path):
     path = encode(tmp_path / "a.mkv", moving_square(100), options={**X264, "g": "10"})
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
@@ -286,7 +308,7 @@ def test_a_file_cut_off_gives_what_is_there(tmp_path):
     np.testing.assert_allclose(times, np.arange(len(times)) / FPS, atol=TICK)
 
 
-def test_the_frame_size_changes_on_the_way(tmp_path):
+def test_a_change_of_frame_size_is_noted_and_resized(tmp_path):
     small = moving_square(20, width=96, height=80, side=32)
     for name, drawn in (("one.h264", moving_square(20)), ("two.h264", small)):
         encode(tmp_path / name, drawn, options=X264, format="h264")
@@ -311,7 +333,7 @@ def test_fast_reading_skips_frames_and_keeps_their_times(tmp_path):
     assert (np.diff(times) > 0).all()
 
 
-def test_messages_do_not_tell_passwords():
+def test_error_messages_hide_passwords():
     with pytest.raises(VideoError) as raised:
         Reader(Source("tcp://user:secret@127.0.0.1:9/x", timeout=1.0))
     assert "secret" not in str(raised.value)

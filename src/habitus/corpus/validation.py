@@ -74,7 +74,7 @@ def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.i
         return np.array([n_documents] if n_documents else [], dtype=np.int64)
     found = np.atleast_1d(np.asarray(lengths))
     if found.ndim != 1 or not np.issubdtype(found.dtype, np.number) or (found % 1 != 0).any():
-        raise InvalidInputError(f"lengths must be a list of whole numbers, found {lengths!r}")
+        raise InvalidInputError(f"lengths must be a list of integers, found {lengths!r}")
     if (found < 1).any():
         raise InvalidInputError(f"each length must be at least 1, found {found.min()}")
     if found.sum() != n_documents:
@@ -106,7 +106,7 @@ def checked_column(name: str, values: ArrayLike, n_documents: int) -> NDArray[np
     whole = np.issubdtype(found.dtype, np.number) and not (found % 1 != 0).any()
     if found.shape != (n_documents,) or not whole or (found < 0).any():
         raise InvalidInputError(
-            f"{name} must be {n_documents} whole numbers of at least 0, one per document"
+            f"{name} must be {n_documents} integers of at least 0, one per document"
         )
     return found.astype(np.int64)
 
