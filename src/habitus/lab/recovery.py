@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from habitus.arrays import Array
 from habitus.errors import InvalidInputError
+from habitus.model.convergence import total_variation
 from habitus.model.parameters import Parameters
 
 
@@ -69,7 +69,7 @@ def measure_recovery(truth: Parameters, learnt: Parameters) -> Recovery:
             f"{learnt.sizes}",
             parameter="learnt",
         )
-    words = _distances(truth.word_given_behaviour, learnt.word_given_behaviour)
+    words = total_variation(truth.word_given_behaviour, learnt.word_given_behaviour)
     _, pairs = linear_sum_assignment(words)
     xi = learnt.xi[np.ix_(pairs, pairs)]
     return Recovery(
@@ -77,8 +77,3 @@ def measure_recovery(truth: Parameters, learnt: Parameters) -> Recovery:
         behaviour_distance=float(words[np.arange(len(pairs)), pairs].mean()),
         transition_distance=float(np.abs(truth.xi - xi).sum(axis=0).mean() / 2),
     )
-
-
-def _distances(first: Array, second: Array) -> Array:
-    """Return the total variation distance of each column of one from each column of the other."""
-    return np.asarray(np.abs(first[:, :, None] - second[:, None, :]).sum(axis=0) / 2)

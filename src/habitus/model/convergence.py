@@ -60,8 +60,28 @@ def aligned(sample: Parameters, reference: Parameters) -> Parameters:
 
 def _matching(reference: Array, columns: Array) -> Indices:
     """Return the column that is matched to each column of the reference."""
-    distances = np.stack([np.abs(columns - each[:, None]).sum(axis=0) for each in reference.T])
-    return linear_sum_assignment(distances)[1].astype(np.int64)
+    return linear_sum_assignment(total_variation(reference, columns))[1].astype(np.int64)
+
+
+def total_variation(first: Array, second: Array) -> Array:
+    """Return the total variation distance of each column of one matrix from each of another.
+
+    Parameters
+    ----------
+    first, second
+        Matrices with as many rows; their columns are distributions.
+
+    Returns
+    -------
+    Array
+        Columns of `first` x columns of `second`: 0 for equal, 1 for disjoint distributions.
+
+    Examples
+    --------
+    >>> total_variation(np.array([[1.0, 0.5], [0.0, 0.5]]), np.array([[0.0], [1.0]])).tolist()
+    [[1.0], [0.5]]
+    """
+    return np.asarray(np.abs(first[:, :, None] - second[:, None, :]).sum(axis=0) / 2)
 
 
 def to_arviz(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
@@ -106,6 +105,7 @@ def model_contents(model: MarkovClusteringTopicModel) -> Contents:
 
 
 def _header(model: MarkovClusteringTopicModel) -> dict[str, Any]:
+    """Return the settings and descriptions of a model as plain values."""
     seed, prior = model.random_state, model.prior
     settings = {name: getattr(model, name) for name in SETTINGS}
     return {
@@ -205,9 +205,11 @@ def _unstacked(prefix: str, tensors: Tensors, sizes: Sizes) -> tuple[Parameters,
     return tuple(Parameters(*blocks).checked(sizes) for blocks in zip(*stacked, strict=True))
 
 
-def _named(prefix: str, blocks: NamedTuple) -> dict[str, NDArray[Any]]:
+def _named(prefix: str, blocks: NamedTuple) -> Tensors:
+    """Return the fields of a named tuple by prefixed names."""
     return {f"{prefix}.{name}": block for name, block in blocks._asdict().items()}
 
 
 def _gathered(prefix: str, kind: type[Blocks], tensors: Tensors) -> Blocks:
+    """Return the named tuple that `_named` took apart."""
     return kind(*(tensors[f"{prefix}.{name}"] for name in kind._fields))

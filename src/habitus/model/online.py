@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled
 from habitus.model.expected_counts import Evidence
 from habitus.model.messages import log_predict
@@ -127,7 +126,7 @@ def filter_tables(
 
 
 def filter_document(
-    log_predicted: Array, words: NDArray[np.int32], counts: Array, tables: FilterTables
+    log_predicted: Array, words: WordIds, counts: Array, tables: FilterTables
 ) -> FilterStep:
     """Filter one document: one step of the recursion of Eq. (39).
 
@@ -173,7 +172,7 @@ def filter_documents(
     return FilteredDocuments(*_filter_documents(indptr, words, counts, first, opening, *tables))
 
 
-def word_surprisals(log_predicted: Array, words: NDArray[np.int32], tables: FilterTables) -> Array:
+def word_surprisals(log_predicted: Array, words: WordIds, tables: FilterTables) -> Array:
     """Return the surprisal of each word: Eq. (42), and Eq. (43) for several sets.
 
     Parameters
@@ -204,10 +203,10 @@ def predicted_behaviours(log_predicted: Array) -> Array:
 
 @compiled
 def _filter_documents(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
+    indptr: Indices,
+    words: WordIds,
     counts: Array,
-    first: NDArray[np.bool_],
+    first: Flags,
     log_opening: Array,
     probability: Array,
     log_probability: Array,
@@ -247,7 +246,7 @@ def _filter_documents(
 
 
 @compiled
-def _word_surprisals(log_predicted: Array, words: NDArray[np.int32], probability: Array) -> Array:
+def _word_surprisals(log_predicted: Array, words: WordIds, probability: Array) -> Array:
     """`-log(probability[words] @ (exp(log_predicted) / n_sets).ravel())`, Eq. (42) and (43)."""
     n_lanes = probability.shape[1]
     shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
@@ -274,7 +273,7 @@ def _word_surprisals(log_predicted: Array, words: NDArray[np.int32], probability
 @compiled
 def _filter_document(
     log_predicted: Array,
-    words: NDArray[np.int32],
+    words: WordIds,
     counts: Array,
     probability: Array,
     log_probability: Array,
@@ -316,7 +315,7 @@ def _filter_document(
 
 
 @compiled
-def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[float, bool]:
+def examine(words: WordIds, counts: Array, n_words: int) -> tuple[float, bool]:
     """`counts.sum(), ((words >= 0) & (words < n_words)).all()`."""
     total, known = 0.0, True
     for i in range(len(words)):
@@ -326,7 +325,7 @@ def examine(words: NDArray[np.int32], counts: Array, n_words: int) -> tuple[floa
 
 
 @compiled
-def _log_likelihoods(words: NDArray[np.int32], counts: Array, log_probability: Array) -> Array:
+def _log_likelihoods(words: WordIds, counts: Array, log_probability: Array) -> Array:
     """`counts @ log_probability[words]`: ln p(x | lane), lanes."""
     n_lanes = np.uint64(log_probability.shape[1])
     flat = log_probability.reshape(-1)
