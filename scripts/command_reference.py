@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from habitus.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 
 
 def reference() -> str:
