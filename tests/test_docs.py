@@ -102,7 +102,7 @@ def test_the_code_of_a_page_runs(page, workplace):
     import habitus
 
     if not hasattr(habitus, "learn") and re.search(
-        r"habitus\.(learn|detect|extract)", page.read_text()
+        r"habitus\.(learn|detect|extract|watch)", page.read_text()
     ):
         pytest.skip("the functions of the library are not merged yet")
     space: dict[str, object] = {"__name__": "page"}
