@@ -81,7 +81,22 @@ def step(
 def posterior_draw(
     counts: ExpectedCounts, prior: Concentrations, rng: np.random.Generator
 ) -> Parameters:
-    """Return one draw from p(Omega | x, y, z)."""
+    """Return one draw from p(Omega | x, y, z).
+
+    Parameters
+    ----------
+    counts
+        Counts of the hidden variables.
+    prior
+        Hyperparameters of the four distributions.
+    rng
+        Source of random numbers.
+
+    Returns
+    -------
+    drawn : Parameters
+        Every column from its Dirichlet.
+    """
     blocks = zip(counts, prior, strict=True)
     return Parameters(*(sample_dirichlet(n + h, rng) for n, h in blocks))
 

@@ -74,16 +74,31 @@ def step(state: EMState, evidence: Evidence, prior: Concentrations, smoothing: f
 def maximise(
     counts: ExpectedCounts, prior: Concentrations, smoothing: float
 ) -> tuple[Parameters, EmptyColumns]:
-    """Run the M-step, in place of the counts; return the parameters and the empty columns.
+    """Run the M-step, in place of the counts.
 
-    Estimates are smoothed where the prior allows a probability of zero. A column without any mass
-    becomes uniform: nothing is known about it.
+    Parameters
+    ----------
+    counts
+        Expected counts; overwritten by the estimates.
+    prior
+        Hyperparameters of the four distributions.
+    smoothing
+        Added to the estimates, which are then renormalised, where the prior allows a probability
+        of zero.
+
+    Returns
+    -------
+    estimates : Parameters
+        Estimates. A column without any mass becomes uniform: nothing is known about it.
+    empty : EmptyColumns
+        The columns without mass.
     """
     return Parameters(*counts), _maximise(counts, prior, smoothing)
 
 
 @compiled
 def _maximise(counts: ExpectedCounts, prior: Concentrations, smoothing: float) -> EmptyColumns:
+    """Apply `_to_mode` to each block."""
     return (
         _to_mode(counts.phi, prior.phi[:, 0], smoothing),  # Eq. (6)
         _to_mode(counts.theta, prior.theta[:, 0], smoothing),  # Eq. (7)
@@ -118,7 +133,20 @@ def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> Flags:
 
 @compiled
 def log_prior(parameters: Parameters, prior: Concentrations) -> float:
-    """Return the log Dirichlet density of all columns without constants: ln p(Omega) of Eq. (5)."""
+    """Return ln p(Omega) of Eq. (5) without its constants.
+
+    Parameters
+    ----------
+    parameters
+        Point estimates.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    float
+        Sum of the log Dirichlet densities of all columns.
+    """
     return (
         _log_powers(parameters.phi, prior.phi[:, 0])
         + _log_powers(parameters.theta, prior.theta[:, 0])

@@ -544,6 +544,7 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         return self.parameters_.sizes
 
     def _settings(self, evidence: Evidence) -> LearningSettings:
+        """Return the settings of the learner."""
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
         if not (init is None or isinstance(init, str)) and self.n_restarts > 1:

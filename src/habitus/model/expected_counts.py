@@ -103,7 +103,20 @@ class EStep(NamedTuple):
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
-    """Return ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`."""
+    """Return ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`.
+
+    Parameters
+    ----------
+    evidence
+        Documents, with counts C.
+    phi, theta
+        Parameters.
+
+    Returns
+    -------
+    Array
+        Documents x behaviours; minus infinity where a word is impossible.
+    """
     mixed = _mix(phi, padded(theta))
     with np.errstate(divide="ignore"):
         np.log(mixed, out=mixed)
@@ -154,6 +167,7 @@ def expect(evidence: Evidence, parameters: Parameters, out: Array | None = None)
 
 
 def _impossible(messages: Filtered) -> str:
+    """Return the error message for a document of probability zero."""
     document = int(np.argmin(messages.log_evidence))
     return (
         f"document {document} has probability zero under every behaviour: the start excludes its "
@@ -245,7 +259,22 @@ def scatter(
     posterior: Array,
     n_words: int,
 ) -> Array:
-    """`C.T @ posterior`, words x behaviours; `posterior` has a multiple of LANES columns."""
+    """Return `C.T @ posterior`, words x behaviours.
+
+    Parameters
+    ----------
+    indptr, words, counts
+        Documents, as in `Evidence`.
+    posterior
+        Documents x behaviours, padded to a multiple of LANES columns.
+    n_words
+        Size of the vocabulary.
+
+    Returns
+    -------
+    Array
+        Words x behaviours, padded likewise.
+    """
     sums = np.empty((n_words, posterior.shape[1]))
     _scatter(indptr, words, counts, posterior, sums)
     return sums
@@ -259,6 +288,7 @@ def _scatter(
     posterior: Array,
     sums: Array,
 ) -> None:
+    """`sums[:] = C.T @ posterior`."""
     width = np.uint64(posterior.shape[1])
     sums[:] = 0
     flat, shares = sums.reshape(-1), posterior.reshape(-1)

@@ -130,7 +130,17 @@ def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
 def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
     """Return ln p(x, y, z): Eq. (2) with the parameters integrated out.
 
-    Every column of every block is a Dirichlet-multinomial.
+    Parameters
+    ----------
+    counts
+        Counts of the hidden variables.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    float
+        Sum over the columns of all blocks, each a Dirichlet-multinomial.
     """
     total = 0.0
     for block, hyperparameter in zip(counts, prior, strict=True):
@@ -218,7 +228,24 @@ def draw_topics(
     theta: Array,
     seed: np.uint64,
 ) -> NDArray[np.uint16]:
-    """Draw a topic for each token from p(y | x, z), given the parameters and the path."""
+    """Draw a topic for each token from p(y | x, z), given the parameters and the path.
+
+    Parameters
+    ----------
+    indptr, words, counts
+        Documents, as in `Evidence`.
+    path
+        Behaviour of each document.
+    phi, theta
+        Parameters.
+    seed
+        Seed of the uniform numbers, one per token.
+
+    Returns
+    -------
+    array of uint16
+        `draw(phi[word] * theta[:, path[t]], uniform)` of each token.
+    """
     n_topics = len(theta)
     topics = np.empty(int(counts.sum()), dtype=np.uint16)
     weights = np.empty(n_topics)

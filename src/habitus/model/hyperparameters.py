@@ -93,7 +93,22 @@ def best_hyperparameter(h: float, block: BlockStatistics) -> float:
 def update_prior(
     posterior: DirichletPosterior, prior: Concentrations
 ) -> tuple[Concentrations, float]:
-    """Return the symmetric prior of the highest ELBO for a given q(Omega), and its gain."""
+    """Return the symmetric prior of the highest ELBO for a given q(Omega).
+
+    Parameters
+    ----------
+    posterior
+        q(Omega).
+    prior
+        Current hyperparameters, symmetric.
+
+    Returns
+    -------
+    found : Concentrations
+        New hyperparameters.
+    gain : float
+        Gain in ELBO.
+    """
     found, gain = [], 0.0
     for concentration, given in zip(posterior, prior, strict=True):
         block, h = summarise_block(concentration), float(given.item())

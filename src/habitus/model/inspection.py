@@ -77,7 +77,20 @@ def top_words(parameters: Parameters, n: int = 10, *, of: WordsOf = "topics") ->
 
 
 def word_distributions(parameters: Parameters, of: WordsOf) -> Array:
-    """Return p(word | topic) or p(word | behaviour), words x topics or behaviours."""
+    """Return the word distributions of topics or behaviours.
+
+    Parameters
+    ----------
+    parameters
+        Parameters of a model.
+    of
+        "topics" or "behaviours".
+
+    Returns
+    -------
+    Array
+        p(word | topic) or p(word | behaviour), one column each.
+    """
     if of == "topics":
         return parameters.phi
     if of == "behaviours":

@@ -74,7 +74,24 @@ class Learner(Protocol):
         rng: np.random.Generator,
         callback: IterationCallback,
     ) -> LearningResult:
-        """Learn from the evidence; call `callback` after every iteration."""
+        """Learn from documents.
+
+        Parameters
+        ----------
+        evidence
+            Documents to learn from.
+        settings
+            Sizes, prior, start and number of iterations.
+        rng
+            Source of random numbers.
+        callback
+            Called after every iteration.
+
+        Returns
+        -------
+        LearningResult
+            Parameters, and what else the algorithm yields.
+        """
         ...
 
 

@@ -180,7 +180,20 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
 
 @compiled
 def sample_backward(messages: Filtered, first: Flags, xi: Array, uniforms: Array) -> Indices:
-    """Draw a path of behaviours from p(z_{1:T} | x_{1:T}), by one uniform number per document."""
+    """Draw a path of behaviours from p(z_{1:T} | x_{1:T}).
+
+    Parameters
+    ----------
+    messages, first, xi
+        As in `smooth_backward`.
+    uniforms
+        One uniform number per document.
+
+    Returns
+    -------
+    Indices
+        Behaviour of each document.
+    """
     n_documents = len(uniforms)
     path = np.empty(n_documents, dtype=np.int64)
     for t in range(n_documents - 1, -1, -1):
@@ -224,7 +237,18 @@ def draw_log(log_weights: Array, uniform: float) -> int:
 
 @compiled
 def most_probable_path(log_like: Array, first: Flags, pi: Array, xi: Array) -> Indices:
-    """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi); ties go to the lowest z."""
+    """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi).
+
+    Parameters
+    ----------
+    log_like, first, pi, xi
+        As in `filter_forward`.
+
+    Returns
+    -------
+    Indices
+        Behaviour of each document; the lowest number of a tie.
+    """
     n_documents, n = log_like.shape
     log_pi, log_xi = np.log(pi), np.log(xi)
     came_from = np.zeros((n_documents, n), dtype=np.int64)

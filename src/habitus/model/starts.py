@@ -67,7 +67,22 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: Evidence) -> I
 def start_parameters(
     init: Init, evidence: Evidence, sizes: Sizes, rng: np.random.Generator
 ) -> Parameters:
-    """Return the parameters to start from: given, at random or around documents."""
+    """Return the parameters to start from.
+
+    Parameters
+    ----------
+    init
+        Given parameters, "random", or None for a start around documents.
+    evidence, sizes
+        Documents to learn from, and sizes of the model.
+    rng
+        Source of random numbers.
+
+    Returns
+    -------
+    start : Parameters
+        Start of EM and of the blocked sampler.
+    """
     if isinstance(init, Parameters):
         return init
     if init == "random":
@@ -78,7 +93,22 @@ def start_parameters(
 def start_posterior(
     init: Init, evidence: Evidence, sizes: Sizes, prior: Concentrations, rng: np.random.Generator
 ) -> DirichletPosterior:
-    """Return q(Omega) to start from: given, or around parameters."""
+    """Return q(Omega) to start from.
+
+    Parameters
+    ----------
+    init
+        A given posterior, or as in `start_parameters`.
+    evidence, sizes, rng
+        As in `start_parameters`.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    DirichletPosterior
+        Start of variational Bayes.
+    """
     if isinstance(init, DirichletPosterior):
         return init
     return posterior_around(start_parameters(init, evidence, sizes, rng), evidence, prior)
@@ -87,7 +117,20 @@ def start_posterior(
 def start_assignments(
     init: Init, evidence: Evidence, sizes: Sizes, rng: np.random.Generator
 ) -> Assignments:
-    """Return the hidden variables to start from: given, at random or under parameters."""
+    """Return the hidden variables to start from.
+
+    Parameters
+    ----------
+    init
+        Given assignments, "random", or None for draws under a start around documents.
+    evidence, sizes, rng
+        As in `start_parameters`.
+
+    Returns
+    -------
+    Assignments
+        Start of the collapsed sampler.
+    """
     if isinstance(init, Assignments):
         return init
     if init == "random":

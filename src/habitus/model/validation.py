@@ -144,6 +144,7 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise invalid_input(error) from error
 
     def _check_fitted(self) -> None:
+        """Raise an error unless the model is fitted."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
@@ -170,6 +171,7 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         return X
 
     def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
+        """Return documents as a corpus of the vocabulary that the model was fitted on."""
         self._check_fitted()
         return self._corpus(X, lengths, reset=False)
 

@@ -81,7 +81,20 @@ def _at(
 
 
 def update(counts: ExpectedCounts, prior: Concentrations) -> DirichletPosterior:
-    """Run the M-like step, in place of the counts; return q(Omega)."""
+    """Run the M-like step, in place of the counts.
+
+    Parameters
+    ----------
+    counts
+        Expected counts; overwritten by the result.
+    prior
+        Hyperparameters of the four distributions.
+
+    Returns
+    -------
+    DirichletPosterior
+        q(Omega).
+    """
     for n, h in zip(counts, prior, strict=True):
         n += h  # Eq. (19) for phi, (20) for theta, (21) for pi, (22) for xi
     return DirichletPosterior(*counts)
@@ -97,7 +110,20 @@ class ExpectedLogs(NamedTuple):
 
 
 def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
-    """Return `exp(psi(c) - psi(c.sum(axis=0)))` of a block, and its part of the ELBO."""
+    """Return `exp(psi(c) - psi(c.sum(axis=0)))` of a block, and its part of the ELBO.
+
+    Parameters
+    ----------
+    concentration
+        Block c of q(Omega), one Dirichlet per column.
+    hyperparameter
+        Column of the prior for this block.
+
+    Returns
+    -------
+    ExpectedLogs
+        Tilde parameters and KL divergence of the block.
+    """
     rows = len(concentration)
     columns = concentration.reshape(rows, -1)
     total = columns.sum(axis=0)
