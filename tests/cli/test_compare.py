@@ -93,8 +93,8 @@ def test_killed_it_goes_on_where_it_was_and_ends_the_same(folder, whole):
 def test_json_has_every_figure(folder, whole):
     run = compare(*HOW, "-o", "whole", "--json", cwd=folder)
     found = json.loads(run.stdout)
-    assert found["chance"]["area"] == pytest.approx(11 / 70)
-    assert [len(row["areas"]) for row in found["methods"]] == [4] * 10
+    assert found["chance"]["average_precision"] == pytest.approx(11 / 70)
+    assert [len(row["average_precisions"]) for row in found["methods"]] == [4] * 10
     assert found["protocol"]["burn_in"] == 500
 
 
@@ -102,9 +102,9 @@ def test_json_has_every_figure(folder, whole):
     ("changed", "said"),
     [
         (("--seed", 1), "holds a comparison with other settings"),
-        (("--train", "80s"), "holds a comparison with another --train"),
+        (("--train", "80s"), "holds a comparison with another training part"),
         (("--train", "soon"), "a length of time is written as 300s, 5min or 5:00, found 'soon'"),
-        (("--train", "1h"), "--train must leave documents to judge"),
+        (("--train", "1h"), "training must leave documents to judge"),
         (("--methods", "em,svm"), "found 'svm'"),
         (("--runs", 0), "runs must be at least 1, found 0"),
         (("--labels", "none.csv"), "none.csv: cannot be read"),

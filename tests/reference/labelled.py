@@ -5,17 +5,27 @@ import numpy as np
 from habitus import Corpus, generate
 from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import Label
-from habitus.lab.comparison.protocol import Footage, Protocol, footage_of
+from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage, split_footage
 from habitus.lab.crossing import crossing, crossing_vocabulary
 
 N_TRAIN, N_TEST = 90, 70
 BOX = Box(8, 0, 40, 24)
 """A corner where nothing ever moves."""
 EVENTS = [(100, 104), (120, 123), (140, 144)]
-QUICK = Protocol(
-    8, 4, seed=7, n_iterations=5, burn_in=4, thinning=2, few=2, many=3, n_restarts=2, n_trees=20,
-    lda_iterations=3, hmm_iterations=5,
-)  # fmt: skip
+QUICK = ComparisonProtocol(
+    8,
+    4,
+    seed=7,
+    n_iterations=5,
+    burn_in=4,
+    thinning=2,
+    few=2,
+    many=3,
+    n_restarts=2,
+    n_trees=20,
+    lda_iterations=3,
+    hmm_iterations=5,
+)
 
 
 def labelled_corpus() -> Corpus:
@@ -37,9 +47,9 @@ def labels() -> list[Label]:
     return [Label(float(start), float(end), "corner", BOX) for start, end in EVENTS]
 
 
-def labelled_footage() -> Footage:
-    """Both, split."""
-    return footage_of(labelled_corpus(), labels(), float(N_TRAIN))
+def labelled_footage() -> SplitFootage:
+    """Return documents and labels, split into training and test."""
+    return split_footage(labelled_corpus(), labels(), float(N_TRAIN))
 
 
 def write_csv(path, known) -> None:

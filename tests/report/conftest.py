@@ -1,7 +1,5 @@
 """Things to report on: footage in which something goes wrong, and documents without footage."""
 
-import shutil
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +13,6 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.video import Source
 from reference.two_lanes import normal_documents, two_lanes
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 
 
 class Found(NamedTuple):
@@ -61,55 +54,3 @@ def documents() -> Found:
     return Found(
         model, corpus, detect_events(detector, corpus, source="crossing.corpus", share=0.05)
     )
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Debian's Chromium, which has to be there: a page nobody looked at is not tested."""
-    from playwright.sync_api import sync_playwright
-
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.fail(
-            "the report is tested in a real browser, and there is no chromium: "
-            "apt-get install --no-install-recommends chromium"
-        )
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-class Opened(NamedTuple):
-    """A page as a browser has it, and what it complained about."""
-
-    page: object
-    complaints: list[str]
-
-
-@pytest.fixture
-def opened(browser):
-    """A function that opens a file without any network; complaints and requests are kept."""
-    contexts = []
-
-    def open_page(path: Path, **look) -> Opened:
-        look = {"viewport": {"width": 1280, "height": 900}} | look
-        contexts.append(context := browser.new_context(offline=True, **look))
-        page, complaints = context.new_page(), []
-        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.startswith(("file:", "data:"))
-                else complaints.append(f"request: {request.url}")
-            ),
-        )
-        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.goto(path.as_uri())
-        return Opened(page, complaints)
-
-    yield open_page
-    for context in contexts:
-        context.close()

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from habitus.cli import options
-from habitus.cli.comparison import compared_documents
-from habitus.cli.inputs import check_duration, make_folder, sources_of
+from habitus.cli.inputs import check_duration, sources_of
 from habitus.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from habitus.lab.comparison.findings import Summary
+    from habitus.lab.comparison.findings import Comparison
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -83,38 +82,36 @@ def compare(
     at any point, the same command goes on where it was. Example:
     habitus compare junction.mp4 --labels junction.csv --train 300s -o comparison
     """
-    from habitus.cli.progress import chain_progress_bar
-    from habitus.evaluation.label_files import align, parse_labels
-    from habitus.evaluation.labels import footage_of_corpus
-    from habitus.lab.comparison.findings import summarise
-    from habitus.lab.comparison.protocol import Protocol, available, chosen, footage_of, identity_of
+    from habitus.cli.progress import progress_bars
+    from habitus.evaluation.label_files import parse_labels
+    from habitus.ingest.clips import DocumentSettings
     from habitus.lab.comparison.results_page import write_comparison
-    from habitus.lab.comparison.runs import Store, run_all, runs_of
+    from habitus.lab.comparison.runs import compare_methods
 
-    if runs < 1:
-        raise InvalidInputError(f"runs must be at least 1, found {runs}")
-    chains, notes = available(chosen([name for name in re.split(r"[,\s]+", methods) if name]))
-    protocol = Protocol(topics, behaviours, seed)
     seconds, known = parsed_duration(train), parse_labels(labels, line=label_line)
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
     (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
-    make_folder(output)
-    corpus = compared_documents(
-        video, output, clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask,
-        region=region, jobs=jobs,
-    )  # fmt: skip
-    truth = align(known, footage_of_corpus(corpus, video.name))
-    footage = footage_of(corpus, truth, seconds)
-    store, wanted = Store(output, identity_of(footage, protocol)), runs_of(chains, runs)
-    with chain_progress_bar("comparing") as progress:
-        run_all(store, footage, protocol, wanted, jobs=jobs, progress=progress)
-    summary = summarise(store, footage, protocol, wanted)
-    summary = summary._replace(notes=[*notes, *summary.notes])
-    page = write_comparison(
-        output, summary, source=video.name, command=shlex.join(["habitus", *sys.argv[1:]])
+    settings = DocumentSettings(
+        clip=clip, cell=cell, motion=motion.value, speeds=speeds, mask=mask, region=region
     )
-    _tell(summary, page, as_json)
+    with progress_bars() as progress:
+        found = compare_methods(
+            video,
+            known,
+            output,
+            settings=settings,
+            train=seconds,
+            methods=[name for name in re.split(r"[,\s]+", methods) if name],
+            n_runs=runs,
+            n_topics=topics,
+            n_behaviours=behaviours,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+        )
+    page = write_comparison(
+        output, found, source=video.name, command=shlex.join(["habitus", *sys.argv[1:]])
+    )
+    _tell(found, page, as_json)
 
 
 def parsed_duration(text: str) -> float:
@@ -138,13 +135,13 @@ def parsed_duration(text: str) -> float:
     return seconds
 
 
-def _tell(summary: "Summary", page: Path, as_json: bool) -> None:
+def _tell(found: "Comparison", page: Path, as_json: bool) -> None:
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
     if as_json:
-        typer.echo(json.dumps(summary.to_json(), allow_nan=False))
+        typer.echo(json.dumps(found.to_json(), allow_nan=False))
         return
     from habitus.lab.comparison.results_page import in_terminal
 
-    typer.echo(in_terminal(summary))
-    for note in summary.notes:
-        typer.echo(f"note: {note}", err=True)
+    typer.echo(in_terminal(found))
     typer.echo(f"wrote {page} and {page.with_suffix('.md')}")

@@ -21,7 +21,6 @@ from rich.progress import (
 from habitus.progress import Progress as VideoProgress
 
 if TYPE_CHECKING:
-    from habitus.lab.comparison.runs import Progress as ChainProgress
     from habitus.progress import Progress as StageProgress
     from habitus.progress import ProgressCallback
 
@@ -56,21 +55,6 @@ def video_progress_bar(what: str) -> Iterator[Callable[[VideoProgress], None]]:
 
         def show(progress: VideoProgress) -> None:
             note = ", ".join(filter(None, [f"{progress.done:.0f} s of video", progress.note]))
-            bar.update(task, total=progress.total, completed=progress.done, note=note)
-
-        yield show
-
-
-@contextmanager
-def chain_progress_bar(what: str) -> "Iterator[Callable[[ChainProgress], None]]":
-    """A bar over the chains of a comparison; long ones run first, so it knows the time left."""
-    bar = _bar(MofNCompleteColumn(), TimeElapsedColumn(), _note())
-    with bar:
-        task = bar.add_task(what, total=None, note="")
-
-        def show(progress: "ChainProgress") -> None:
-            minutes = f"{progress.left / 60:.0f} min" if progress.left >= 90 else "a minute"
-            note = f"about {minutes} left" + (f"; {progress.latest}" if progress.latest else "")
             bar.update(task, total=progress.total, completed=progress.done, note=note)
 
         yield show

@@ -1,8 +1,8 @@
-"""One small labelled crossing for all."""
+"""A small labelled crossing."""
 
 import pytest
 
-from habitus.lab.comparison.baselines import truths_of
+from habitus.lab.comparison.scoring import labelled_words
 from reference.labelled import QUICK, labelled_footage
 
 
@@ -12,5 +12,5 @@ def footage():
 
 
 @pytest.fixture(scope="session")
-def truths(footage):
-    return truths_of(footage, QUICK)
+def labelled(footage):
+    return labelled_words(footage, QUICK)

@@ -34,8 +34,10 @@ def test_lda(footage, parts):
     model = LatentDirichletAllocation(8, max_iter=3, random_state=seed("lda")).fit(train)
     phi = model.components_ / model.components_.sum(axis=1, keepdims=True)
     log = np.log(model.transform(test) @ phi)
-    expected = [(n * row).sum() / n.sum() if yes else 0.0
-                for n, row, yes in zip(test, log, judged, strict=True)]  # fmt: skip
+    expected = [
+        (n * row).sum() / n.sum() if yes else 0.0
+        for n, row, yes in zip(test, log, judged, strict=True)
+    ]
     np.testing.assert_allclose(normality("lda", footage), expected, rtol=1e-9)
 
 

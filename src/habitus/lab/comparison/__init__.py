@@ -1,1 +1,1 @@
-"""The paper's whole experiment on one labelled video, with what a user would pick instead."""
+"""Comparison of the methods of the paper, the default model of habitus and baselines."""

@@ -1,7 +1,4 @@
-"""The one table: what every method found, over all its runs.
-
-What the figures say, in sentences that can come out either way.
-"""
+"""Figures of a comparison over all runs, and statements about them that can go either way."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -9,225 +6,287 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Flags
 from habitus.evaluation.matching import HOUR, found_at_rates
-from habitus.evaluation.metrics import ScoredDocuments, average_precision, best_accuracy, roc_auc
-from habitus.lab.comparison.baselines import N_TOP, SHARES, Judged, Recall, chance_of, truths_of
-from habitus.lab.comparison.protocol import LOCALISED, PRIORS, SHORT, Footage, Method, Protocol
-from habitus.lab.comparison.runs import Finished, Run, Store
+from habitus.evaluation.metrics import (
+    ScoredDocuments,
+    average_precision,
+    best_accuracy,
+    roc_auc,
+)
+from habitus.lab.comparison.protocol import (
+    PAPER_LOCALISATION,
+    PRIORS,
+    SHORT_NAMES,
+    ComparisonProtocol,
+    Method,
+    SplitFootage,
+)
+from habitus.lab.comparison.scoring import (
+    N_TOP,
+    SHARES,
+    LocalisationRecall,
+    MethodResult,
+    chance_recall,
+    labelled_words,
+)
+from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult
 
 RATE = 6.0
-"""False alarms an hour that an operator may put up with: one in ten minutes."""
+"""False alarms per hour at which found events are compared: one in ten minutes."""
 
 
-class Row(NamedTuple):
-    """One method over its runs."""
+class MethodFigures(NamedTuple):
+    """Figures of one method over its runs."""
 
     method: Method
     group: str
     abnormality: list[Array]
-    """Of the documents judged, a run each: to draw curves from."""
-    areas: Array
-    """Under the precision-recall curve, a run each."""
-    roc_areas: Array
+    """Abnormality of the test documents in each run, for curves."""
+    average_precisions: Array
+    """Average precision of each run."""
+    roc_aucs: Array
+    """Area under the ROC curve of each run."""
     accuracies: Array
-    """At the best of all thresholds."""
+    """Accuracy of each run at its best threshold."""
     found: Array
-    """Share of events found at RATE false alarms an hour."""
+    """Share of events found at RATE false alarms per hour, of each run."""
     learning: float
-    """Mean seconds of one core."""
+    """Mean seconds of one core for learning."""
     deciding: float
-    """Mean seconds of one core a document."""
-    recall: Recall | None
-    """Of localisation, mean over runs."""
+    """Mean seconds of one core per document."""
+    recall: LocalisationRecall | None
+    """Localisation recall, mean over runs."""
 
     @property
     def mean(self) -> float:
-        """Mean area."""
-        return float(self.areas.mean())
+        """Mean average precision over runs."""
+        return float(self.average_precisions.mean())
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation of the area over runs; None for one run."""
-        return float(self.areas.std(ddof=1)) if len(self.areas) > 1 else None
+        """Standard deviation of the average precision over runs; None for one run."""
+        if len(self.average_precisions) < 2:
+            return None
+        return float(self.average_precisions.std(ddof=1))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return all figures as plain values."""
+        recall = self.recall
         return {
-            "method": self.method.name, "what": self.method.what, "group": self.group,
-            "runs": len(self.areas), "mean_area": self.mean, "spread": self.spread,
-            "best": float(self.areas.max()), "worst": float(self.areas.min()),
-            "areas": self.areas.tolist(), "roc_area": float(self.roc_areas.mean()),
+            "method": self.method.name,
+            "what": self.method.what,
+            "group": self.group,
+            "runs": len(self.average_precisions),
+            "mean_average_precision": self.mean,
+            "spread": self.spread,
+            "best": float(self.average_precisions.max()),
+            "worst": float(self.average_precisions.min()),
+            "average_precisions": self.average_precisions.tolist(),
+            "roc_auc": float(self.roc_aucs.mean()),
             "best_accuracy": float(self.accuracies.max()),
             "mean_accuracy": float(self.accuracies.mean()),
-            "events_found": float(self.found.mean()), "learning_seconds": self.learning,
+            "events_found": float(self.found.mean()),
+            "learning_seconds": self.learning,
             "decision_seconds": self.deciding,
-            "localisation_by_number": None if self.recall is None
-            else self.recall.by_number.tolist(),
-            "localisation_by_share": None if self.recall is None
-            else self.recall.by_share.tolist(),
-        }  # fmt: skip
+            "localisation_by_number": None if recall is None else recall.by_number.tolist(),
+            "localisation_by_share": None if recall is None else recall.by_share.tolist(),
+        }
 
 
-class Summary(NamedTuple):
-    """The comparison as figures."""
+class Comparison(NamedTuple):
+    """Result of a comparison: the figures of every method."""
 
-    rows: list[Row]
+    rows: list[MethodFigures]
     n_train: int
     n_test: int
     n_judged: int
-    """Documents long enough to judge."""
+    """Number of test documents that are long enough to judge."""
     n_abnormal: int
     n_events: int
     n_localised: int
-    """Documents of which it is known where the abnormal is."""
+    """Number of documents with words in a labelled box."""
     clip: float
-    abnormal: Any
-    """Whether each document judged is abnormal, flags."""
-    protocol: Protocol
-    localised_by_chance: Recall | None
+    """Duration of a document in seconds."""
+    abnormal: Flags
+    """Whether each test document is abnormal."""
+    protocol: ComparisonProtocol
+    chance_localisation: LocalisationRecall | None
+    """Expected localisation recall of words in random order."""
     notes: list[str]
 
     @property
     def chance(self) -> float:
-        """Area under the precision-recall curve of scores that know nothing."""
+        """Average precision of uninformed scores: the share of abnormal documents."""
         return self.n_abnormal / self.n_test
 
     @property
-    def accuracy_by_chance(self) -> float:
+    def chance_accuracy(self) -> float:
         """Accuracy of calling every document normal."""
         return 1 - self.chance
 
     @property
     def hours(self) -> float:
-        """Of footage judged."""
+        """Duration of the test part in hours."""
         return self.n_test * self.clip / HOUR
 
-    def row(self, name: str) -> Row | None:
-        """The row of a method, if it was run."""
+    def row(self, name: str) -> MethodFigures | None:
+        """Return the figures of a method; None if it was not run."""
         return next((row for row in self.rows if row.method.name == name), None)
 
-    def group(self, name: str) -> list[Row]:
-        """The rows of a group."""
+    def group(self, name: str) -> list[MethodFigures]:
+        """Return the figures of the methods of a group."""
         return [row for row in self.rows if row.group == name]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        chance = self.localised_by_chance
+        """Return all figures as plain values."""
+        recall = self.chance_localisation
         return {
             "documents": {
-                "training": self.n_train, "judged": self.n_judged, "test": self.n_test,
-                "abnormal": self.n_abnormal, "events": self.n_events, "hours": self.hours,
+                "training": self.n_train,
+                "judged": self.n_judged,
+                "test": self.n_test,
+                "abnormal": self.n_abnormal,
+                "events": self.n_events,
+                "hours": self.hours,
                 "localised": self.n_localised,
             },
             "chance": {
-                "area": self.chance, "roc_area": 0.5, "accuracy": self.accuracy_by_chance,
-                "localisation_by_share": None if chance is None else chance.by_share.tolist(),
-                "localisation_by_number": None if chance is None else chance.by_number.tolist(),
+                "average_precision": self.chance,
+                "roc_auc": 0.5,
+                "accuracy": self.chance_accuracy,
+                "localisation_by_share": None if recall is None else recall.by_share.tolist(),
+                "localisation_by_number": None if recall is None else recall.by_number.tolist(),
             },
             "protocol": self.protocol.to_json(),
-            "false_alarms_an_hour": RATE,
+            "false_alarms_per_hour": RATE,
             "shares": list(SHARES),
             "n_top": list(N_TOP),
             "methods": [row.to_json() for row in self.rows],
             "notes": self.notes,
-        }  # fmt: skip
+        }
 
 
-def summarise(store: Store, footage: Footage, protocol: Protocol, runs: Sequence[Run]) -> Summary:
-    """All finished runs as one table, in the order of the table of methods."""
-    results: dict[str, list[Finished]] = {}
-    for run in runs:
-        results.setdefault(run.chain.name, []).append(store.get(run))
+def summarise(
+    store: ComparisonStore,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+    repetitions: Sequence[Repetition],
+) -> Comparison:
+    """Compute the figures of all finished runs, methods in the order of the table."""
+    results: dict[str, list[RunResult]] = {}
+    for repetition in repetitions:
+        results.setdefault(repetition.run.name, []).append(store.get(repetition))
     rows, notes = [], []
-    for chain in dict.fromkeys(run.chain for run in runs):
-        finished = results[chain.name]
-        notes += [f"{chain.name}: {note}" for each in finished for note in each.notes]
-        for method in chain.methods:
-            judged = [each.judged[method.name] for each in finished if method.name in each.judged]
-            if judged:
-                rows.append(_row(method, chain.group, judged, footage, protocol))
-    truths, abnormal = truths_of(footage, protocol), footage.abnormal
-    return Summary(
-        rows, footage.n_train, footage.n_test,
-        int(footage.long_enough(protocol)[footage.n_train :].sum()), int(abnormal.sum()),
-        len(footage.events), len(truths), footage.corpus.clip, abnormal, protocol,
-        chance_of(truths) if truths else None, list(dict.fromkeys(notes)),
-    )  # fmt: skip
+    for run in dict.fromkeys(repetition.run for repetition in repetitions):
+        finished = results[run.name]
+        notes += [f"{run.name}: {note}" for each in finished for note in each.notes]
+        for method in run.methods:
+            own = [each.results[method.name] for each in finished if method.name in each.results]
+            if own:
+                rows.append(_figures(method, run.group, own, footage, protocol))
+    labelled, abnormal = labelled_words(footage, protocol), footage.abnormal
+    return Comparison(
+        rows=rows,
+        n_train=footage.n_train,
+        n_test=footage.n_test,
+        n_judged=int(footage.long_enough(protocol)[footage.n_train :].sum()),
+        n_abnormal=int(abnormal.sum()),
+        n_events=len(footage.events),
+        n_localised=len(labelled),
+        clip=footage.corpus.clip,
+        abnormal=abnormal,
+        protocol=protocol,
+        chance_localisation=chance_recall(labelled) if labelled else None,
+        notes=list(dict.fromkeys(notes)),
+    )
 
 
-def _row(
-    method: Method, group: str, runs: list[Judged], footage: Footage, protocol: Protocol
-) -> Row:
-    judged, truth = footage.long_enough(protocol)[footage.n_train :], footage.abnormal
+def _figures(
+    method: Method,
+    group: str,
+    runs: list[MethodResult],
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+) -> MethodFigures:
+    judged, abnormal = footage.long_enough(protocol)[footage.n_train :], footage.abnormal
     scored = [
         ScoredDocuments(run.normality, judged, footage.times, footage.corpus.clip) for run in runs
     ]
-    abnormality = [each.abnormality for each in scored]
-    recalls = [run.recall for run in runs if run.recall is not None]
-    return Row(
-        method, group, abnormality,
-        np.array([average_precision(each, truth) for each in abnormality]),
-        np.array([roc_auc(each, truth) for each in abnormality]),
-        np.array([best_accuracy(each, truth) for each in abnormality]),
-        np.array([found_at_rates(each, footage.events, (RATE,))[0].share for each in scored]),
-        float(np.mean([run.learning for run in runs])),
-        float(np.mean([run.deciding for run in runs])),
-        Recall(*(np.mean(each, axis=0) for each in zip(*recalls, strict=True)))
-        if recalls
-        else None,
-    )  # fmt: skip
+    scores = [each.abnormality for each in scored]
+    return MethodFigures(
+        method=method,
+        group=group,
+        abnormality=scores,
+        average_precisions=np.array([average_precision(each, abnormal) for each in scores]),
+        roc_aucs=np.array([roc_auc(each, abnormal) for each in scores]),
+        accuracies=np.array([best_accuracy(each, abnormal) for each in scores]),
+        found=np.array([found_at_rates(each, footage.events, (RATE,))[0].share for each in scored]),
+        learning=float(np.mean([run.learning for run in runs])),
+        deciding=float(np.mean([run.deciding for run in runs])),
+        recall=_mean_over_runs([run.recall for run in runs if run.recall is not None]),
+    )
+
+
+def _mean_over_runs(recalls: list[LocalisationRecall]) -> LocalisationRecall | None:
+    if not recalls:
+        return None
+    by_number, by_share = zip(*recalls, strict=True)
+    return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))
 
 
 REMARKABLE = 0.01
-"""A difference in area that is worth a word, if it is also beyond two standard errors."""
+"""Smallest difference in average precision that is stated, if beyond two standard errors."""
 LEARNERS = ("em", "vb", "gibbs")
 
 
 class Finding(NamedTuple):
-    """One statement."""
+    """A statement about the figures."""
 
     claim: str
-    """What is at stake."""
+    """Claim that is tested."""
     agrees: bool | None
-    """With the paper; None where the paper says nothing."""
+    """Whether the figures agree with the paper; None for what the paper does not state."""
     text: str
+    """The figures."""
 
 
-def findings_of(summary: Summary) -> list[Finding]:
-    """All statements that these methods allow."""
+def findings_of(comparison: Comparison) -> list[Finding]:
+    """Return all statements that the methods of a comparison allow."""
     makers = (_priors, _approximation, _order, _variance, _measures, _baselines, _localisation)
-    return [finding for make in makers for finding in make(summary)]
+    return [finding for make in makers for finding in make(comparison)]
 
 
-def best_setting(summary: Summary, group: str) -> Row | None:
-    """The row of a learner with the largest mean area, as the paper picks it."""
-    return max(summary.group(group), key=lambda row: row.mean, default=None)
+def best_setting(comparison: Comparison, group: str) -> MethodFigures | None:
+    """Return the method of a group with the largest mean average precision, as in the paper."""
+    return max(comparison.group(group), key=lambda row: row.mean, default=None)
 
 
-def _error(row: Row) -> float:
-    """Standard error of the mean area over runs; unknown from one run."""
-    return float((row.spread or 0.0) / np.sqrt(len(row.areas)))
+def _error(row: MethodFigures) -> float:
+    """Return the standard error of the mean over runs; 0 for one run."""
+    return float((row.spread or 0.0) / np.sqrt(len(row.average_precisions)))
 
 
-def _noise(a: Row, b: Row) -> str:
-    """How far apart two means may be by chance; nothing where runs do not tell."""
+def _noise(a: MethodFigures, b: MethodFigures) -> str:
+    """Return two standard errors of the difference of two means, in words, if known."""
     if a.spread is None or b.spread is None:
         return ""
     return f"; two standard errors are {_number(2 * float(np.hypot(_error(a), _error(b))))}"
 
 
-def _priors(summary: Summary) -> Iterator[Finding]:
-    """Hyperparameter sensitivity: how far priors move the mean area of plug-in scores."""
-    moved, told = {}, []
+def _priors(comparison: Comparison) -> Iterator[Finding]:
+    """Yield how much the prior changes the mean average precision of plug-in scores."""
+    moved, parts = {}, []
     for group in LEARNERS:
-        rows = [row for prior in PRIORS if (row := summary.row(f"{SHORT[group]} {prior} p"))]
+        rows = [
+            row for prior in PRIORS if (row := comparison.row(f"{SHORT_NAMES[group]} {prior} p"))
+        ]
         if len(rows) < len(PRIORS):
             continue
         low, high = (pick(rows, key=lambda row: row.mean) for pick in (min, max))
         moved[group] = high.mean - low.mean
-        told.append(
-            f"{SHORT[group]}'s by {_number(moved[group])} ({low.method.name} "
+        parts.append(
+            f"{SHORT_NAMES[group]}'s by {_number(moved[group])} ({low.method.name} "
             f"{_number(low.mean)}, {high.method.name} {_number(high.mean)}{_noise(low, high)})"
         )
     if "em" not in moved or len(moved) < 2:
@@ -236,20 +295,20 @@ def _priors(summary: Summary) -> Iterator[Finding]:
     yield Finding(
         "EM hardly depends on the prior, VB and Gibbs do",
         least,
-        f"The prior moves the mean area: {', '.join(told)}. EM is "
+        f"The prior changes the mean average precision: {', '.join(parts)}. EM is "
         f"{'the least' if least else 'not the least'} sensitive.",
     )
 
 
-def _approximation(summary: Summary) -> Iterator[Finding]:
+def _approximation(comparison: Comparison) -> Iterator[Finding]:
     changes: dict[str, float] = {}
     worth: dict[str, float] = {}
     for group in ("vb", "gibbs"):
         for prior in PRIORS:
-            name = f"{SHORT[group]} {prior}"
-            plug_in, many = summary.row(f"{name} p"), summary.row(f"{name} mc 100")
-            if plug_in and many and len(plug_in.areas) == len(many.areas):
-                change = many.areas - plug_in.areas
+            name = f"{SHORT_NAMES[group]} {prior}"
+            plug_in, many = comparison.row(f"{name} p"), comparison.row(f"{name} mc 100")
+            if plug_in and many and len(plug_in.average_precisions) == len(many.average_precisions):
+                change = many.average_precisions - plug_in.average_precisions
                 changes[name] = float(change.mean())
                 error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else 0.0
                 if abs(changes[name]) > max(REMARKABLE, 2 * error):
@@ -261,15 +320,18 @@ def _approximation(summary: Summary) -> Iterator[Finding]:
     yield Finding(
         "Plug-in is as good as Monte Carlo",
         max(worth.values(), default=0.0) <= 0,
-        f"Monte Carlo with 100 samples changes the mean area by {_signed(low)} to {_signed(high)} "
-        f"against plug-in, over {len(changes)} settings; "
-        + (f"beyond {REMARKABLE:g} and two standard errors: {told}." if worth
-           else f"in none beyond {REMARKABLE:g} and two standard errors."),
-    )  # fmt: skip
+        f"Monte Carlo with 100 samples changes the mean average precision by {_signed(low)} to "
+        f"{_signed(high)} against plug-in, over {len(changes)} settings; "
+        + (
+            f"beyond {REMARKABLE:g} and two standard errors: {told}."
+            if worth
+            else f"in none beyond {REMARKABLE:g} and two standard errors."
+        ),
+    )
 
 
-def _order(summary: Summary) -> Iterator[Finding]:
-    best = {group: row for group in LEARNERS if (row := best_setting(summary, group))}
+def _order(comparison: Comparison) -> Iterator[Finding]:
+    best = {group: row for group in LEARNERS if (row := best_setting(comparison, group))}
     if len(best) < 2:
         return
     ranked = sorted(best.values(), key=lambda row: -row.mean)
@@ -282,48 +344,48 @@ def _order(summary: Summary) -> Iterator[Finding]:
     yield Finding(
         "EM is at least as good as VB, and VB as Gibbs",
         agrees,
-        f"Best settings by mean area: "
+        f"Best settings by mean average precision: "
         f"{', then '.join(f'{row.method.name} {_number(row.mean)}' for row in ranked)}"
         f"{' (the order of the paper)' if agrees else ' (not the order of the paper)'}."
         + (f" Within two standard errors of each other: {'; '.join(close)}." if close else ""),
     )
 
 
-def _variance(summary: Summary) -> Iterator[Finding]:
+def _variance(comparison: Comparison) -> Iterator[Finding]:
     spreads = {}
     for group in LEARNERS:
-        known = [row.spread for row in summary.group(group) if row.spread is not None]
+        known = [row.spread for row in comparison.group(group) if row.spread is not None]
         if known:
             spreads[group] = float(np.mean(known))
     if "em" not in spreads or len(spreads) < 2:
         return
     most = spreads["em"] == max(spreads.values())
-    told = ", ".join(f"{SHORT[group]} {_number(spread)}" for group, spread in spreads.items())
+    told = ", ".join(f"{SHORT_NAMES[group]} {_number(spread)}" for group, spread in spreads.items())
     yield Finding(
         "Runs of EM vary more than those of VB and Gibbs",
         most,
-        f"Standard deviation of the area over runs, mean over settings: {told}. EM varies "
-        f"{'most' if most else 'less than another'}.",
+        f"Standard deviation of the average precision over runs, mean over settings: {told}. "
+        f"EM varies {'most' if most else 'less than another'}.",
     )
 
 
-def _measures(summary: Summary) -> Iterator[Finding]:
-    paper, ours = best_setting(summary, "em"), summary.row("habitus")
+def _measures(comparison: Comparison) -> Iterator[Finding]:
+    paper, ours = best_setting(comparison, "em"), comparison.row("habitus")
     if paper and ours:
         yield Finding(
-            "Our measure against the paper's",
+            "The default of habitus against the paper's measure",
             None,
-            f"What habitus does by default has a mean area of {_number(ours.mean)}, "
+            f"The default of habitus has a mean average precision of {_number(ours.mean)}, "
             f"{ours.mean / paper.mean:.1f} times that of the paper's measure on its best EM "
             f"({paper.method.name}, {_number(paper.mean)}), and finds "
-            f"{_percent(ours.found.mean())} of the events at 6 false alarms an hour, "
-            f"against {_percent(paper.found.mean())}. Chance is {_number(summary.chance)}.",
+            f"{_percent(ours.found.mean())} of the events at 6 false alarms per hour, "
+            f"against {_percent(paper.found.mean())}. Chance is {_number(comparison.chance)}.",
         )
 
 
-def _baselines(summary: Summary) -> Iterator[Finding]:
-    other = best_setting(summary, "baselines")
-    rivals = [row for row in (best_setting(summary, "em"), summary.row("habitus")) if row]
+def _baselines(comparison: Comparison) -> Iterator[Finding]:
+    other = best_setting(comparison, "baselines")
+    rivals = [row for row in (best_setting(comparison, "em"), comparison.row("habitus")) if row]
     if other and rivals:
         told = " and ".join(
             f"{row.method.name} ({_number(row.mean)}) is "
@@ -331,26 +393,26 @@ def _baselines(summary: Summary) -> Iterator[Finding]:
             for row in rivals
         )
         yield Finding(
-            "Against what one would pick instead",
+            "habitus and EM against the baselines",
             None,
-            f"The best of the others by mean area is {other.method.name} "
+            f"The best baseline by mean average precision is {other.method.name} "
             f"({_number(other.mean)}); {told}.",
         )
 
 
-def _localisation(summary: Summary) -> Iterator[Finding]:
-    row, chance = summary.row("EM H+1 p"), summary.localised_by_chance
+def _localisation(comparison: Comparison) -> Iterator[Finding]:
+    row, chance = comparison.row("EM H+1 p"), comparison.chance_localisation
     if row is None or row.recall is None or chance is None:
         return
-    place = int(np.argmin(np.abs(np.array(SHARES) - LOCALISED[0])))
+    place = int(np.argmin(np.abs(np.array(SHARES) - PAPER_LOCALISATION[0])))
     here = float(row.recall.by_share[place])
     yield Finding(
-        "The least likely words say where",
-        here >= LOCALISED[1] - 0.05,
-        f"Where {_percent(LOCALISED[0])} of the abnormal words could be found, "
-        f"{row.method.name} finds {_percent(here)} of those (words in any order: "
+        "The least likely words localise anomalies",
+        here >= PAPER_LOCALISATION[1] - 0.05,
+        f"Where N_top words can hold {_percent(PAPER_LOCALISATION[0])} of the abnormal ones, "
+        f"{row.method.name} has a recall of {_percent(here)} (words in random order: "
         f"{_percent(float(chance.by_share[place]))}; the paper, on ten events of its own: about "
-        f"{_percent(LOCALISED[1])}), over {summary.n_localised} documents.",
+        f"{_percent(PAPER_LOCALISATION[1])}), over {comparison.n_localised} documents.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The paper's figures, redrawn on this data."""
+"""The paper's figures, drawn from a comparison."""
 
 import io
 import re
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from habitus.evaluation.metrics import Curve, precision_recall
-from habitus.lab.comparison.baselines import N_TOP, SHARES
-from habitus.lab.comparison.findings import LEARNERS, Row, Summary
-from habitus.lab.comparison.protocol import LOCALISED, SHORT
+from habitus.lab.comparison.findings import LEARNERS, Comparison, MethodFigures
+from habitus.lab.comparison.protocol import PAPER_LOCALISATION, SHORT_NAMES
+from habitus.lab.comparison.scoring import N_TOP, SHARES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, PALE = "#1B1D21", "#9A9A94"
-"""Lines and letters; on a page they take the colour of its text."""
+"""Colours of lines and letters; on a page INK becomes the colour of its text."""
 COLOURS = {
     "em": "#0072B2",
     "vb": "#D55E00",
@@ -27,150 +27,193 @@ COLOURS = {
 }
 DASHES = {"em": "-", "vb": "--", "gibbs": "-.", "ours": ":"}
 STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
-    "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.spines.top": False,
-    "axes.spines.right": False, "figure.facecolor": "none", "axes.facecolor": "none",
-    "legend.frameon": False, "svg.fonttype": "none", "savefig.facecolor": "none",
-}  # fmt: skip
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "savefig.facecolor": "none",
+}
 
 
 class Picture(NamedTuple):
-    """A figure with its words."""
+    """A drawn figure with its texts."""
 
     name: str
-    """Of its file."""
+    """Name of its file."""
     title: str
     caption: str
     svg: str
-    """To stand in a page, in the colour of its text."""
+    """For a page, in the colour of its text."""
     png: bytes
 
 
-def pictures_of(summary: Summary) -> list[Picture]:
-    """All figures that these methods allow."""
+def pictures_of(comparison: Comparison) -> list[Picture]:
+    """Return all figures that the methods of a comparison allow."""
     import matplotlib as mpl
 
     found = []
     with mpl.rc_context(STYLE):
-        for draw in (_areas, _sensitivity, _best_and_worst, _localisation):
-            picture = draw(summary)
+        for draw in (_average_precisions, _sensitivity, _best_and_worst, _localisation):
+            picture = draw(comparison)
             if picture is not None:
                 found.append(picture)
     return found
 
 
-def _areas(summary: Summary) -> Picture:
-    rows = summary.rows
+def _average_precisions(comparison: Comparison) -> Picture:
+    rows = comparison.rows
     figure = _figure(8.4, 0.9 + 0.245 * len(rows))
     axes = figure.subplots()
     for place, row in enumerate(rows):
         colour = COLOURS[row.group]
         axes.barh(place, row.mean, height=0.62, color=colour, alpha=0.55, linewidth=0)
-        shifts = np.linspace(-0.2, 0.2, len(row.areas)) if len(row.areas) > 1 else np.zeros(1)
-        axes.plot(row.areas, place + shifts, ".", color=INK, markersize=2.6)
-    axes.axvline(summary.chance, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-    axes.annotate("chance", (summary.chance, -0.9), (3, 0), textcoords="offset points",
-                  va="center", fontsize=9)  # fmt: skip
+        shifts = (
+            np.linspace(-0.2, 0.2, len(row.average_precisions))
+            if len(row.average_precisions) > 1
+            else np.zeros(1)
+        )
+        axes.plot(row.average_precisions, place + shifts, ".", color=INK, markersize=2.6)
+    axes.axvline(comparison.chance, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate(
+        "chance",
+        (comparison.chance, -0.9),
+        (3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+    )
     axes.set_yticks(range(len(rows)), [row.method.name for row in rows])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -1.4)
     axes.set_xlim(0, None)
-    axes.set_xlabel("area under the precision-recall curve")
+    axes.set_xlabel("average precision")
     caption = (
-        "Bars are means over runs, dots the runs (the paper's figure of mean results). EM, VB, GS: "
-        "its three learners, with its priors; p: plug-in, mc: Monte Carlo."
+        "Bars: means over runs; dots: runs (the paper's figure of mean results). EM, VB, GS: its "
+        "three learning algorithms with its priors; p: plug-in, mc: Monte Carlo."
     )
-    return _picture(figure, "areas", "Mean area of every method", caption)
+    return _picture(figure, "areas", "Mean average precision of every method", caption)
 
 
-def _sensitivity(summary: Summary) -> Picture | None:
+def _sensitivity(comparison: Comparison) -> Picture | None:
     names = ("VB 1 p", "VB H p", "EM 1 p", "EM H p")
-    rows = [row for name in names if (row := summary.row(name))]
+    rows = [row for name in names if (row := comparison.row(name))]
     if not rows:
         return None
     figure = _figure(8.4, 3.3 * ((len(rows) + 1) // 2))
     panels = figure.subplots((len(rows) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
     for axes, row in zip(panels.flat, rows, strict=False):
         for scores in row.abnormality:
-            _draw(axes, _curve(scores, summary), color=PALE, linewidth=0.7, alpha=0.8)
-        _extremes(axes, row, summary)
-        axes.set_title(f"{row.method.name}, {len(row.areas)} run(s)", loc="left", fontsize=10.5)
+            _draw(axes, _curve(scores, comparison), color=PALE, linewidth=0.7, alpha=0.8)
+        _extremes(axes, row, comparison)
+        axes.set_title(
+            f"{row.method.name}, {len(row.average_precisions)} run(s)", loc="left", fontsize=10.5
+        )
     for axes in panels.flat[len(rows) :]:
         axes.set_visible(False)
     _label(panels)
     caption = (
-        "Precision-recall curves of all runs, the one with the largest and the one with the "
-        "smallest area in colour: how much the prior changes them (the paper's figure of "
-        "hyperparameter sensitivity)."
+        "Precision-recall curves of all runs; in colour those with the largest and the smallest "
+        "average precision (the paper's figure of hyperparameter sensitivity)."
     )
     return _picture(figure, "sensitivity", "Sensitivity to the prior", caption)
 
 
-def _extremes(axes: "Axes", row: Row, summary: Summary) -> None:
+def _extremes(axes: "Axes", row: MethodFigures, comparison: Comparison) -> None:
     for place, colour, dashes, word in (
-        (int(row.areas.argmax()), "#0072B2", "-", "best"),
-        (int(row.areas.argmin()), "#D55E00", "--", "worst"),
+        (int(row.average_precisions.argmax()), "#0072B2", "-", "best"),
+        (int(row.average_precisions.argmin()), "#D55E00", "--", "worst"),
     ):
         _draw(
-            axes, _curve(row.abnormality[place], summary), color=colour, linestyle=dashes,
-            linewidth=1.7, label=f"{word}, {row.areas[place]:.3f}",
-        )  # fmt: skip
+            axes,
+            _curve(row.abnormality[place], comparison),
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.7,
+            label=f"{word}, {row.average_precisions[place]:.3f}",
+        )
     axes.legend(loc="upper right", fontsize=9)
 
 
-def _best_and_worst(summary: Summary) -> Picture | None:
-    groups = [group for group in (*LEARNERS, "ours") if summary.group(group)]
+def _best_and_worst(comparison: Comparison) -> Picture | None:
+    groups = [group for group in (*LEARNERS, "ours") if comparison.group(group)]
     if len(groups) < 2:
         return None
     figure = _figure(8.4, 3.6)
     panels = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)
     for axes, word, pick in zip(panels.flat, ("best", "worst"), (max, min), strict=True):
         for group in groups:
-            runs = [(area, row, k) for row in summary.group(group)
-                    for k, area in enumerate(row.areas)]  # fmt: skip
-            area, row, k = pick(runs, key=lambda run: run[0])
-            name = "habitus" if group == "ours" else SHORT[group]
+            runs = [
+                (value, row, k)
+                for row in comparison.group(group)
+                for k, value in enumerate(row.average_precisions)
+            ]
+            value, row, k = pick(runs, key=lambda run: run[0])
+            name = "habitus" if group == "ours" else SHORT_NAMES[group]
             _draw(
-                axes, _curve(row.abnormality[k], summary), color=COLOURS[group],
-                linestyle=DASHES[group], linewidth=1.7, label=f"{name}, {area:.3f}",
-            )  # fmt: skip
+                axes,
+                _curve(row.abnormality[k], comparison),
+                color=COLOURS[group],
+                linestyle=DASHES[group],
+                linewidth=1.7,
+                label=f"{name}, {value:.3f}",
+            )
         axes.set_title(f"{word} run of each", loc="left", fontsize=10.5)
         axes.legend(loc="upper right", fontsize=9)
     _label(panels)
     caption = (
-        "The run with the largest and the one with the smallest area, over all priors and "
-        "approximations of a learner (the paper's figure of best and worst curves); habitus: over "
-        "all its measures."
+        "The runs with the largest and the smallest average precision over all priors and "
+        "approximations (the paper's figure of best and worst curves); habitus: over its measures."
     )
     return _picture(figure, "best-and-worst", "Best and worst runs", caption)
 
 
-def _localisation(summary: Summary) -> Picture | None:
+def _localisation(comparison: Comparison) -> Picture | None:
     names = ("EM H+1 p", "VB H p", "GS H p", "habitus")
-    rows = [row for name in names if (row := summary.row(name)) and row.recall]
-    chance = summary.localised_by_chance
+    rows = [row for name in names if (row := comparison.row(name)) and row.recall]
+    chance = comparison.chance_localisation
     if not rows or chance is None:
         return None
     figure = _figure(8.4, 3.6)
     (panels,) = figure.subplots(1, 2, sharey=True, squeeze=False)
-    for axes, x, which in zip(panels, (100 * np.array(SHARES), np.array(N_TOP)), (1, 0),
-                              strict=True):  # fmt: skip
+    for axes, x, which in zip(
+        panels, (100 * np.array(SHARES), np.array(N_TOP)), (1, 0), strict=True
+    ):
         for row in rows:
             if row.recall is not None:
-                axes.plot(x, row.recall[which], color=COLOURS[row.group],
-                          linestyle=DASHES[row.group], linewidth=1.7,
-                          label=row.method.name)  # fmt: skip
-        axes.plot(x, chance[which], color=PALE, linewidth=1.2, label="words in any order")
+                axes.plot(
+                    x,
+                    row.recall[which],
+                    color=COLOURS[row.group],
+                    linestyle=DASHES[row.group],
+                    linewidth=1.7,
+                    label=row.method.name,
+                )
+        axes.plot(x, chance[which], color=PALE, linewidth=1.2, label="words in random order")
         axes.set_ylim(0, 1.02)
-    panels[0].plot(100 * LOCALISED[0], LOCALISED[1], "x", color=INK, label="paper, other videos")
-    panels[0].set_xlabel("share of the abnormal words that could be found, %")
-    panels[1].set_xlabel("words looked at, N_top")
+    panels[0].plot(
+        100 * PAPER_LOCALISATION[0],
+        PAPER_LOCALISATION[1],
+        "x",
+        color=INK,
+        label="paper, other videos",
+    )
+    panels[0].set_xlabel("share of the abnormal words that N_top words can hold, %")
+    panels[1].set_xlabel("N_top, number of least likely words")
     panels[0].set_ylabel("recall")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
     caption = (
-        f"Recall of localisation, mean over {summary.n_localised} documents with labelled boxes: "
-        "of as many least likely words as could be abnormal, how many lie in the box."
+        f"Localisation recall, mean over {comparison.n_localised} documents with labelled boxes: "
+        "abnormal words among the N_top least likely ones, over the largest number possible."
     )
     return _picture(figure, "localisation", "Localisation", caption)
 
@@ -181,13 +224,13 @@ def _figure(width: float, height: float) -> "Figure":
     return Figure((width, height), layout="constrained")
 
 
-def _curve(abnormality: Any, summary: Summary) -> Curve:
-    return precision_recall(abnormality, summary.abnormal)
+def _curve(abnormality: Any, comparison: Comparison) -> Curve:
+    return precision_recall(abnormality, comparison.abnormal)
 
 
 def _draw(axes: "Axes", curve: Curve, **how: Any) -> None:
-    # Recall falls from 1 to 0; scikit-learn's last point, a precision of 1 at recall 0, is no
-    # document's: the step before it goes on to the edge.
+    # Recall falls from 1 to 0. The last point of scikit-learn, precision 1 at recall 0, belongs to
+    # no document: the step before it is extended to the edge.
     axes.step(curve.x, np.append(curve.y[:-1], curve.y[-2]), where="post", **how)
 
 
@@ -204,7 +247,7 @@ def _picture(figure: "Figure", name: str, title: str, caption: str) -> Picture:
     import matplotlib as mpl
 
     drawn, painted = io.StringIO(), io.BytesIO()
-    # A salt of its own: the parts of two figures on one page must not share names.
+    # A salt per figure: the elements of two figures on one page must not share names.
     with mpl.rc_context({"svg.hashsalt": f"habitus {name}"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(painted, format="png", dpi=150, facecolor="white", metadata={"Software": None})
@@ -212,7 +255,7 @@ def _picture(figure: "Figure", name: str, title: str, caption: str) -> Picture:
 
 
 def _for_page(svg: str, title: str) -> str:
-    """An SVG to stand inside HTML: no header, of any size, ink in the colour of the text."""
+    """Return an SVG for HTML: no header, scalable, ink in the colour of the text."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)

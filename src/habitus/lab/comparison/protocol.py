@@ -1,13 +1,7 @@
-"""What the paper reports, on its own two videos: other data than any of ours.
+"""Protocol of the comparison: the paper's section VI as numbers, its methods, and the footage.
 
-How the methods are compared: the paper's section VI, as numbers.
-
-The table of methods: the paper's 21 (its Table I), ours, and what a user would pick instead.
-
-Methods that share what was learnt share a *chain*: the 100 samples of one Gibbs chain give the
-plug-in score (its first sample), Monte Carlo with the first five, and with all.
-
-The documents that all methods get: some to learn from, those after them to judge.
+Methods that share what is learnt share a learning run: the 100 samples of one Gibbs sampler give
+the plug-in score (its first sample), Monte Carlo with the first five, and with all.
 """
 
 import hashlib
@@ -33,80 +27,80 @@ from habitus.evaluation.labels import (
 from habitus.evaluation.metrics import check_both
 
 
-class Reported(NamedTuple):
-    """A figure of the paper on each of its data sets."""
+class PaperFigure(NamedTuple):
+    """A figure that the paper reports for each of its two data sets."""
 
     qmul: float
     idiap: float
 
 
-MEAN_AREA = {
-    "em": Reported(0.3166, 0.3759),
-    "vb": Reported(0.3155, 0.3729),
-    "gibbs": Reported(0.2970, 0.3673),
+PAPER_AVERAGE_PRECISION = {
+    "em": PaperFigure(0.3166, 0.3759),
+    "vb": PaperFigure(0.3155, 0.3729),
+    "gibbs": PaperFigure(0.2970, 0.3673),
 }
-"""Mean area under the precision-recall curve, best setting of each learner."""
-EM_ACCURACY = Reported(0.9544, 0.8891)
+"""Mean area under the precision-recall curve, best setting of each learning algorithm."""
+PAPER_EM_ACCURACY = PaperFigure(0.9544, 0.8891)
 """Best classification accuracy of EM."""
-DECIDING = {"one": 0.0044, "few": 0.0177, "many": 0.3331}
-"""Seconds a document, MATLAB on a laptop of 2013."""
-LOCALISED = (0.45, 0.9)
-"""Where 45 % of the abnormal words could be found, about 90 % of those were."""
+PAPER_DECISION_SECONDS = {"one": 0.0044, "few": 0.0177, "many": 0.3331}
+"""Seconds per document, in MATLAB on a laptop of 2013."""
+PAPER_LOCALISATION = (0.45, 0.9)
+"""Where N_top words can hold 45 % of the abnormal words, the recall is about 90 %."""
 
 
 @dataclass(frozen=True)
-class Protocol:
-    """What every run has in common; the defaults are the paper's.
+class ComparisonProtocol:
+    """Settings that all runs have in common; the defaults are the paper's.
 
-    A run's seed depends on `seed`, on what is run and on its number alone: more runs, or fewer
-    methods, leave the others as they are.
+    The seed of a run depends on `seed`, on what is run and on its number alone: more runs, or
+    fewer methods, leave the others unchanged.
     """
 
     n_topics: int = 8
     n_behaviours: int = 4
     seed: int = 0
     min_words: float = 20
-    """Shorter documents are called normal by every method."""
+    """Every method calls shorter documents normal."""
     n_iterations: int = 100
-    """Of EM and VB."""
+    """Iterations of EM and VB."""
     burn_in: int = 500
-    """Sweeps of Gibbs before its first sample."""
+    """Sweeps of Gibbs sampling before the first sample."""
     thinning: int = 100
     """Sweeps between samples."""
     few: int = 5
     """Samples of the smaller Monte Carlo approximation."""
     many: int = 100
-    """Samples of the larger one."""
+    """Samples of the larger Monte Carlo approximation."""
     n_restarts: int = 20
-    """Of our own pipeline, of which the best is kept, as `habitus learn` does."""
+    """Restarts of the project's default model, of which the best is kept."""
     n_trees: int = 300
-    """Of the isolation forest."""
+    """Trees of the isolation forest."""
     lda_iterations: int = 50
     hmm_iterations: int = 50
 
     def __post_init__(self) -> None:
-        """Refuse sizes that are none."""
-        for name in ("n_topics", "n_behaviours"):
+        """Raise InvalidInputError for sizes below 1 and a negative seed."""
+        for name, least in (("n_topics", 1), ("n_behaviours", 1), ("seed", 0)):
             value = getattr(self, name)
-            if value < 1:
-                raise InvalidInputError(f"{name[2:]} must be at least 1, found {value}")
-        if self.seed < 0:
-            raise InvalidInputError(f"seed must be at least 0, found {self.seed}")
+            if value < least:
+                raise InvalidInputError(
+                    f"{name} must be at least {least}, found {value}", parameter=name
+                )
 
-    def seed_of(self, kind: str, run: int) -> np.random.SeedSequence:
-        """The seed of one run."""
-        return np.random.SeedSequence(self.seed, spawn_key=(crc32(kind.encode()), run))
+    def seed_of(self, name: str, number: int) -> np.random.SeedSequence:
+        """Return the seed of one repetition of the learning run of this name."""
+        return np.random.SeedSequence(self.seed, spawn_key=(crc32(name.encode()), number))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for a file."""
+        """Return all settings as plain values."""
         return asdict(self)
 
 
 PRIORS = ("1", "H", "H+1")
-SHORT = {"em": "EM", "vb": "VB", "gibbs": "GS", "blocked-gibbs": "Blocked GS"}
+SHORT_NAMES = {"em": "EM", "vb": "VB", "gibbs": "GS", "blocked-gibbs": "Blocked GS"}
 Samples = Literal["one", "few", "many"]
 APPROXIMATIONS: dict[Samples, str] = {"one": "p", "few": "mc 5", "many": "mc 100"}
-IN_WORDS: dict[Samples, str] = {
+APPROXIMATIONS_IN_WORDS: dict[Samples, str] = {
     "one": "plug-in",
     "few": "Monte Carlo, 5 samples",
     "many": "Monte Carlo, 100 samples",
@@ -114,203 +108,246 @@ IN_WORDS: dict[Samples, str] = {
 
 
 class Method(NamedTuple):
-    """One row of the table."""
+    """One row of the table of methods."""
 
     name: str
     what: str
-    """In words."""
+    """Description of the method."""
     samples: Samples = "one"
-    """Sets of parameters that it scores with."""
+    """Sets of parameters that documents are scored with."""
     measure: str = "mean"
-    """Of normality, for the models of this project."""
+    """Measure of normality, for the models of this project."""
 
 
-class Chain(NamedTuple):
+class LearningRun(NamedTuple):
     """What is learnt once for one or more methods."""
 
     name: str
     group: str
     methods: tuple[Method, ...]
     learning: str = ""
-    """Algorithm of the Markov Clustering Topic Model; empty for the baselines."""
+    """Learning algorithm of the Markov Clustering Topic Model; empty for the baselines."""
     prior: str = ""
     random: bool = True
-    """Whether runs differ; if not, there is one."""
+    """Whether repetitions differ; if not, there is one."""
 
     @property
-    def knows_speed(self) -> bool:
-        """Whether it gets words that tell slow from fast; all others get the paper's."""
+    def uses_speeds(self) -> bool:
+        """Whether its words distinguish slow from fast; those of the paper do not."""
         return self.name == "ours"
 
 
-def _paper(learning: str, prior: str, approximations: Sequence[Samples]) -> Chain:
+def _paper_run(learning: str, prior: str, approximations: Sequence[Samples]) -> LearningRun:
+    short = SHORT_NAMES[learning]
     methods = tuple(
         Method(
-            f"{SHORT[learning]} {prior} {APPROXIMATIONS[samples]}",
-            f"{SHORT[learning]}, prior {prior}, {IN_WORDS[samples]}",
+            f"{short} {prior} {APPROXIMATIONS[samples]}",
+            f"{short}, prior {prior}, {APPROXIMATIONS_IN_WORDS[samples]}",
             samples,
         )
         for samples in approximations
     )
     group = "blocked" if learning == "blocked-gibbs" else learning
-    return Chain(f"{learning}-{prior}", group, methods, learning, prior)
+    return LearningRun(f"{learning}-{prior}", group, methods, learning, prior)
 
 
-def _baseline(name: str, title: str, what: str, *, random: bool = True) -> Chain:
-    return Chain(name, "baselines", (Method(title, what),), random=random)
+def _baseline_run(name: str, title: str, what: str, *, random: bool = True) -> LearningRun:
+    return LearningRun(name, "baselines", (Method(title, what),), random=random)
 
 
-OURS = Chain(
+OURS = LearningRun(
     "ours",
     "ours",
     (
-        Method("habitus", "our default measure, `tail`, on what `habitus learn` gives", "one",
-               "tail"),
-        Method("habitus mean", "the paper's measure on the best of 20 EM restarts, words that "
-               "tell slow from fast"),
+        Method(
+            "habitus", "the default measure, tail, on the calibrated default model", "one", "tail"
+        ),
+        Method(
+            "habitus mean", "the paper's measure on the best of 20 EM restarts, words with speeds"
+        ),
     ),
     "em",
     "H+1",
-)  # fmt: skip
-CHAINS: dict[str, Chain] = {
-    chain.name: chain
-    for chain in (
-        *(_paper("em", prior, ("one",)) for prior in PRIORS),
-        *(_paper("vb", prior, ("one", "few", "many")) for prior in PRIORS),
-        *(_paper("gibbs", prior, ("one", "few", "many")) for prior in PRIORS),
-        _paper("blocked-gibbs", "1", ("one", "few")),
+)
+LEARNING_RUNS: dict[str, LearningRun] = {
+    run.name: run
+    for run in (
+        *(_paper_run("em", prior, ("one",)) for prior in PRIORS),
+        *(_paper_run("vb", prior, ("one", "few", "many")) for prior in PRIORS),
+        *(_paper_run("gibbs", prior, ("one", "few", "many")) for prior in PRIORS),
+        _paper_run("blocked-gibbs", "1", ("one", "few")),
         OURS,
-        _baseline("lda", "LDA", "scikit-learn's LDA: mean log-probability of a document's words "
-                  "under its own mixture of topics"),
-        _baseline("hmm", "HMM", "hmmlearn's MultinomialHMM, filtered on-line, mean "
-                  "log-probability of a word"),
-        _baseline("forest", "Isolation forest", "scikit-learn's, on 32 principal components of "
-                  "the square roots of word frequencies"),
-        _baseline("neighbours", "5 nearest neighbours", "mean distance to the 5 nearest training "
-                  "documents, square roots of word frequencies", random=False),
-        _baseline("amount", "Amount of motion", "number of words, the more the more abnormal",
-                  random=False),
-        _baseline("odd-amount", "Odd amount of motion", "how far ln(1 + number of words) is from "
-                  "its median in training", random=False),
+        _baseline_run(
+            "lda",
+            "LDA",
+            "LDA of scikit-learn: mean log-probability of a word under the document's own mixture",
+        ),
+        _baseline_run(
+            "hmm",
+            "HMM",
+            "MultinomialHMM of hmmlearn, filtered on-line: mean log-probability of a word",
+        ),
+        _baseline_run(
+            "forest",
+            "Isolation forest",
+            "of scikit-learn, on 32 principal components of the square roots of word frequencies",
+        ),
+        _baseline_run(
+            "neighbours",
+            "5 nearest neighbours",
+            "mean distance to the 5 nearest training documents, square roots of word frequencies",
+            random=False,
+        ),
+        _baseline_run(
+            "amount",
+            "Amount of motion",
+            "number of words: more words are more abnormal",
+            random=False,
+        ),
+        _baseline_run(
+            "odd-amount",
+            "Odd amount of motion",
+            "distance of ln(1 + number of words) from its median in training",
+            random=False,
+        ),
     )
-}  # fmt: skip
-GROUPS = tuple(dict.fromkeys(chain.group for chain in CHAINS.values()))
+}
+GROUPS = tuple(dict.fromkeys(run.group for run in LEARNING_RUNS.values()))
 
 
-def chosen(names: Sequence[str]) -> list[Chain]:
-    """The chains of groups or of single names; all of them if none is given."""
-    known = {*GROUPS, *CHAINS}
-    for name in names:
-        if name not in known:
-            raise InvalidInputError(
-                f"methods must be of {', '.join(GROUPS)} (or one of {', '.join(CHAINS)}), "
-                f"found {name!r}"
-            )
-    wanted = set(names or GROUPS)
-    return [chain for chain in CHAINS.values() if wanted & {chain.group, chain.name}]
+class SelectedRuns(NamedTuple):
+    """Learning runs that can be carried out here, and notes about those left out."""
 
-
-class Available(NamedTuple):
-    """Chains that can be run here, and what there is to say about the others."""
-
-    chains: list[Chain]
+    runs: list[LearningRun]
     notes: list[str]
 
 
-def available(chains: Sequence[Chain]) -> Available:
-    """Leave out what needs a library that is not installed."""
-    if find_spec("hmmlearn") or all(chain.name != "hmm" for chain in chains):
-        return Available(list(chains), [])
+def select_runs(names: Sequence[str] = ()) -> SelectedRuns:
+    """Return the learning runs of groups or of single names; all without any name.
+
+    A run that needs a library that is not installed is left out, with a note.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown name.
+    """
+    known = {*GROUPS, *LEARNING_RUNS}
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(
+                f"methods must be of {', '.join(GROUPS)} (or one of {', '.join(LEARNING_RUNS)}), "
+                f"found {name!r}",
+                parameter="methods",
+            )
+    wanted = set(names or GROUPS)
+    runs = [run for run in LEARNING_RUNS.values() if wanted & {run.group, run.name}]
+    if find_spec("hmmlearn") or all(run.name != "hmm" for run in runs):
+        return SelectedRuns(runs, [])
     note = 'the HMM is left out: it needs hmmlearn (pip install "habitus[compare]")'
-    return Available([chain for chain in chains if chain.name != "hmm"], [note])
+    return SelectedRuns([run for run in runs if run.name != "hmm"], [note])
 
 
-class Footage(NamedTuple):
-    """One labelled video as documents."""
+class SplitFootage(NamedTuple):
+    """Documents of one labelled video, split in time into a training and a test part."""
 
     corpus: Corpus
     n_train: int
-    """The first so many documents are learnt from."""
+    """Number of documents, from the first, that are learnt from."""
     labels: list[Label]
-    """All of them, whether they lie in the training part or not."""
+    """All labels, including those of the training part."""
     places: list[AbnormalPlace]
 
     @property
     def train(self) -> Corpus:
-        """What is learnt from."""
+        """Training documents."""
         return self.corpus.take(np.arange(self.n_train))
 
     @property
     def test(self) -> Corpus:
-        """What is judged."""
+        """Test documents."""
         return self.corpus.take(np.arange(self.n_train, len(self.corpus)))
 
     @property
-    def paper(self) -> "Footage":
-        """The same in the paper's words, which do not tell slow from fast."""
+    def paper(self) -> "SplitFootage":
+        """The same footage in the paper's words, which do not distinguish slow from fast."""
         return self._replace(corpus=self.corpus.paper)
 
     @property
     def n_test(self) -> int:
-        """Documents to be judged."""
+        """Number of test documents."""
         return len(self.corpus) - self.n_train
 
     @property
     def times(self) -> Array:
-        """Start of each document to be judged."""
+        """Start of each test document in seconds."""
         return self.corpus.times[self.n_train :]
 
     @property
     def abnormal(self) -> Flags:
-        """Whether the labels call each of the documents to be judged abnormal."""
+        """Whether the labels mark each test document abnormal."""
         return abnormal_documents(self.labels, self.times, self.corpus.clip)
 
     @property
     def events(self) -> list[Label]:
-        """Labels that begin among the documents to be judged, or reach into them."""
+        """Labels that overlap the test part."""
         return [label for label in self.labels if label.end > self.times[0]]
 
-    def long_enough(self, protocol: Protocol) -> Flags:
-        """Whether each document, training included, may be learnt from and judged."""
+    def long_enough(self, protocol: ComparisonProtocol) -> Flags:
+        """Return whether each document of both parts is learnt from or judged."""
         enough = self.corpus.n_tokens >= max(protocol.min_words, 1)
         return np.asarray(enough & (self.corpus.conditions == 0))
 
 
-def footage_of(corpus: Corpus, labels: Sequence[Label], train: float) -> Footage:
-    """Documents up to `train` seconds to learn from, those after them to judge."""
+def split_footage(corpus: Corpus, labels: Sequence[Label], train: float) -> SplitFootage:
+    """Split a labelled corpus into training documents, the first `train` seconds, and the rest.
+
+    Raises
+    ------
+    InvalidInputError
+        If a part is empty, the corpus has several videos, a label lies outside the video, or the
+        labels mark no test document, or every one, abnormal.
+    """
     if len(corpus) == 0:
-        raise InvalidInputError("the corpus has no document")
+        raise InvalidInputError("the corpus has no documents")
     if (np.diff(corpus.times) <= 0).any():
         raise InvalidInputError(
-            "labels need the time of each document, and the times of this corpus start anew: "
+            "labels need the time of each document, but the times of this corpus restart: "
             "compare on one video at a time"
         )
     first, last = float(corpus.times[0]), float(corpus.times[-1] + corpus.clip)
     n_train = int(np.searchsorted(corpus.times, first + train - 1e-9 * corpus.clip))
     if not 0 < n_train < len(corpus):
         raise InvalidInputError(
-            f"--train must leave documents to judge: the video has {last - first:g} s, found "
-            f"{train:g} s"
+            f"training must leave documents to judge: the video has {last - first:g} s, found "
+            f"{train:g} s of training",
+            parameter="train",
         )
     check_labels(list(labels), first, last)
-    found = Footage(corpus, n_train, list(labels), abnormal_places(labels))
-    check_both(found.abnormal)
-    return found
+    footage = SplitFootage(corpus, n_train, list(labels), abnormal_places(labels))
+    check_both(footage.abnormal)
+    return footage
 
 
-def identity_of(footage: Footage, protocol: Protocol) -> dict[str, str]:
-    """What a comparison is of, part by part: the same if and only if results can be mixed."""
+def identity_of(footage: SplitFootage, protocol: ComparisonProtocol) -> dict[str, str]:
+    """Return hashes of everything that results depend on: results mix if and only if all agree."""
     corpus = footage.corpus
-    arrays = (corpus.counts.data, corpus.counts.indices, corpus.counts.indptr, corpus.times,
-              corpus.lengths, corpus.conditions)  # fmt: skip
+    arrays = (
+        corpus.counts.data,
+        corpus.counts.indices,
+        corpus.counts.indptr,
+        corpus.times,
+        corpus.lengths,
+        corpus.conditions,
+    )
     documents = hashlib.blake2b(digest_size=16)
     documents.update(repr((corpus.n_words, corpus.vocabulary, corpus.clip)).encode())
     for array in arrays:
         documents.update(np.ascontiguousarray(array).tobytes())
-    truth = json.dumps([footage.labels, footage.places]).encode()
+    labels = json.dumps([footage.labels, footage.places]).encode()
     return {
         "documents": documents.hexdigest(),
-        "labels": hashlib.blake2b(truth, digest_size=16).hexdigest(),
+        "labels": hashlib.blake2b(labels, digest_size=16).hexdigest(),
         "training": str(footage.n_train),
         "settings": json.dumps(protocol.to_json(), sort_keys=True),
     }

@@ -1,7 +1,4 @@
-"""The tables of a comparison, as cells of text: for a page, a Markdown file and a terminal.
-
-A comparison as one HTML page that needs nothing else, and as Markdown with pictures beside.
-"""
+"""A comparison as one self-contained HTML page, as Markdown with pictures, and as a table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,107 +8,137 @@ from habitus.files import written_whole
 from habitus.lab.comparison.findings import (
     LEARNERS,
     RATE,
+    Comparison,
     Finding,
-    Row,
-    Summary,
+    MethodFigures,
     best_setting,
     findings_of,
 )
 from habitus.lab.comparison.plots import Picture, pictures_of
-from habitus.lab.comparison.protocol import DECIDING, EM_ACCURACY, MEAN_AREA, SHORT
+from habitus.lab.comparison.protocol import (
+    PAPER_AVERAGE_PRECISION,
+    PAPER_DECISION_SECONDS,
+    PAPER_EM_ACCURACY,
+    SHORT_NAMES,
+)
 from habitus.report.page.render import Facts, stylesheet, version_facts
 
 TITLES = {
-    "em": "The paper's: EM",
-    "vb": "The paper's: variational Bayes",
-    "gibbs": "The paper's: collapsed Gibbs sampling",
-    "blocked": "Our blocked sampler, the paper's measure",
-    "ours": "habitus, as it learns and judges by default, by measure",
-    "baselines": "What one would pick instead",
+    "em": "The paper: EM",
+    "vb": "The paper: variational Bayes",
+    "gibbs": "The paper: collapsed Gibbs sampling",
+    "blocked": "Blocked Gibbs sampling, the paper's measure",
+    "ours": "The default model of habitus, by measure",
+    "baselines": "Baselines",
 }
 NONE = "-"
 
 
 class Table(NamedTuple):
-    """Cells; the first column is text, the others are numbers."""
+    """Cells of text; the first column holds names, the others numbers."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     titled: dict[int, str]
-    """Titles within the table, by the row that they stand before."""
+    """Titles within the table, by the row they precede."""
     note: str = ""
 
 
-def main_table(summary: Summary) -> Table:
-    """All methods over all runs."""
+def main_table(comparison: Comparison) -> Table:
+    """Return the table of all methods."""
     rows: list[list[str]] = []
     titled: dict[int, str] = {}
-    for row in summary.rows:
+    for row in comparison.rows:
         titled.setdefault(len(rows), "")
         if TITLES[row.group] not in titled.values():
             titled[len(rows)] = TITLES[row.group]
         rows.append(_cells(row))
     return Table(
         "All methods",
-        ["method", "runs", "mean area", "spread", "best", "worst", "best accuracy",
-         f"events at {RATE:g}/h", "ROC area", "learning", "a decision", "paper: a decision"],
+        [
+            "method",
+            "runs",
+            "mean AP",
+            "spread",
+            "best",
+            "worst",
+            "best accuracy",
+            f"events at {RATE:g}/h",
+            "ROC AUC",
+            "learning",
+            "per document",
+            "paper: per document",
+        ],
         rows,
         {place: title for place, title in titled.items() if title},
-        "Area: under the precision-recall curve, by scikit-learn's average_precision_score; its "
-        f"chance level is {number(summary.chance)}, the share of abnormal documents. Spread: "
-        "standard deviation over runs. Best accuracy: of the best run, at the best threshold; "
-        f"calling every document normal gives {number(summary.accuracy_by_chance)}. Events: share "
-        f"found, mean over runs, when {RATE:g} false alarms an hour are allowed. Times: of one "
-        "core of this machine; the paper's are of MATLAB on a laptop of 2013.",
-    )  # fmt: skip
+        "AP: average precision, the area under the precision-recall curve, by scikit-learn's "
+        f"average_precision_score; its chance level is {number(comparison.chance)}, the share of "
+        "abnormal documents. Spread: standard deviation over runs. Best accuracy: of the best run, "
+        "at the best threshold; calling every document normal gives "
+        f"{number(comparison.chance_accuracy)}. Events: share found at {RATE:g} false alarms per "
+        "hour, mean over runs. Times: of one core of this machine; those of the paper are of "
+        "MATLAB on a laptop of 2013.",
+    )
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: MethodFigures) -> list[str]:
     of_paper = row.group in LEARNERS
     return [
-        row.method.name, str(len(row.areas)), number(row.mean),
-        NONE if row.spread is None else number(row.spread), number(row.areas.max()),
-        number(row.areas.min()), number(row.accuracies.max()),
-        f"{100 * row.found.mean():.0f} %", number(row.roc_areas.mean()), time(row.learning),
-        time(row.deciding), time(DECIDING[row.method.samples]) if of_paper else NONE,
-    ]  # fmt: skip
+        row.method.name,
+        str(len(row.average_precisions)),
+        number(row.mean),
+        NONE if row.spread is None else number(row.spread),
+        number(row.average_precisions.max()),
+        number(row.average_precisions.min()),
+        number(row.accuracies.max()),
+        f"{100 * row.found.mean():.0f} %",
+        number(row.roc_aucs.mean()),
+        time(row.learning),
+        time(row.deciding),
+        time(PAPER_DECISION_SECONDS[row.method.samples]) if of_paper else NONE,
+    ]
 
 
-def area_table(summary: Summary) -> Table | None:
-    """The paper's table "mean area": the best setting of each learner."""
-    best = [(group, best_setting(summary, group)) for group in LEARNERS]
+def average_precision_table(comparison: Comparison) -> Table | None:
+    """Return the paper's table of the best setting of each learning algorithm."""
+    best = [(group, best_setting(comparison, group)) for group in LEARNERS]
     rows = [
-        [SHORT[group], row.method.name, number(row.mean), *map(_four, MEAN_AREA[group])]
+        [
+            SHORT_NAMES[group],
+            row.method.name,
+            number(row.mean),
+            *map(_four, PAPER_AVERAGE_PRECISION[group]),
+        ]
         for group, row in best
         if row is not None
     ]
-    columns = ["learner", "best setting here", "here", "paper: QMUL", "paper: Idiap"]
+    columns = ["algorithm", "best setting here", "here", "paper: QMUL", "paper: Idiap"]
     note = (
-        "Of each learner the setting with the largest mean area, as in the paper. Its columns are "
-        "of other videos with other labels and other shares of abnormal documents: the order of "
-        "rows may be compared, the figures not."
+        "The setting of each algorithm with the largest mean average precision, as in the paper. "
+        "The paper's columns are of other videos with other labels and other shares of abnormal "
+        "documents: compare the order of the rows, not the figures."
     )
-    return Table("Mean area under the precision-recall curve", columns, rows, {}, note)
+    return Table("Mean average precision", columns, rows, {}, note)
 
 
-def accuracy_table(summary: Summary) -> Table | None:
-    """The paper's table "accuracy": the best of EM."""
-    rows = summary.group("em")
+def accuracy_table(comparison: Comparison) -> Table | None:
+    """Return the paper's table of the best accuracy of EM."""
+    rows = comparison.group("em")
     if not rows:
         return None
     best = max(float(row.accuracies.max()) for row in rows)
-    cells = [number(best), number(summary.accuracy_by_chance), *map(_four, EM_ACCURACY)]
-    columns = ["learner", "here", "all called normal", "paper: QMUL", "paper: Idiap"]
+    cells = [number(best), number(comparison.chance_accuracy), *map(_four, PAPER_EM_ACCURACY)]
+    columns = ["algorithm", "here", "all called normal", "paper: QMUL", "paper: Idiap"]
     note = (
-        "Share of documents classified rightly at the best threshold of the best run. Where few "
+        "Share of documents classified correctly at the best threshold of the best run. Where few "
         "documents are abnormal, calling all of them normal is nearly as accurate."
     )
     return Table("Best classification accuracy of EM", columns, [["EM", *cells]], {}, note)
 
 
 def in_markdown(table: Table) -> str:
-    """A table of Markdown."""
+    """Return a table in Markdown."""
     lines = [_line(table.columns), _line(["---"] + ["---:"] * (len(table.columns) - 1))]
     for place, row in enumerate(table.rows):
         if place in table.titled:
@@ -120,22 +147,26 @@ def in_markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def in_terminal(summary: Summary) -> str:
-    """The main table, narrow enough for a terminal."""
-    table = main_table(summary)
+def in_terminal(comparison: Comparison) -> str:
+    """Return the main table with the columns that fit a terminal."""
+    table = main_table(comparison)
     kept = [0, 2, 3, 4, 5, 7, 9, 10]
     cells = [[row[i] for i in kept] for row in (table.columns, *table.rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(kept))]
     lines = [
-        "  ".join([row[0].ljust(widths[0])]
-                  + [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)])
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
+        )
         for row in cells
-    ]  # fmt: skip
-    return "\n".join([*lines, f"chance level of the area: {number(summary.chance)}"])
+    ]
+    return "\n".join(
+        [*lines, f"chance level of AP, average precision: {number(comparison.chance)}"]
+    )
 
 
 def number(value: float) -> str:
-    """Three decimals."""
+    """Return a number with three decimals."""
     return f"{value:.3f}"
 
 
@@ -144,7 +175,7 @@ def _four(value: float) -> str:
 
 
 def time(seconds: float) -> str:
-    """A length of time with its unit.
+    """Return a duration with its unit.
 
     >>> time(0.000014), time(0.0044), time(0.333), time(31.41), time(0)
     ('14 us', '4.4 ms', '333 ms', '31.4 s', '0 us')
@@ -160,11 +191,11 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-VERDICTS = {True: "as in the paper", False: "not as in the paper", None: "beyond the paper"}
+VERDICTS = {True: "as in the paper", False: "not as in the paper", None: "not in the paper"}
 
 
 class Content(NamedTuple):
-    """What page and Markdown file both say."""
+    """Content of the page and of the Markdown file."""
 
     source: str
     headline: str
@@ -177,9 +208,28 @@ class Content(NamedTuple):
     command: str
 
 
-def write_comparison(folder: Path, summary: Summary, *, source: str, command: str = "") -> Path:
-    """Write comparison.html, comparison.md and its pictures into a folder; gives the page."""
-    content = content_of(summary, source, command)
+def write_comparison(
+    folder: Path, comparison: Comparison, *, source: str, command: str = ""
+) -> Path:
+    """Write comparison.html, comparison.md and pictures into a folder.
+
+    Parameters
+    ----------
+    folder
+        An existing folder.
+    comparison
+        Result of `compare_methods`.
+    source
+        Name of the footage.
+    command
+        Command or code that made the comparison, to show on the page.
+
+    Returns
+    -------
+    Path
+        Path of the HTML page.
+    """
+    content = content_of(comparison, source, command)
     page = folder / "comparison.html"
     for picture in content.pictures:
         with written_whole(folder / f"{picture.name}.png") as temporary:
@@ -190,62 +240,83 @@ def write_comparison(folder: Path, summary: Summary, *, source: str, command: st
     return page
 
 
-def content_of(summary: Summary, source: str, command: str) -> Content:
-    """Everything there is to say."""
-    tables = [table for table in (area_table(summary), accuracy_table(summary)) if table]
+def content_of(comparison: Comparison, source: str, command: str) -> Content:
+    """Return the content of page and Markdown file."""
+    tables = [
+        table
+        for table in (average_precision_table(comparison), accuracy_table(comparison))
+        if table
+    ]
     return Content(
-        source, f"{len(summary.rows)} ways to find what is not usual", lead(summary),
-        findings_of(summary), [main_table(summary), *(table for table in tables if table.rows)],
-        pictures_of(summary), facts(summary), summary.notes, command,
-    )  # fmt: skip
-
-
-def lead(summary: Summary) -> str:
-    """What was compared on what."""
-    best = max(summary.rows, key=lambda row: row.mean)
-    return (
-        f"Learnt from {summary.n_train} documents, then judged {summary.n_test} "
-        f"({summary.hours * 60:.0f} minutes), of which {summary.n_abnormal} are labelled abnormal, "
-        f"in {summary.n_events} events. The largest mean area under the precision-recall curve is "
-        f"that of {best.method.name}: {best.mean:.3f}, where chance is {summary.chance:.3f}."
+        source,
+        f"{len(comparison.rows)} methods of anomaly detection",
+        lead(comparison),
+        findings_of(comparison),
+        [main_table(comparison), *(table for table in tables if table.rows)],
+        pictures_of(comparison),
+        facts(comparison),
+        comparison.notes,
+        command,
     )
 
 
-def facts(summary: Summary) -> Facts:
-    """How it was compared."""
-    protocol = summary.protocol
+def lead(comparison: Comparison) -> str:
+    """Return a summary in two sentences."""
+    best = max(comparison.rows, key=lambda row: row.mean)
+    return (
+        f"All methods learn from {comparison.n_train} documents and judge {comparison.n_test} "
+        f"({comparison.hours * 60:.0f} minutes), of which {comparison.n_abnormal} are labelled "
+        f"abnormal, in {comparison.n_events} events. {best.method.name} has the largest mean "
+        f"average precision: {best.mean:.3f}, where chance is {comparison.chance:.3f}."
+    )
+
+
+def facts(comparison: Comparison) -> Facts:
+    """Return the settings of the comparison, by name."""
+    protocol = comparison.protocol
     return [
-        ("documents", f"{summary.n_train} to learn from, {summary.n_test} to judge, of "
-         f"{summary.clip:g} s"),
-        ("too short to judge", f"{summary.n_test - summary.n_judged} (under "
-         f"{protocol.min_words:g} words): called normal by every method"),
+        (
+            "documents",
+            f"{comparison.n_train} to learn from and {comparison.n_test} to judge, of "
+            f"{comparison.clip:g} s",
+        ),
+        (
+            "too short to judge",
+            f"{comparison.n_test - comparison.n_judged} (under "
+            f"{protocol.min_words:g} words): called normal by every method",
+        ),
         ("topics, behaviours", f"{protocol.n_topics}, {protocol.n_behaviours}"),
         ("EM, VB", f"{protocol.n_iterations} iterations"),
-        ("Gibbs", f"{protocol.burn_in} sweeps of burn-in, samples {protocol.thinning} sweeps "
-         f"apart; plug-in takes the first sample, Monte Carlo the first {protocol.few}, or all "
-         f"{protocol.many}"),
-        ("habitus", f"EM with prior H+1, the best of {protocol.n_restarts} starts, measures "
-         "calibrated on held-out stretches of the training documents"),
-        ("filter", "goes on from the last training document"),
+        (
+            "Gibbs",
+            f"{protocol.burn_in} sweeps of burn-in, samples {protocol.thinning} sweeps "
+            f"apart; plug-in takes the first sample, Monte Carlo the first {protocol.few}, or all "
+            f"{protocol.many}",
+        ),
+        (
+            "habitus",
+            f"EM with prior H+1, the best of {protocol.n_restarts} restarts, measures "
+            "calibrated on held-out folds of the training documents",
+        ),
+        ("filter", "continues from the last training document"),
         ("seed", str(protocol.seed)),
         *version_facts(),
-    ]  # fmt: skip
+    ]
 
 
 def markdown(content: Content) -> str:
-    """The Markdown file."""
+    """Return the text of the Markdown file."""
     main, *others = content.tables
     parts = [f"# {content.headline}", content.lead]
     if content.source:
         parts.append(f"Footage: `{content.source}`")
-    parts += _told(content.findings)
+    parts += _findings_in_markdown(content.findings)
     parts += [f"## {main.title}", in_markdown(main), main.note]
     for table in others:
         parts += [f"## {table.title}", in_markdown(table), table.note]
     for picture in content.pictures:
-        parts += [f"## {picture.title}", f"![{picture.title}]({picture.name}.png)",
-                  picture.caption]  # fmt: skip
-    parts.append("## How it was made")
+        parts += [f"## {picture.title}", f"![{picture.title}]({picture.name}.png)", picture.caption]
+    parts.append("## Settings")
     if content.command:
         parts.append(f"    {content.command}")
     parts.append("\n".join(f"- {name}: {value}" for name, value in content.facts))
@@ -253,23 +324,28 @@ def markdown(content: Content) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _told(findings: Sequence[Finding]) -> list[str]:
+def _findings_in_markdown(findings: Sequence[Finding]) -> list[str]:
     if not findings:
         return []
     lines = [f"- **{f.claim}** ({VERDICTS[f.agrees]}). {f.text}" for f in findings]
-    return ["## What this says", "\n".join(lines)]
+    return ["## Findings", "\n".join(lines)]
 
 
 def html(content: Content) -> str:
-    """The page."""
+    """Return the text of the page."""
     import jinja2
     from markupsafe import Markup
 
     templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.lab.comparison"), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
+        loader=jinja2.PackageLoader("habitus.lab.comparison"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
     return templates.get_template("comparison.html").render(
-        **content._asdict(), verdicts=VERDICTS, style=Markup(stylesheet()),  # noqa: S704
+        **content._asdict(),
+        verdicts=VERDICTS,
+        style=Markup(stylesheet()),  # noqa: S704
         drawings=[Markup(picture.svg) for picture in content.pictures],  # noqa: S704
-    )  # fmt: skip
+    )

@@ -1,101 +1,201 @@
-"""One chain from start to end: learn, and score for every method that it serves.
+"""Learning runs of a comparison, in several processes; finished ones are not repeated."""
 
-The folder of a comparison: one safe file a chain, and what they all are of.
-
-All chains, in several processes; what is finished is not done again.
-"""
-
-import json
-import multiprocessing as mp
 import os
-import queue
-import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
-from threading import Thread
 from time import process_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from joblib import cpu_count
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus.documents import Corpus
-from habitus.errors import (
-    DegenerateWarning,
-    FileError,
-    HabitusError,
-    InvalidInputError,
-    LearningError,
+from habitus.errors import DegenerateWarning, HabitusError, InvalidInputError, LearningError
+from habitus.evaluation.label_files import Labelling, align
+from habitus.evaluation.labels import Label, footage_of_corpus
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import end_with_parent, interrupts_blocked
+from habitus.ingest.segments import number_of_workers
+from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.findings import Comparison, summarise
+from habitus.lab.comparison.protocol import (
+    ComparisonProtocol,
+    LearningRun,
+    Samples,
+    SplitFootage,
+    identity_of,
+    select_runs,
+    split_footage,
 )
-from habitus.files import read_tensors, write_tensors, written_whole
-from habitus.lab.comparison.baselines import (
-    BASELINES,
-    Judged,
-    Recall,
-    Truth,
-    score,
-    score_by,
-    truths_of,
+from habitus.lab.comparison.scoring import (
+    LabelledWords,
+    MethodResult,
+    labelled_words,
+    score_by_detector,
+    score_test,
 )
-from habitus.lab.comparison.protocol import Chain, Footage, Protocol, Samples
+from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult, stored_documents
 from habitus.model import MarkovClusteringTopicModel, Parameters
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.video import Source
+
+# Variables of libraries that would otherwise use every core in each process; one thread each also
+# makes results independent of the number of processes.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+    ),
+    "1",
+)
 
 
-class Finished(NamedTuple):
-    """What one chain gave."""
+def compare_methods(
+    source: Source | Corpus,
+    labels: Sequence[Label] | Labelling,
+    folder: str | os.PathLike[str],
+    *,
+    settings: DocumentSettings | None = None,
+    train: float = 300.0,
+    methods: Sequence[str] = (),
+    n_runs: int = 20,
+    n_topics: int = 8,
+    n_behaviours: int = 4,
+    seed: int = 0,
+    jobs: int = -1,
+    progress: ProgressCallback | None = None,
+) -> Comparison:
+    """Run the paper's experiment, the default model of habitus and baselines on labelled footage.
 
-    judged: dict[str, Judged]
-    """Of each method, by its name; without those that could not be."""
-    notes: list[str]
-    """Why some could not be."""
+    Parameters
+    ----------
+    source
+        A video file, a corpus file, or the documents themselves.
+    labels
+        Labels in seconds, or the content of a label file (`parse_labels`).
+    folder
+        Folder for the documents and the results of each run. A second call with the same arguments
+        continues an interrupted one.
+    settings
+        How documents are extracted from video.
+    train
+        Seconds at the start to learn from; the rest is judged.
+    methods
+        Groups or single learning runs, see `select_runs`; all if empty.
+    n_runs
+        Number of runs of each method from different random starts.
+    n_topics, n_behaviours, seed
+        Sizes of the models, and the seed that all results depend on.
+    jobs
+        Number of processes; below 1, one per processor. Results do not depend on it.
+    progress
+        Called while documents are extracted and after each learning run.
+
+    Returns
+    -------
+    Comparison
+        All figures; `write_comparison` makes a page of them.
+
+    Raises
+    ------
+    InvalidInputError
+        If an argument is out of range, or the folder holds a comparison of something else.
+    """
+    if n_runs < 1:
+        raise InvalidInputError(f"runs must be at least 1, found {n_runs}", parameter="n_runs")
+    runs, notes = select_runs(methods)
+    protocol = ComparisonProtocol(n_topics, n_behaviours, seed)
+    if isinstance(source, Source):
+        extraction = stored_documents(source, Path(folder), settings, jobs=jobs, progress=progress)
+        corpus, name, notes = extraction.corpus, source.name, [*notes, *extraction.notes]
+    else:
+        corpus, name = source, "the corpus"
+    known = align(labels, footage_of_corpus(corpus, name))
+    footage = split_footage(corpus, known, train)
+    store = ComparisonStore(Path(folder), identity_of(footage, protocol))
+    repetitions = repetitions_of(runs, n_runs)
+    run_all(store, footage, protocol, repetitions, jobs=jobs, progress=progress)
+    found = summarise(store, footage, protocol, repetitions)
+    return found._replace(notes=[*notes, *found.notes])
 
 
-def run_chain(
-    chain: Chain, run: int, footage: Footage, protocol: Protocol, truths: list[Truth]
-) -> Finished:
-    """Learn from the training documents, judge the others."""
-    seed = protocol.seed_of(chain.name, run)
-    if chain.group == "baselines":
-        (method,) = chain.methods
-        return Finished({method.name: BASELINES[chain.name](footage, protocol, seed)}, [])
-    if chain.name == "ours":
-        return _ours(chain, footage, protocol, seed, truths)
-    return _paper(chain, footage, protocol, seed, truths)
+def repetitions_of(runs: Sequence[LearningRun], n_runs: int) -> list[Repetition]:
+    """Return every repetition of the learning runs; one of a run without randomness."""
+    return [
+        Repetition(run, number) for run in runs for number in range(n_runs if run.random else 1)
+    ]
 
 
-class _Learnt(NamedTuple):
+def carry_out(
+    repetition: Repetition,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+    labelled: Sequence[LabelledWords],
+) -> RunResult:
+    """Learn from the training documents and score the test documents by each method of a run.
+
+    Parameters
+    ----------
+    repetition
+        Learning run and its number, which its seed depends on.
+    footage, protocol
+        Documents and settings.
+    labelled
+        Documents to compute localisation recall for.
+    """
+    run, seed = repetition.run, protocol.seed_of(repetition.run.name, repetition.number)
+    if run.group == "baselines":
+        (method,) = run.methods
+        return RunResult({method.name: BASELINES[run.name](footage, protocol, seed)}, [])
+    if run.name == "ours":
+        return _default_model(run, footage, protocol, seed, labelled)
+    return _paper_model(run, footage, protocol, seed, labelled)
+
+
+class _LearntSets(NamedTuple):
+    """Sets of parameters, and the seconds until the last of them was learnt."""
+
     sets: list[Parameters]
     seconds: float
-    """Until the last of them was there."""
 
 
-def _paper(
-    chain: Chain,
-    footage: Footage,
-    protocol: Protocol,
+def _paper_model(
+    run: LearningRun,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
     seed: np.random.SeedSequence,
-    truths: list[Truth],
-) -> Finished:
-    learnt = _learn(chain, footage, protocol, seed)
-    judged = {}
-    for method in chain.methods:
+    labelled: Sequence[LabelledWords],
+) -> RunResult:
+    """Learn one of the paper's models and score by each of its approximations."""
+    learnt = _learn(run, footage, protocol, seed)
+    results = {}
+    for method in run.methods:
         sets, seconds = learnt[method.samples]
-        scores = score(sets, footage, protocol, truths)
-        judged[method.name] = Judged(scores.normality, seconds, scores.seconds, scores.recall)
-    return Finished(judged, [])
+        scored = score_test(sets, footage, protocol, labelled)
+        results[method.name] = MethodResult(
+            scored.normality, seconds, scored.seconds, scored.recall
+        )
+    return RunResult(results, [])
 
 
 def _learn(
-    chain: Chain, footage: Footage, protocol: Protocol, seed: np.random.SeedSequence
-) -> dict[Samples, _Learnt]:
-    """Sets of parameters to score with: a point estimate, a few samples, many samples."""
-    rng, model = np.random.default_rng(seed), _model(chain, protocol)
+    run: LearningRun,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+    seed: np.random.SeedSequence,
+) -> dict[Samples, _LearntSets]:
+    """Return a point estimate, a few samples and many samples, as far as the learner has them."""
+    rng, model = np.random.default_rng(seed), _model(run, protocol)
     model.random_state = rng
     times: list[float] = []
     began = process_time()
@@ -103,8 +203,8 @@ def _learn(
         warnings.simplefilter("ignore", DegenerateWarning)
         model.fit(footage.train, callback=lambda *_: times.append(process_time() - began))
     if model.samples_:
-        return _sampled(model, times, protocol.few)
-    one = _Learnt([model.parameters_], process_time() - began)
+        return _gibbs_sets(model, times, protocol.few)
+    one = _LearntSets([model.parameters_], process_time() - began)
     if model.posterior_ is None:
         return {"one": one}
     drawn, after = [], []
@@ -114,203 +214,123 @@ def _learn(
     few = protocol.few
     return {
         "one": one,
-        "few": _Learnt(drawn[:few], after[few - 1]),
-        "many": _Learnt(drawn, after[-1]),
+        "few": _LearntSets(drawn[:few], after[few - 1]),
+        "many": _LearntSets(drawn, after[-1]),
     }
 
 
-def _model(chain: Chain, protocol: Protocol) -> MarkovClusteringTopicModel:
-    needed = {method.samples for method in chain.methods}
+def _model(run: LearningRun, protocol: ComparisonProtocol) -> MarkovClusteringTopicModel:
+    needed = {method.samples for method in run.methods}
     return MarkovClusteringTopicModel(
-        protocol.n_topics, protocol.n_behaviours, learning=chain.learning, prior=chain.prior,
-        n_iterations=protocol.n_iterations, min_words=protocol.min_words,
-        burn_in=protocol.burn_in, thinning=protocol.thinning,
+        protocol.n_topics,
+        protocol.n_behaviours,
+        learning=run.learning,
+        prior=run.prior,
+        n_iterations=protocol.n_iterations,
+        min_words=protocol.min_words,
+        burn_in=protocol.burn_in,
+        thinning=protocol.thinning,
         n_samples=protocol.many if "many" in needed else protocol.few,
-    )  # fmt: skip
+    )
 
 
-def _sampled(
+def _gibbs_sets(
     model: MarkovClusteringTopicModel, times: list[float], few: int
-) -> dict[Samples, _Learnt]:
-    """A sampler's sets, each with the time of the sweep that gave the last of them.
+) -> dict[Samples, _LearntSets]:
+    """Return the first, the first few and all samples, with the times of their last sweeps.
 
-    Any one sample is a point estimate; the first is there when the burn-in ends, at no further
-    cost.
+    Any one sample is a point estimate; the first exists when the burn-in ends, at no further cost.
     """
     ready = times[model.burn_in - 1 :: model.thinning]
     sizes: dict[Samples, int] = {"one": 1, "few": few, "many": len(model.samples_)}
-    return {name: _Learnt(list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
+    return {name: _LearntSets(list(model.samples_[:n]), ready[n - 1]) for name, n in sizes.items()}
 
 
-def _ours(
-    chain: Chain,
-    footage: Footage,
-    protocol: Protocol,
+def _default_model(
+    run: LearningRun,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
     seed: np.random.SeedSequence,
-    truths: list[Truth],
-) -> Finished:
-    """What `habitus learn` does by default: the best of several starts, then held-out scores."""
+    labelled: Sequence[LabelledWords],
+) -> RunResult:
+    """Learn and calibrate the default model of habitus, and score by each of its measures."""
     began = process_time()
     scene = learn_scene(
-        footage.train, n_topics=protocol.n_topics, n_behaviours=protocol.n_behaviours,
-        learning=chain.learning, prior=chain.prior, n_iterations=protocol.n_iterations,
-        n_restarts=protocol.n_restarts, min_words=protocol.min_words,
+        footage.train,
+        n_topics=protocol.n_topics,
+        n_behaviours=protocol.n_behaviours,
+        learning=run.learning,
+        prior=run.prior,
+        n_iterations=protocol.n_iterations,
+        n_restarts=protocol.n_restarts,
+        min_words=protocol.min_words,
         random_state=np.random.default_rng(seed),
-    )  # fmt: skip
-    model, seconds = scene.model, process_time() - began
-    judged = {}
-    for method in chain.methods:
+    )
+    seconds = process_time() - began
+    results = {}
+    for method in run.methods:
         if method.measure == "mean":
-            scores = score([model.parameters_], footage, protocol, truths)
+            scored = score_test([scene.model.parameters_], footage, protocol, labelled)
         elif scene.calibration is not None:
             detector = scene.detector(measure=method.measure, start="continued")
-            scores = score_by(detector, footage, truths)
+            scored = score_by_detector(detector, footage, labelled)
         else:
             continue
-        judged[method.name] = Judged(scores.normality, seconds, scores.seconds, scores.recall)
-    return Finished(judged, [] if scene.calibration is not None else list(scene.notes))
+        results[method.name] = MethodResult(
+            scored.normality, seconds, scored.seconds, scored.recall
+        )
+    return RunResult(results, [] if scene.calibration is not None else list(scene.notes))
 
 
-VERSION = 1
-MANIFEST = "comparison.json"
-OTHERS = {
-    "documents": "of other documents",
-    "labels": "with other labels",
-    "training": "with another --train",
-    "settings": "with other settings (topics, behaviours, seed or an older habitus)",
-}
-
-
-class Run(NamedTuple):
-    """One chain to be run, or that was."""
-
-    chain: Chain
-    number: int
-
-
-class Store:
-    """Results on disk; those of other data are refused.
+def run_all(
+    store: ComparisonStore,
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+    repetitions: Sequence[Repetition],
+    *,
+    jobs: int = -1,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Carry out the repetitions that have no results in the store yet.
 
     Parameters
     ----------
-    folder
-        Made if it is not there.
-    identity
-        What the comparison is of, as `identity_of` gives it.
+    store
+        Where results go; they do not depend on `jobs`.
+    footage, protocol, repetitions
+        What is to be run.
+    jobs
+        Number of processes; below 1, one per processor.
+    progress
+        Called before the first run and after each.
     """
-
-    def __init__(self, folder: Path, identity: dict[str, str]) -> None:
-        self.folder, self.chains = folder, folder / "chains"
+    guess = {each.run.name: expected_seconds(each.run, footage, protocol) for each in repetitions}
+    missing = [each for each in repetitions if not store.has(each)]
+    missing.sort(key=lambda each: -guess[each.run.name])  # the long ones first
+    n_workers = min(len(missing), number_of_workers(jobs))
+    clock, tell = _Clock(guess, missing, len(repetitions), n_workers), progress or ignore_progress
+    tell(clock.progress())
+    if not missing:
+        return
+    work = _Work(store, footage, protocol, tuple(dict.fromkeys(each.run for each in missing)))
+    with _workers(n_workers, work) as pool:
+        with interrupts_blocked():
+            futures = {pool.submit(_store_result, each): each for each in missing}
         try:
-            self.chains.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(f"cannot make the folder {folder}: {error.strerror}") from error
-        if (folder / MANIFEST).exists():
-            self._check(identity)
-        else:
-            self._claim(identity)
-        for left_over in self.chains.glob(".*"):  # of a run that was killed while it wrote
-            left_over.unlink(missing_ok=True)
-
-    def path(self, run: Run) -> Path:
-        """Where the results of a chain are, once it is finished."""
-        return self.chains / f"{run.chain.name}-{run.number + 1:03d}.safetensors"
-
-    def has(self, run: Run) -> bool:
-        """Whether a chain is finished; a damaged file is as good as none."""
-        if not self.path(run).exists():
-            return False
-        try:
-            self.get(run)
-        except FileError:
-            return False
-        return True
-
-    def put(self, run: Run, finished: Finished) -> None:
-        """Keep the results of a chain, whole or not at all."""
-        tensors, times = {}, {}
-        for name, judged in finished.judged.items():
-            tensors[f"{name}.normality"] = judged.normality
-            times[name] = [judged.learning, judged.deciding]
-            if judged.recall is not None:
-                tensors[f"{name}.by_number"] = judged.recall.by_number
-                tensors[f"{name}.by_share"] = judged.recall.by_share
-        write_tensors(
-            self.path(run), kind="chain", version=VERSION,
-            header={"times": times, "notes": finished.notes}, tensors=tensors,
-        )  # fmt: skip
-
-    def get(self, run: Run) -> Finished:
-        """The results of a finished chain."""
-        path = self.path(run)
-        header, tensors = read_tensors(path, kind="chain", version=VERSION)
-        judged = {}
-        try:
-            for method in run.chain.methods:
-                if (name := method.name) in header["times"]:
-                    recall = None
-                    if f"{name}.by_number" in tensors:
-                        recall = Recall(tensors[f"{name}.by_number"], tensors[f"{name}.by_share"])
-                    normality = tensors[f"{name}.normality"].astype(np.float64)
-                    learning, deciding = header["times"][name]
-                    judged[name] = Judged(normality, learning, deciding, recall)
-            return Finished(judged, list(header["notes"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"{path}: not results this habitus understands: {error}") from error
-
-    def _claim(self, identity: dict[str, str]) -> None:
-        if any(self.chains.glob("*.safetensors")):
-            raise InvalidInputError(
-                f"{self.folder} holds results and does not say of what ({MANIFEST} is missing): "
-                "name another --output, or delete it"
-            )
-        with written_whole(self.folder / MANIFEST) as temporary:
-            temporary.write_text(json.dumps({"version": VERSION, **identity}, indent=1) + "\n")
-
-    def _check(self, identity: dict[str, str]) -> None:
-        path = self.folder / MANIFEST
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            differs = [OTHERS[name] for name in identity if found[name] != identity[name]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise FileError(
-                f"{path}: not the beginning of a comparison: name another --output, or delete it"
+            for future in as_completed(futures):
+                clock.finish(futures[future], future.result())
+                tell(clock.progress())
+        except BrokenProcessPool as error:
+            raise LearningError(
+                "a process of the comparison was killed, perhaps for want of memory: start it "
+                "again with fewer jobs; it continues where it was"
             ) from error
-        if differs:
-            raise InvalidInputError(
-                f"{self.folder} holds a comparison {' and '.join(differs)}: name another "
-                "--output, or delete it"
-            )
 
 
-# Libraries that would use every core in each of the processes.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS",
-           "NUMBA_NUM_THREADS")  # fmt: skip
-# Seconds between looks at whether the workers are alive, and for them to end.
-LOOK, GRACE = 0.3, 5.0
-
-
-class Progress(NamedTuple):
-    """How far it is."""
-
-    done: int
-    """Chains, those of earlier starts included."""
-    total: int
-    latest: str
-    """The chain that was finished last."""
-    left: float
-    """Seconds, as far as can be told."""
-
-
-def runs_of(chains: Sequence[Chain], n_runs: int) -> list[Run]:
-    """Every chain that is needed; one of those without chance in them."""
-    return [
-        Run(chain, number) for chain in chains for number in range(n_runs if chain.random else 1)
-    ]
-
-
-def expected_seconds(chain: Chain, footage: Footage, protocol: Protocol) -> float:
-    """A first guess at what a chain takes: to run the long ones first, and to tell time left."""
+def expected_seconds(
+    run: LearningRun, footage: SplitFootage, protocol: ComparisonProtocol
+) -> float:
+    """Return a rough duration of a learning run, to start long ones first."""
     n_tokens = float(footage.corpus.n_tokens[: footage.n_train].sum())
     sweeps = protocol.burn_in + (protocol.many - 1) * protocol.thinning
     few_sweeps = protocol.burn_in + (protocol.few - 1) * protocol.thinning
@@ -322,54 +342,32 @@ def expected_seconds(chain: Chain, footage: Footage, protocol: Protocol) -> floa
         "gibbs": 2e-8 * sweeps * n_tokens + 6e-6 * protocol.many * documents,
         "blocked": 3e-8 * few_sweeps * n_tokens,
         "ours": 7e-9 * iterations * (protocol.n_restarts + 6),
-        "baselines": {"lda": 15.0, "hmm": 10.0, "forest": 3.0}.get(chain.name, 1.0),
-    }[chain.group]
-
-
-def run_all(
-    store: Store,
-    footage: Footage,
-    protocol: Protocol,
-    runs: Sequence[Run],
-    *,
-    jobs: int = -1,
-    progress: Callable[[Progress], None] | None = None,
-) -> None:
-    """Run what is missing; the results are in the store, and do not depend on `jobs`."""
-    guess = {run.chain.name: expected_seconds(run.chain, footage, protocol) for run in runs}
-    missing = [run for run in runs if not store.has(run)]
-    missing.sort(key=lambda run: -guess[run.chain.name])  # the long ones first
-    n_workers = min(len(missing), cpu_count() if jobs < 1 else jobs)
-    clock = _Clock(guess, missing, len(runs), n_workers)
-    tell = progress or (lambda _: None)
-    tell(clock.progress())
-    if not missing:
-        return
-    with _Workers(store, footage, protocol, missing, n_workers) as workers:
-        for run, seconds in workers:
-            clock.finish(run, seconds)
-            tell(clock.progress())
+        "baselines": {"lda": 15.0, "hmm": 10.0, "forest": 3.0}.get(run.name, 1.0),
+    }[run.group]
 
 
 class _Clock:
-    """Tells how long the rest will take from how long chains of each name took."""
+    """Estimate of the time left, from the durations of finished runs of each name."""
 
     def __init__(
-        self, guess: dict[str, float], missing: Sequence[Run], total: int, jobs: int
+        self, guess: dict[str, float], missing: Sequence[Repetition], total: int, n_workers: int
     ) -> None:
-        self.guess, self.jobs, self.total = guess, jobs, total
-        self.left = [run.chain.name for run in missing]
+        self.guess, self.n_workers, self.total = guess, n_workers, total
+        self.left = [each.run.name for each in missing]
         self.took: dict[str, list[float]] = {}
         self.latest = ""
 
-    def finish(self, run: Run, seconds: float) -> None:
-        self.left.remove(run.chain.name)
-        self.took.setdefault(run.chain.name, []).append(seconds)
-        self.latest = f"{run.chain.name} {run.number + 1}"
+    def finish(self, repetition: Repetition, seconds: float) -> None:
+        self.left.remove(repetition.run.name)
+        self.took.setdefault(repetition.run.name, []).append(seconds)
+        self.latest = repetition.name
 
     def progress(self) -> Progress:
-        seconds = sum(map(self._expected, self.left)) / max(self.jobs, 1)
-        return Progress(self.total - len(self.left), self.total, self.latest, seconds)
+        seconds = sum(map(self._expected, self.left)) / max(self.n_workers, 1)
+        minutes = f"{seconds / 60:.0f} min" if seconds >= 90 else "a minute"
+        notes = [f"about {minutes} left"] if self.left else []
+        note = "; ".join([*notes, *filter(None, [self.latest])])
+        return Progress("comparing", self.total - len(self.left), self.total, note)
 
     def _expected(self, name: str) -> float:
         if name in self.took:
@@ -379,117 +377,81 @@ class _Clock:
         return self.guess[name] * (measured / guessed if guessed else 1.0)
 
 
-class _Workers:
-    """Processes that take chains from a queue; each writes its own results."""
+class _Work(NamedTuple):
+    """What a worker process needs for every repetition."""
 
-    def __init__(
-        self, store: Store, footage: Footage, protocol: Protocol, runs: Sequence[Run], n: int
-    ) -> None:
-        context = mp.get_context("spawn")
-        self.n_runs = len(runs)
-        self.waiting: Any = context.Queue()
-        self.results: Any = context.Queue()
-        for run in [*runs, *[None] * n]:
-            self.waiting.put(run)
-        chains = list(dict.fromkeys(run.chain for run in runs))
-        arguments = (self.waiting, self.results, chains, store, footage, protocol)
-        self.workers = [
-            context.Process(target=_work, args=arguments, daemon=True) for _ in range(n)
-        ]
+    store: ComparisonStore
+    footage: SplitFootage
+    protocol: ComparisonProtocol
+    runs: tuple[LearningRun, ...]
 
-    def __enter__(self) -> Iterator[tuple[Run, float]]:
-        with _one_thread_each():
-            for worker in self.workers:
-                worker.start()
-        return self._finished()
 
-    def __exit__(self, *_: object) -> None:
-        if self.n_runs == 0:
-            for worker in self.workers:
-                worker.join(GRACE)  # all is done: they end by themselves
-        for worker in self.workers:
-            worker.kill()
-            worker.join()
-        for each in (self.waiting, self.results):
-            each.cancel_join_thread()
+class _Documents(NamedTuple):
+    """Footage in one vocabulary, and its documents with labelled words."""
 
-    def _finished(self) -> Iterator[tuple[Run, float]]:
-        while self.n_runs:
-            try:
-                run, seconds, error = self.results.get(timeout=LOOK)
-            except queue.Empty:
-                self._check_alive()
-                continue
-            if error is not None:
-                raise error
-            self.n_runs -= 1
-            yield run, seconds
+    footage: SplitFootage
+    labelled: list[LabelledWords]
 
-    def _check_alive(self) -> None:
-        gone = [worker.exitcode for worker in self.workers if worker.exitcode]
-        if gone and self.results.empty():
-            raise LearningError(
-                f"a process of the comparison was ended (code {gone[0]}), for want of memory "
-                "perhaps: start it again with fewer --jobs; it goes on where it was"
-            )
+
+class _Worker:
+    """State of a worker process."""
+
+    def __init__(self, work: _Work) -> None:
+        self.work = work
+        both = (work.footage.paper, work.footage)
+        self.documents = [_Documents(each, labelled_words(each, work.protocol)) for each in both]
+        warm_up(work.runs)
+
+
+_worker: _Worker | None = None
+"""Set once in each worker process, by its initialiser."""
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """What processes that start here inherit: the same bits, however many there are."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+def _workers(n: int, work: _Work) -> Iterator[ProcessPoolExecutor]:
+    """Yield `n` worker processes; on the way out, also by an exception, they end."""
+    pool = ProcessPoolExecutor(
+        n, initializer=_start_worker, initargs=(os.getpid(), work), env=ONE_THREAD
+    )
     try:
-        yield
+        yield pool
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        with warnings.catch_warnings():
+            # Without psutil and pgrep, loky warns that it cannot look for children of workers.
+            warnings.simplefilter("ignore")
+            pool.shutdown(wait=True, kill_workers=True)
 
 
-def _work(
-    waiting: Any,
-    results: Any,
-    chains: list[Chain],
-    store: Store,
-    footage: Footage,
-    protocol: Protocol,
-) -> None:
-    """A worker process: chains in, files out."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    own = [(each, truths_of(each, protocol)) for each in (footage.paper, footage)]
-    warm_up(chains)
-    while (run := waiting.get()) is not None:
-        began = time.monotonic()
-        try:
-            words, truths = own[run.chain.knows_speed]
-            store.put(run, run_chain(run.chain, run.number, words, protocol, truths))
-            results.put((run, time.monotonic() - began, None))
-        except HabitusError as error:
-            results.put((run, 0.0, error))
-        except Exception as error:  # a library's: told in one line, whatever it is
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            told = f"{run.chain.name}: {type(error).__name__}: {error} ({where.name})"
-            results.put((run, 0.0, LearningError(" ".join(told.split()))))
+def _start_worker(parent: int, work: _Work) -> None:
+    global _worker
+    end_with_parent(parent)
+    _worker = _Worker(work)
 
 
-def warm_up(chains: Sequence[Chain]) -> None:
-    """Compile the kernels of these chains, or load them: learning times are of learning alone."""
+def _store_result(repetition: Repetition) -> float:
+    """Carry out a repetition in a worker process, store its result and return the seconds."""
+    if _worker is None:
+        raise LearningError("a repetition runs in a worker process only")
+    began, (store, _, protocol, _) = time.monotonic(), _worker.work
+    footage, labelled = _worker.documents[repetition.run.uses_speeds]
+    try:
+        store.put(repetition, carry_out(repetition, footage, protocol, labelled))
+    except HabitusError:
+        raise
+    except Exception as error:  # of a library: one line, whatever it is
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"{repetition.run.name}: {type(error).__name__}: {error} ({where.name})"
+        raise LearningError(" ".join(message.split())) from None
+    return time.monotonic() - began
+
+
+def warm_up(runs: Sequence[LearningRun]) -> None:
+    """Compile or load the kernels of these runs, so that learning times contain learning alone."""
     rng = np.random.default_rng(0)
-    tiny = Footage(Corpus(rng.poisson(1.0, (80, 8))), 70, [], [])
-    protocol = Protocol(
+    tiny = SplitFootage(Corpus(rng.poisson(1.0, (80, 8))), 70, [], [])
+    protocol = ComparisonProtocol(
         2, 2, min_words=1, n_iterations=1, burn_in=1, thinning=1, few=1, many=2, n_restarts=1
     )
-    for chain in chains:
-        if chain.learning:
-            run_chain(chain, 0, tiny, protocol, [])
-
-
-def _end_with(parent: int) -> None:
-    """End this process once its parent has gone, however that went."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+    for run in runs:
+        if run.learning:
+            carry_out(Repetition(run, 0), tiny, protocol, [])

@@ -1,36 +1,40 @@
-"""Scores of a chain against the estimator, the detector, and formulas written anew."""
+"""Learning runs against the estimator, the detector, and formulas written out."""
 
 import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel
 from habitus.anomaly import learn_scene
-from habitus.lab.comparison.protocol import CHAINS
-from habitus.lab.comparison.runs import run_chain
+from habitus.lab.comparison.protocol import LEARNING_RUNS
+from habitus.lab.comparison.runs import carry_out
+from habitus.lab.comparison.store import Repetition
 from habitus.model.expected_counts import gather, log_likelihoods
 from habitus.model.messages import filter_forward
 from reference.labelled import QUICK
 
 
-def run(name, footage, truths, number=0):
-    return run_chain(CHAINS[name], number, footage, QUICK, truths).judged
+def run(name, footage, labelled, number=0):
+    return carry_out(Repetition(LEARNING_RUNS[name], number), footage, QUICK, labelled).results
 
 
 def learnt(name, footage, **changed):
-    """The same model by the estimator alone, and the generator as learning left it."""
-    chain, rng = CHAINS[name], np.random.default_rng(QUICK.seed_of(name, 0))
+    """Return the model learnt by the estimator alone, and the generator after it."""
+    own, rng = LEARNING_RUNS[name], np.random.default_rng(QUICK.seed_of(name, 0))
     settings = {
-        "n_iterations": QUICK.n_iterations, "burn_in": QUICK.burn_in, "thinning": QUICK.thinning,
-        "n_samples": QUICK.many, **changed,
-    }  # fmt: skip
+        "n_iterations": QUICK.n_iterations,
+        "burn_in": QUICK.burn_in,
+        "thinning": QUICK.thinning,
+        "n_samples": QUICK.many,
+        **changed,
+    }
     model = MarkovClusteringTopicModel(
-        8, 4, learning=chain.learning, prior=chain.prior, random_state=rng, **settings
+        8, 4, learning=own.learning, prior=own.prior, random_state=rng, **settings
     )
     return model.fit(footage.train), rng
 
 
 def mean_normality(sets, footage):
-    """(1/N) ln of the mean over sets of p(x_t | x_{1:t-1}), each set with a filter of its own."""
+    """Return (1 / N) ln of the mean over sets of p(x_t | x_{1:t-1}), a filter per set."""
     evidence = gather(footage.corpus, min_words=QUICK.min_words)
     logs = [
         filter_forward(
@@ -46,18 +50,18 @@ def mean_normality(sets, footage):
 
 
 @pytest.mark.parametrize("name", ["em-1", "em-H", "em-H+1"])
-def test_em_goes_on_from_the_last_training_document(footage, truths, name):
+def test_em_continues_from_the_last_training_document(footage, labelled, name):
     model, _ = learnt(name, footage)
     test = footage.corpus.take(np.arange(footage.n_train, len(footage.corpus)))
-    (judged,) = run(name, footage, truths).values()
+    (judged,) = run(name, footage, labelled).values()
     expected = model.score_samples(test, start="continued")
     np.testing.assert_allclose(judged.normality, expected, rtol=1e-10)
 
 
-def test_vb_is_scored_by_its_mean_and_by_samples_of_its_posterior(footage, truths):
+def test_vb_is_scored_by_its_mean_and_by_samples_of_its_posterior(footage, labelled):
     model, rng = learnt("vb-H", footage)
     drawn = [model.posterior_.sample(rng) for _ in range(QUICK.many)]
-    judged = run("vb-H", footage, truths)
+    judged = run("vb-H", footage, labelled)
     for name, sets in (("p", [model.parameters_]), ("mc 5", drawn[:2]), ("mc 100", drawn)):
         expected = mean_normality(sets, footage)
         np.testing.assert_allclose(judged[f"VB H {name}"].normality, expected, rtol=1e-9)
@@ -66,10 +70,10 @@ def test_vb_is_scored_by_its_mean_and_by_samples_of_its_posterior(footage, truth
 @pytest.mark.parametrize(
     ("name", "short"), [("gibbs-1", "GS 1"), ("blocked-gibbs-1", "Blocked GS 1")]
 )
-def test_samples_of_one_chain_serve_all_approximations(footage, truths, name, short):
+def test_samples_of_one_sampler_serve_all_approximations(footage, labelled, name, short):
     n_samples = QUICK.many if name == "gibbs-1" else QUICK.few
     model, _ = learnt(name, footage, n_samples=n_samples)
-    judged = run(name, footage, truths)
+    judged = run(name, footage, labelled)
     for suffix, n in (("p", 1), ("mc 5", QUICK.few), ("mc 100", QUICK.many)):
         if f"{short} {suffix}" in judged:
             expected = mean_normality(model.samples_[:n], footage)
@@ -79,14 +83,18 @@ def test_samples_of_one_chain_serve_all_approximations(footage, truths, name, sh
     np.testing.assert_allclose(judged[f"{short} p"].normality, expected, rtol=1e-9)
 
 
-def test_ours_is_what_the_detector_says(footage, truths):
+def test_the_default_model_scores_as_its_detector(footage, labelled):
     scene = learn_scene(
-        footage.train, n_topics=8, n_behaviours=4, n_iterations=5, n_restarts=2,
+        footage.train,
+        n_topics=8,
+        n_behaviours=4,
+        n_iterations=5,
+        n_restarts=2,
         random_state=np.random.default_rng(QUICK.seed_of("ours", 0)),
-    )  # fmt: skip
+    )
     test = footage.corpus.take(np.arange(footage.n_train, len(footage.corpus)))
-    judged = run("ours", footage, truths)
-    assert list(judged) == [method.name for method in CHAINS["ours"].methods]
+    judged = run("ours", footage, labelled)
+    assert list(judged) == [method.name for method in LEARNING_RUNS["ours"].methods]
     for name, measure in (("habitus", "tail"), ("habitus mean", "mean")):
         detector = scene.detector(measure=measure, start="continued")
         expected = [judgement.normality for judgement in detector.judge(test)]
@@ -94,21 +102,21 @@ def test_ours_is_what_the_detector_says(footage, truths):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_too_little_to_calibrate_leaves_our_measures_out_and_says_so(footage):
+def test_too_little_footage_to_calibrate_leaves_tail_out_with_a_note(footage):
     few = footage._replace(n_train=40)
-    finished = run_chain(CHAINS["ours"], 0, few, QUICK, [])
-    assert list(finished.judged) == ["habitus mean"]
-    assert "not calibrated" in finished.notes[0]
+    found = carry_out(Repetition(LEARNING_RUNS["ours"], 0), few, QUICK, [])
+    assert list(found.results) == ["habitus mean"]
+    assert "not calibrated" in found.notes[0]
 
 
-def test_runs_differ_and_the_same_run_does_not(footage, truths):
-    first, again, other = (run("em-1", footage, truths, n)["EM 1 p"] for n in (0, 0, 1))
+def test_repetitions_differ_and_a_repeated_one_does_not(footage, labelled):
+    first, again, other = (run("em-1", footage, labelled, n)["EM 1 p"] for n in (0, 0, 1))
     np.testing.assert_array_equal(first.normality, again.normality)
     assert (first.normality != other.normality).any()
 
 
-def test_learning_times_grow_with_the_samples_needed(footage, truths):
-    judged = run("gibbs-1", footage, truths)
+def test_learning_times_grow_with_the_samples_needed(footage, labelled):
+    judged = run("gibbs-1", footage, labelled)
     times = [judged[f"GS 1 {suffix}"].learning for suffix in ("p", "mc 5", "mc 100")]
     assert 0 < times[0] < times[1] < times[2]
     assert all(each.deciding > 0 for each in judged.values())

@@ -1,0 +1,171 @@
+"""Scores of test documents, and the paper's localisation recall."""
+
+from collections.abc import Sequence
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.anomaly.detector import Detector
+from habitus.anomaly.localisation import least_likely, localisation_recall, random_recall
+from habitus.anomaly.measures import score_documents
+from habitus.arrays import Array, Flags
+from habitus.evaluation.labels import abnormal_words
+from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+from habitus.model.expected_counts import Evidence, gather
+from habitus.model.online import filter_documents, filter_tables
+from habitus.model.parameters import Parameters
+
+N_TOP = tuple(range(1, 51))
+"""Numbers of least likely words that localisation recall is computed for."""
+SHARES = tuple(round(0.05 * i, 2) for i in range(1, 21))
+"""Shares of the abnormal words of a document: recall is computed for as many words."""
+
+
+class LabelledWords(NamedTuple):
+    """A test document with words in a labelled box."""
+
+    document: int
+    """Its number, counted over training and test documents."""
+    abnormal: Flags
+    """Whether each of its distinct words lies in the box."""
+
+
+class LocalisationRecall(NamedTuple):
+    """The paper's localisation recall, mean over documents."""
+
+    by_number: Array
+    """Recall for each of N_TOP."""
+    by_share: Array
+    """Recall for each of SHARES."""
+
+
+class MethodResult(NamedTuple):
+    """Result of one run of one method."""
+
+    normality: Array
+    """Normality of each test document; 0 if it is too short to judge."""
+    learning: float
+    """Seconds of one core for learning."""
+    deciding: float
+    """Seconds of one core per test document."""
+    recall: LocalisationRecall | None = None
+    """None for a method without localisation, or without labelled boxes."""
+
+
+def labelled_words(footage: SplitFootage, protocol: ComparisonProtocol) -> list[LabelledWords]:
+    """Return the test documents, long enough to judge, with words in a labelled box."""
+    counts, enough = footage.corpus.counts, footage.long_enough(protocol)
+    inside = abnormal_words(footage.corpus, footage.places)
+    found = []
+    for document in range(footage.n_train, len(footage.corpus)):
+        abnormal = inside[counts.indptr[document] : counts.indptr[document + 1]]
+        if enough[document] and abnormal.any():
+            found.append(LabelledWords(document, abnormal))
+    return found
+
+
+def mean_recall(
+    labelled: Sequence[LabelledWords], surprisals: Sequence[Array], footage: SplitFootage
+) -> LocalisationRecall:
+    """Return the localisation recall of the least likely words, mean over documents.
+
+    Parameters
+    ----------
+    labelled
+        Documents with labelled words.
+    surprisals
+        -ln p(word | x_{1:t-1}) of the words of each of these documents.
+    footage
+        The documents' corpus.
+    """
+    counts = footage.corpus.counts
+    by_number, by_share = [], []
+    for (document, abnormal), own in zip(labelled, surprisals, strict=True):
+        here = slice(counts.indptr[document], counts.indptr[document + 1])
+        ranked = abnormal[least_likely(own, counts.data[here], len(abnormal))]
+        by_number.append(localisation_recall(ranked, N_TOP))
+        by_share.append(localisation_recall(ranked, numbers_of_shares(int(abnormal.sum()))))
+    return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))
+
+
+def chance_recall(labelled: Sequence[LabelledWords]) -> LocalisationRecall:
+    """Return the expected `mean_recall` of words in random order."""
+    sizes = [(int(abnormal.sum()), len(abnormal)) for _, abnormal in labelled]
+    by_number = [random_recall(*size, N_TOP) for size in sizes]
+    by_share = [random_recall(*size, numbers_of_shares(size[0])) for size in sizes]
+    return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))
+
+
+def numbers_of_shares(n_abnormal: int) -> NDArray[np.int64]:
+    """Return SHARES of the number of abnormal words, rounded, at least 1."""
+    return np.asarray(np.maximum(np.rint(np.array(SHARES) * n_abnormal), 1), dtype=np.int64)
+
+
+class ScoredTest(NamedTuple):
+    """Scores of the test documents."""
+
+    normality: Array
+    seconds: float
+    """Seconds of one core per document."""
+    recall: LocalisationRecall | None
+
+
+def score_test(
+    sets: Sequence[Parameters],
+    footage: SplitFootage,
+    protocol: ComparisonProtocol,
+    labelled: Sequence[LabelledWords],
+) -> ScoredTest:
+    """Score the test documents by the paper's measure, (1 / N) ln p(x_t | x_{1:t-1}), Eq. (38).
+
+    The filter of each set of parameters runs through the training documents first, so that the
+    test documents continue them.
+
+    Parameters
+    ----------
+    sets
+        One set of parameters for plug-in, samples for Monte Carlo.
+    footage, protocol
+        Documents, and how long one must be.
+    labelled
+        Documents to compute localisation recall for.
+    """
+    tables = filter_tables(sets)
+    training = gather(footage.train, min_words=protocol.min_words)
+    log_opening = filter_documents(training, tables).log_next
+    if footage.corpus.first[footage.n_train]:
+        log_opening = tables.log_pi
+    began = process_time()
+    evidence = gather(footage.test, min_words=protocol.min_words)
+    filtered = filter_documents(evidence, tables, log_opening)
+    normality = score_documents("mean", evidence, filtered, 0.0)
+    seconds = (process_time() - began) / footage.n_test
+    recall = _recall(labelled, evidence, filtered.surprisals, footage)
+    return ScoredTest(normality, seconds, recall)
+
+
+def score_by_detector(
+    detector: Detector, footage: SplitFootage, labelled: Sequence[LabelledWords]
+) -> ScoredTest:
+    """Score the test documents by a detector that continues the training documents."""
+    began = process_time()
+    judged = detector.judge_all(footage.test)
+    seconds = (process_time() - began) / footage.n_test
+    recall = _recall(labelled, judged.evidence, judged.filtered.surprisals, footage)
+    return ScoredTest(judged.normality, seconds, recall)
+
+
+def _recall(
+    labelled: Sequence[LabelledWords],
+    evidence: Evidence,
+    surprisals: Array,
+    footage: SplitFootage,
+) -> LocalisationRecall | None:
+    """Return the recall of labelled documents, whose words are all evidence; None without any."""
+    if not labelled:
+        return None
+    places = [each.document - footage.n_train for each in labelled]
+    own = [surprisals[evidence.indptr[t] : evidence.indptr[t + 1]] for t in places]
+    return mean_recall(labelled, own, footage)

@@ -1,0 +1,234 @@
+"""The folder of a comparison: its documents, one file per learning run, and what they are of."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.corpus.documents import Corpus
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import kind_of, read_tensors, write_tensors, written_whole
+from habitus.ingest.chunks import ChunkCache, Extraction
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
+from habitus.lab.comparison.protocol import LearningRun
+from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
+from habitus.progress import ProgressCallback, ignore_progress
+from habitus.video import Source
+
+VERSION = 1
+MANIFEST = "comparison.json"
+# Names of habitus 0.1, whose results are read.
+RESULTS, KIND = "chains", "chain"
+DIFFERENCES = {
+    "documents": "of other documents",
+    "labels": "with other labels",
+    "training": "with another training part",
+    "settings": "with other settings (topics, behaviours, seed or another version of habitus)",
+}
+REMEDY = "choose another folder, or delete it"
+
+
+class Repetition(NamedTuple):
+    """One repetition of a learning run, with a seed of its own."""
+
+    run: LearningRun
+    number: int
+    """Counted from 0."""
+
+    @property
+    def name(self) -> str:
+        """Name of the learning run and number, counted from 1."""
+        return f"{self.run.name} {self.number + 1}"
+
+
+class RunResult(NamedTuple):
+    """Results of one learning run."""
+
+    results: dict[str, MethodResult]
+    """Result of each method by its name, without those that could not be computed."""
+    notes: list[str]
+    """Why methods could not be computed."""
+
+
+class ComparisonStore:
+    """Results of a comparison in a folder; results of other data are refused.
+
+    Parameters
+    ----------
+    folder
+        Folder of the comparison; it is created if it does not exist.
+    identity
+        What the comparison is of, from `identity_of`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder holds a comparison of other data, or cannot be created.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, str]) -> None:
+        self.folder, self.results = folder, folder / RESULTS
+        create_folder(self.results)
+        if (folder / MANIFEST).exists():
+            self._check(identity)
+        else:
+            self._claim(identity)
+        for left_over in self.results.glob(".*"):  # of a process killed while it wrote
+            left_over.unlink(missing_ok=True)
+
+    def path(self, repetition: Repetition) -> Path:
+        """Return the path of the results of a learning run."""
+        return self.results / f"{repetition.run.name}-{repetition.number + 1:03d}.safetensors"
+
+    def has(self, repetition: Repetition) -> bool:
+        """Return whether results exist; a damaged file counts as none."""
+        if not self.path(repetition).exists():
+            return False
+        try:
+            self.get(repetition)
+        except FileError:
+            return False
+        return True
+
+    def put(self, repetition: Repetition, result: RunResult) -> None:
+        """Write results to a file, whole or not at all."""
+        tensors, times = {}, {}
+        for name, found in result.results.items():
+            tensors[f"{name}.normality"] = found.normality
+            times[name] = [found.learning, found.deciding]
+            if found.recall is not None:
+                tensors[f"{name}.by_number"] = found.recall.by_number
+                tensors[f"{name}.by_share"] = found.recall.by_share
+        header = {"times": times, "notes": result.notes}
+        write_tensors(
+            self.path(repetition), kind=KIND, version=VERSION, header=header, tensors=tensors
+        )
+
+    def get(self, repetition: Repetition) -> RunResult:
+        """Read the results of a learning run."""
+        path = self.path(repetition)
+        header, tensors = read_tensors(path, kind=KIND, version=VERSION)
+        results = {}
+        try:
+            for method in repetition.run.methods:
+                if (name := method.name) in header["times"]:
+                    recall = None
+                    if f"{name}.by_number" in tensors:
+                        recall = LocalisationRecall(
+                            tensors[f"{name}.by_number"], tensors[f"{name}.by_share"]
+                        )
+                    normality = tensors[f"{name}.normality"].astype(np.float64)
+                    learning, deciding = header["times"][name]
+                    results[name] = MethodResult(normality, learning, deciding, recall)
+            return RunResult(results, list(header["notes"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileError(f"{path}: not results this habitus understands: {error}") from error
+
+    def _claim(self, identity: dict[str, str]) -> None:
+        """Write what the comparison is of; refuse results without it."""
+        if any(self.results.glob("*.safetensors")):
+            raise InvalidInputError(
+                f"{self.folder} holds results without {MANIFEST}, which says what they are of: "
+                f"{REMEDY}",
+                parameter="output",
+            )
+        with written_whole(self.folder / MANIFEST) as temporary:
+            temporary.write_text(json.dumps({"version": VERSION, **identity}, indent=1) + "\n")
+
+    def _check(self, identity: dict[str, str]) -> None:
+        """Refuse a folder whose comparison is of something else."""
+        path = self.folder / MANIFEST
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            differs = [DIFFERENCES[name] for name in identity if found[name] != identity[name]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileError(f"{path}: not a manifest of a comparison: {REMEDY}") from error
+        if differs:
+            raise InvalidInputError(
+                f"{self.folder} holds a comparison {' and '.join(differs)}: {REMEDY}",
+                parameter="output",
+            )
+
+
+def create_folder(folder: Path) -> None:
+    """Create a folder and its parents, if needed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot create the folder {folder}: {error.strerror}", parameter="output"
+        ) from error
+
+
+def stored_documents(
+    source: Source,
+    folder: Path,
+    settings: DocumentSettings | None = None,
+    *,
+    jobs: int = -1,
+    progress: ProgressCallback | None = None,
+) -> Extraction:
+    """Return the documents of a video, kept in the folder, or of a corpus file.
+
+    Parameters
+    ----------
+    source
+        A video file or a corpus file.
+    folder
+        Folder of the comparison: the documents of a video are extracted once and kept there.
+    settings
+        How documents are extracted from video.
+    jobs, progress
+        As in `habitus.ingest.extraction`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the source is live, or the folder holds the documents of another video.
+    """
+    if source.is_live:
+        raise InvalidInputError(f"{source.name} is live: a comparison needs a video with an end")
+    if kind_of(source.address) == "corpus":
+        return Extraction(Corpus.load(source.address), [])
+    create_folder(folder)
+    settings = settings or DocumentSettings()
+    kept, origin = folder / "documents.corpus", folder / "documents.origin"
+    identity = _video_identity(source, settings)
+    if origin.exists():
+        _check_origin(origin, identity, source)
+        try:
+            return Extraction(Corpus.load(kept), [])
+        except FileError:  # damaged or gone: extract again
+            origin.unlink()
+    extraction = extract_corpus(
+        [source], settings, output=kept, jobs=jobs, progress=progress or ignore_progress
+    )
+    extraction.corpus.save(kept)
+    with written_whole(origin) as temporary:
+        temporary.write_text(identity, encoding="utf-8")
+    ChunkCache(kept).clear()
+    return extraction
+
+
+def _check_origin(origin: Path, identity: str, source: Source) -> None:
+    """Refuse another video before it is decoded."""
+    if origin.read_text(encoding="utf-8", errors="replace") != identity:
+        raise InvalidInputError(
+            f"{origin.parent} holds a comparison on another video than {source.name}, or the video "
+            f"or the way it is read has changed: {REMEDY}",
+            parameter="output",
+        )
+
+
+def _video_identity(source: Source, settings: DocumentSettings) -> str:
+    """Return a hash of the video file and of how it is read."""
+    what = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
+    for file in filter(None, (source.address, settings.mask, settings.region)):
+        if Path(file).exists():
+            what += [Path(file).stat().st_size, Path(file).stat().st_mtime_ns]
+    return hashlib.blake2b(json.dumps(what).encode(), digest_size=16).hexdigest()
