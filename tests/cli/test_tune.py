@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, MarkovClusteringTopicModel
+from habitus.cli.advice import command
+from habitus.lab.tuning.advice import Tuning
+from habitus.lab.tuning.selection import Candidate, Choice, Prediction
 from reference.traffic import traffic
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
@@ -81,7 +84,7 @@ def test_in_words_and_as_a_picture(folder):
     assert "the simplest within one standard error" in run.stdout
     assert "learn    habitus learn lanes.corpus --behaviours 2 --topics" in run.stdout
     assert "--duration 170.5 --continue --seed 3 -o scene.model" in run.stdout
-    assert "at 48 alerts a day this camera would catch" in run.stdout
+    assert "at 48 alerts per day this camera would find" in run.stdout
     assert "of 10 wrong-way drivers" in run.stdout
     assert "nan" not in run.stdout
     assert "</svg>" in (folder / "evidence.svg").read_text()
@@ -91,8 +94,8 @@ def test_words_without_places_leave_only_the_recall_out(folder):
     options = ("--topics", 2, "--behaviours", "1,2", "--restarts", 1, "--no-hyperparameters")
     run = habitus("tune", "bare.corpus", *options, cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert "note: no recall: this corpus does not say where its words lie" in run.stderr
-    assert "would catch" not in run.stdout
+    assert "note: no recall: this corpus has no vocabulary" in run.stderr
+    assert "this camera would find" not in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,8 +105,8 @@ def test_words_without_places_leave_only_the_recall_out(folder):
         (("lanes.corpus", "--topics", "4;8"), "topics must be whole numbers with commas"),
         (("lanes.corpus", "--behaviours", "0,2"), "behaviours to try must be whole numbers"),
         (("lanes.corpus", "--behaviours", "200"), "n_behaviours=200 needs at least as many"),
-        (("lanes.corpus", "--alerts-per-day", "0"), "above 0 alerts a day, found 0"),
-        (("lanes.corpus", "--trials", "0"), "trials must be at least 1, found 0"),
+        (("lanes.corpus", "--alerts-per-day", "0"), "alerts_per_day must be above 0, found 0"),
+        (("lanes.corpus", "--trials", "0"), "n_trials must be above 0, found 0"),
         (("lanes.corpus", "--picture", "x.gif"), "written as .png or .svg, found x.gif"),
         (("lanes.corpus", "--prior", "beta=x"), "prior must be"),
         (("absent.corpus",), "no such file"),
@@ -114,3 +117,19 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert run.returncode == 1
     assert message in run.stderr
     assert len(run.stderr.strip().splitlines()) == 1
+
+
+def recommended(candidate):
+    """A tuning that recommends a candidate."""
+    prediction = Prediction(np.array([-7.0, -8.0]), np.ones(2))
+    return Tuning(Choice([candidate], [prediction], 0, 0), None, None, [])
+
+
+def test_the_command_learns_the_recommended_model():
+    line = command(recommended(Candidate(8, 4)), ["a b.mp4"])
+    assert line == "habitus learn 'a b.mp4' --behaviours 4 --topics 8 -o scene.model"
+    line = command(recommended(Candidate(8, 4, "vb", "alpha=2")), ["x"], ["--seed", "3"])
+    assert line == (
+        "habitus learn x --behaviours 4 --topics 8 --learning vb --prior alpha=2 --seed 3 "
+        "-o scene.model"
+    )

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,6 @@ from habitus.cli import options
 from habitus.cli.inputs import check_duration, check_output, read_documents, sources_of
 from habitus.cli.learn import settings_for
 from habitus.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from habitus.corpus.documents import Corpus
-    from habitus.lab.tuning.advice import Tuning
 
 
 def tune(
@@ -32,10 +28,12 @@ def tune(
         float, typer.Option(help="Documents with fewer words carry no evidence.")
     ] = 20,
     alerts_per_day: Annotated[
-        float, typer.Option(help="The budget at which made anomalies are to be found.")
+        float, typer.Option(help="Budget of alerts at which recall is estimated.")
     ] = 5.0,
     measure: options.MeasureBy = options.Measure.TAIL,
-    trials: Annotated[int, typer.Option(help="Made anomalies of each kind and strength.")] = 60,
+    trials: Annotated[
+        int, typer.Option(help="Synthetic anomalies of each kind and strength.")
+    ] = 60,
     no_hyperparameters: Annotated[
         bool, typer.Option("--no-hyperparameters", help="Leave out vb's hyperparameters.")
     ] = False,
@@ -69,20 +67,27 @@ def tune(
     the footage's own things, that would be found at your budget of alerts.
     Example: habitus tune junction.mp4 --picture evidence.png
     """
+    from habitus.cli.advice import command, tell
+    from habitus.cli.progress import progress_bars
+    from habitus.lab.tuning.advice import check_positive, tune_model
+
     check_output(picture)
     _check_suffix(picture)
     check_duration("duration", duration)
-    _check_positive(alerts_per_day, trials, restarts)
-    sizes = _numbers("topics", topics), _numbers("behaviours", behaviours)
+    check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=restarts)
+    sizes = {"topics": _numbers("topics", topics), "behaviours": _numbers("behaviours", behaviours)}
     found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
     corpus, _ = read_documents(
         found, settings_for(found, clip, cell, motion, speeds, mask, region), None,
         continued=continued, jobs=jobs, duration=duration,
     )  # fmt: skip
-    common = {"n_restarts": restarts, "min_words": min_words, "jobs": jobs, "seed": seed}
-    tuning = _tuned(corpus, sizes, prior, common, not no_hyperparameters)
-    if not no_recall:
-        tuning = _with_recall(tuning, corpus, alerts_per_day, measure.value, trials, common)
+    with progress_bars() as progress:
+        tuning = tune_model(
+            corpus, **sizes, prior=prior, n_restarts=restarts, min_words=min_words,
+            hyperparameters=not no_hyperparameters, recall=not no_recall,
+            alerts_per_day=alerts_per_day, measure=measure.value, n_trials=trials, jobs=jobs,
+            seed=seed, progress=progress,
+        )  # fmt: skip
     if picture is not None:
         from habitus.lab.tuning.picture import draw_tuning
 
@@ -95,72 +100,15 @@ def tune(
         region=(region, None), fps=(fps, None), fast=(fast, False),
         min_words=(min_words, 20), seed=(seed, 0),
     )  # fmt: skip
-    from habitus.cli.advice import tell
-    from habitus.lab.tuning.advice import command, to_json
-
+    line = command(tuning, sources, further)
     if as_json:
-        typer.echo(json.dumps(to_json(tuning, sources, further), allow_nan=False))
+        values = tuning.to_json()
+        values["recommended"]["command"] = line
+        typer.echo(json.dumps(values, allow_nan=False))
         return
-    tell(tuning, command(tuning, sources, further), alerts_per_day, len(corpus))
+    tell(tuning, line, alerts_per_day, len(corpus))
     if picture is not None:
         typer.echo(f"wrote {picture}")
-
-
-def _tuned(
-    corpus: "Corpus",
-    sizes: tuple[list[int], list[int]],
-    prior: str,
-    common: dict[str, Any],
-    hyperparameters: bool,
-) -> "Tuning":
-    """Sizes, and hyperparameters if they are wanted."""
-    from habitus.cli.progress import progress_bar
-    from habitus.lab.tuning.advice import Tuning, edge_note, tune_hyperparameters
-    from habitus.lab.tuning.selection import N_FOLDS, grid, select_size
-
-    candidates = grid(*sizes, prior=prior)
-    with progress_bar(
-        "sizes", len(candidates) * N_FOLDS, show=lambda mean: f"{mean:.3f} a word"
-    ) as callback:
-        choice = select_size(corpus, candidates, callback=callback, **common)
-    found = None
-    if hyperparameters:
-        with progress_bar("hyperparameters", N_FOLDS) as callback:
-            found = tune_hyperparameters(corpus, choice, callback=callback, **common)
-    note = edge_note(choice)
-    return Tuning(choice, found, None, [note] if note else [])
-
-
-def _with_recall(
-    tuning: "Tuning",
-    corpus: "Corpus",
-    alerts_per_day: float,
-    measure: str,
-    n_trials: int,
-    common: dict[str, Any],
-) -> "Tuning":
-    """The same with what the recommended model would find; a note if that cannot be told."""
-    from habitus.cli.learn import learn_with_progress
-    from habitus.cli.progress import progress_bars
-    from habitus.lab.tuning.recall import BUDGETS, estimate_recall
-
-    take = tuning.recommended
-    learnt = learn_with_progress(
-        corpus, n_topics=take.n_topics, n_behaviours=take.n_behaviours, learning=take.learning,
-        prior=take.prior, n_restarts=20, n_jobs=common["jobs"], min_words=common["min_words"],
-        random_state=common["seed"],
-    )  # fmt: skip
-    notes = learnt.notes
-    budgets = sorted({alerts_per_day, *BUDGETS[1:]})
-    try:
-        with progress_bars() as progress:
-            recall = estimate_recall(
-                learnt, corpus, alerts_per_day=budgets, n_trials=n_trials, measure=measure,
-                seed=common["seed"], progress=progress,
-            )  # fmt: skip
-    except InvalidInputError as error:
-        return tuning._replace(notes=[*tuning.notes, *notes, f"no recall: {error}"])
-    return tuning._replace(recall=recall, notes=[*tuning.notes, *notes])
 
 
 def _differing(**options: tuple[Any, Any]) -> list[str]:
@@ -182,14 +130,6 @@ def _numbers(name: str, text: str) -> list[int]:
         raise InvalidInputError(
             f"{name} must be whole numbers with commas between, such as 4,8,12; found {text!r}"
         ) from error
-
-
-def _check_positive(alerts_per_day: float, trials: int, restarts: int) -> None:
-    if not alerts_per_day > 0:
-        raise InvalidInputError(f"a budget must be above 0 alerts a day, found {alerts_per_day:g}")
-    for name, value in (("trials", trials), ("restarts", restarts)):
-        if value < 1:
-            raise InvalidInputError(f"{name} must be at least 1, found {value}")
 
 
 def _check_suffix(picture: Path | None) -> None:

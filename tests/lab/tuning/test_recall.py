@@ -1,4 +1,4 @@
-"""Recall without labels, on two lanes that take turns."""
+"""Recall estimated without labels, on two lanes that take turns."""
 
 from itertools import product
 
@@ -13,16 +13,16 @@ from habitus.errors import InvalidInputError
 from habitus.lab.tuning.recall import estimate_recall, jeffreys
 from habitus.lab.tuning.synthetic import (
     KINDS,
-    SELDOM,
-    WHOLE,
+    RARE,
+    WHOLE_SCENE,
     foreign_path,
-    injected,
+    held_out_segment,
+    inject,
+    observe_scene,
     out_of_order,
     out_of_place,
     out_of_turn,
-    scene_of,
-    stretch_of,
-    usualness,
+    usual_rate,
     wrong_way,
 )
 from habitus.model import MarkovClusteringTopicModel
@@ -46,12 +46,12 @@ def folds(model, footage):
 
 @pytest.fixture(scope="module")
 def scene(footage):
-    return scene_of(footage)
+    return observe_scene(footage)
 
 
 @pytest.fixture(scope="module")
-def stretches(folds):
-    return [stretch_of(fold) for fold in folds]
+def segments(folds):
+    return [held_out_segment(fold) for fold in folds]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def recall(model, footage):
     return estimate_recall(model, footage, strengths=(0.2, 1.0, 20.0), n_trials=25)
 
 
-def test_detectors_of_held_out_stretches_give_the_scores_of_the_calibration(model, folds):
+def test_detectors_of_held_out_folds_give_the_scores_of_the_calibration(model, folds):
     scores = []
     for fold in folds:
         detector = Detector(fold.model, fold.calibration, threshold=0.0)
@@ -69,10 +69,10 @@ def test_detectors_of_held_out_stretches_give_the_scores_of_the_calibration(mode
     )
 
 
-def test_the_wrong_way_is_along_a_lane_in_the_other_direction(scene, stretches):
+def test_wrong_way_is_along_a_lane_in_the_other_direction(scene, segments):
     rng = np.random.default_rng(0)
     for _ in range(10):
-        made = wrong_way(scene, stretches, rng)
+        made = wrong_way(scene, segments, rng)
         ways = set(np.flatnonzero(made.words.sum(axis=(0, 1, 2))))
         assert ways in ({Direction.LEFT}, {Direction.UP})
         cells = made.words.sum(axis=(0, 3))
@@ -80,60 +80,60 @@ def test_the_wrong_way_is_along_a_lane_in_the_other_direction(scene, stretches):
         assert lane.sum() >= 0.9 * cells.sum()
 
 
-def test_out_of_place_and_foreign_paths_are_where_their_direction_is_unusual(scene, stretches):
+def test_out_of_place_and_foreign_paths_are_where_their_direction_is_rare(scene, segments):
     rng = np.random.default_rng(1)
-    most = max(usualness(scene.thing(k), scene.usual) for k in range(len(scene.tracks)))
+    most = max(usual_rate(scene.words(k), scene.usual) for k in range(len(scene.tracks)))
     for maker in (out_of_place, foreign_path):
         for _ in range(10):
-            made = maker(scene, stretches, rng)
-            assert usualness(made.words, scene.usual) <= SELDOM * most
+            made = maker(scene, segments, rng)
+            assert usual_rate(made.words, scene.usual) <= RARE * most
     counts = {track.n_words * len(track.patches) for track in scene.tracks}
-    assert out_of_place(scene, stretches, rng).words.sum() in counts
+    assert out_of_place(scene, segments, rng).words.sum() in counts
 
 
-def test_out_of_turn_is_a_things_own_path_while_the_other_lane_goes(scene, stretches):
+def test_out_of_turn_is_an_objects_own_path_while_the_other_lane_moves(scene, segments):
     rng = np.random.default_rng(2)
     for _ in range(10):
-        made = out_of_turn(scene, stretches, rng)
+        made = out_of_turn(scene, segments, rng)
         here = slice(made.start, made.start + len(made.words))
-        going = stretches[made.stretch].counts[here]
+        going = segments[made.segment].counts[here]
         way = int(made.words.sum(axis=(0, 1, 2)).argmax())
         other = Direction.DOWN if way == Direction.RIGHT else Direction.RIGHT
         assert (going[..., other].sum(axis=(1, 2)) > 20).all()
         assert (going[..., way].sum(axis=(1, 2)) < 20).all()
 
 
-def test_out_of_order_replaces_some_documents_by_those_of_another_behaviour(scene, stretches):
-    made = out_of_order(scene, stretches, np.random.default_rng(3))
-    stretch = stretches[made.stretch]
-    changed = injected(stretch, made, made.words)
+def test_out_of_order_replaces_documents_by_those_of_another_behaviour(scene, segments):
+    made = out_of_order(scene, segments, np.random.default_rng(3))
+    segment = segments[made.segment]
+    changed = inject(segment, made, made.words)
     here = slice(made.start, made.start + len(made.words))
     assert np.array_equal(changed[here], made.words)
     rest = np.ones(len(changed), dtype=bool)
     rest[here] = False
-    assert np.array_equal(changed[rest], stretch.counts[rest])
-    path = stretch.model.predict(changed.reshape(len(changed), -1))
-    assert (path[here] != stretch.path[here]).all()
+    assert np.array_equal(changed[rest], segment.counts[rest])
+    path = segment.model.predict(changed.reshape(len(changed), -1))
+    assert (path[here] != segment.path[here]).all()
 
 
-def test_an_injection_adds_its_words_where_it_says_and_leaves_the_stretch_alone(scene, stretches):
-    made = wrong_way(scene, stretches, np.random.default_rng(4))
-    before = stretches[made.stretch].counts.copy()
-    changed = injected(stretches[made.stretch], made, made.words)
+def test_an_injection_adds_its_words_and_leaves_the_segment_unchanged(scene, segments):
+    made = wrong_way(scene, segments, np.random.default_rng(4))
+    before = segments[made.segment].counts.copy()
+    changed = inject(segments[made.segment], made, made.words)
     added = changed - before
     here = slice(made.start, made.start + len(made.words))
     assert np.array_equal(added[here], made.words)
     assert added.sum() == made.words.sum()
-    assert np.array_equal(stretches[made.stretch].counts, before)
+    assert np.array_equal(segments[made.segment].counts, before)
 
 
-def test_more_words_and_a_larger_budget_find_more_and_plain_things_are_always_found(recall):
+def test_more_words_and_a_larger_budget_find_more_and_large_anomalies_are_always_found(recall):
     shares = {(s.kind, s.alerts_per_day, s.strength): s for s in recall.shares}
     for kind, strength in product(KINDS, (0.2, 1.0, 20.0)):
-        if kind != WHOLE:
+        if kind != WHOLE_SCENE:
             few, more, most = (shares[kind, b, strength].n_found for b in (5.0, 24.0, 480.0))
             assert few <= more <= most
-    # Not "out of turn": what outweighs all else makes its document one of the other behaviour.
+    # Not "out of turn": many words make a document one of the other behaviour.
     for kind in ("wrong way", "out of place", "foreign path"):
         for budget in (5.0, 24.0, 480.0):
             small, large = (shares[kind, budget, strength].n_found for strength in (0.2, 20.0))
@@ -141,7 +141,7 @@ def test_more_words_and_a_larger_budget_find_more_and_plain_things_are_always_fo
         assert shares[kind, 24.0, 20.0].share >= 0.9
         assert shares[kind, 5.0, 0.2].share <= 0.2
     assert all(share.n_by_chance <= 2 for share in recall.shares if share.alerts_per_day == 5)
-    assert {s.strength for s in recall.shares if s.kind == WHOLE} == {None}
+    assert {s.strength for s in recall.shares if s.kind == WHOLE_SCENE} == {None}
 
 
 def test_the_same_seed_gives_the_same_recall(model, footage, recall):
@@ -149,7 +149,7 @@ def test_the_same_seed_gives_the_same_recall(model, footage, recall):
     assert again == recall
 
 
-def test_the_interval_holds_the_true_share_about_nine_times_out_of_ten():
+def test_the_interval_covers_the_true_share_about_nine_times_out_of_ten():
     for share in (0.1, 0.3, 0.5, 0.8):
         found = np.arange(61)
         holds = np.array([low <= share <= high for low, high in (jeffreys(k, 60) for k in found)])
@@ -158,7 +158,7 @@ def test_the_interval_holds_the_true_share_about_nine_times_out_of_ten():
     assert jeffreys(10, 10)[1] == 1
 
 
-def test_what_cannot_be_estimated_is_said(model, footage):
+def test_a_model_or_footage_without_an_estimate_is_refused(model, footage):
     bare = MarkovClusteringTopicModel(2, 2, n_iterations=3, random_state=0).fit(footage)
     with pytest.raises(InvalidInputError, match="a calibrated model"):
         estimate_recall(SceneModel(bare), footage)

@@ -1,1 +1,1 @@
-"""Choosing a model without labels, and what it would find."""
+"""Selection of a model without labels, and an estimate of its recall."""

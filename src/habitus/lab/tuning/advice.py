@@ -1,36 +1,51 @@
-"""Choosing without labels, in one: sizes, hyperparameters, learner, and what would be found."""
+"""Selection of a model without labels: sizes, hyperparameters, and an estimate of its recall."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from habitus.corpus.documents import Corpus
-from habitus.lab.tuning.recall import Recall, Share
+from habitus.anomaly.scene_model import learn_scene
+from habitus.corpus import Corpus
+from habitus.errors import InvalidInputError
+from habitus.lab.tuning.recall import (
+    BUDGETS,
+    N_TRIALS,
+    FoundShare,
+    RecallEstimate,
+    estimate_recall,
+)
 from habitus.lab.tuning.selection import (
+    BEHAVIOURS,
     FITTED,
     ITERATIONS,
     TOLERANCE,
-    Callback,
+    TOPICS,
     Candidate,
     Choice,
     Prediction,
+    grid,
     predict_held_out,
+    select_size,
 )
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
+from habitus.progress import ProgressCallback, ignore_progress
+
+N_RESTARTS = 20
+"""Restarts of the recommended model, whose recall is estimated."""
 
 
 class Hyperparameters(NamedTuple):
-    """The prior that type-II maximum likelihood finds, and whether it is worth having."""
+    """Prior found by type-II maximum likelihood, and its gain over the chosen candidate."""
 
     fit: HyperparameterFit
-    """On all footage."""
+    """Fit to all footage."""
     prediction: Prediction
-    """Of held-out stretches by VB, its hyperparameters fitted to the rest each time."""
+    """Prediction of held-out segments by VB, its hyperparameters fitted to the rest each time."""
     gain: float
-    """What it predicts better than the chosen candidate, a word."""
+    """Gain in held-out log-likelihood over the chosen candidate, in nats per word."""
     error: float
-    """The standard error of that, stretch by stretch."""
+    """Standard error of the gain, paired by segment."""
 
     @property
     def worth_it(self) -> bool:
@@ -39,20 +54,179 @@ class Hyperparameters(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """What there is to recommend."""
+    """Recommended model, and the evidence for it."""
 
     choice: Choice
     hyperparameters: Hyperparameters | None
-    recall: Recall | None
+    """None if they were not fitted."""
+    recall: RecallEstimate | None
+    """None if it was not, or could not be, estimated."""
     notes: list[str]
 
     @property
     def recommended(self) -> Candidate:
-        """The way of learning to take."""
+        """Candidate to learn."""
         found = self.hyperparameters
         if found is not None and found.worth_it:
             return replace(self.choice.candidate, learning="vb", prior=str(found.fit.prior))
         return self.choice.candidate
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        found, best = self.recommended, self.choice.candidates[self.choice.best]
+        recall = self.recall
+        return {
+            "recommended": {
+                "behaviours": found.n_behaviours,
+                "topics": found.n_topics,
+                "learning": found.learning,
+                "prior": str(found.prior),
+            },
+            "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
+            "sizes": _sizes_json(self.choice),
+            "hyperparameters": _hyperparameters_json(self.hyperparameters),
+            "recall": recall
+            and {
+                "tracks": recall.n_tracks,
+                "typical_words": recall.typical,
+                "shares": [_share_json(share) for share in recall.shares],
+            },
+            "notes": self.notes,
+        }
+
+
+def tune_model(
+    corpus: Corpus,
+    *,
+    topics: Sequence[int] = TOPICS,
+    behaviours: Sequence[int] = BEHAVIOURS,
+    prior: str = "H+1",
+    n_restarts: int = 3,
+    min_words: float = 20,
+    hyperparameters: bool = True,
+    recall: bool = True,
+    alerts_per_day: float = BUDGETS[0],
+    measure: str = "tail",
+    n_trials: int = N_TRIALS,
+    jobs: int = -1,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> Tuning:
+    """Choose a model from normal footage without labels, and estimate its recall.
+
+    Parameters
+    ----------
+    corpus
+        Normal footage.
+    topics, behaviours
+        Sizes to try.
+    prior
+        Prior of EM while sizes are compared.
+    n_restarts
+        Restarts of each model of the selection.
+    min_words
+        Documents with fewer words carry no evidence.
+    hyperparameters
+        Whether to fit the hyperparameters of VB.
+    recall
+        Whether to estimate the recall of the recommended model on synthetic anomalies.
+    alerts_per_day
+        Budget of alerts that recall is estimated at, beside one and twenty per hour.
+    measure
+        Measure of normality of the recall estimate.
+    n_trials
+        Synthetic anomalies of each kind and strength.
+    jobs
+        Number of threads; below 1, one per processor. The result does not depend on it.
+    seed
+        Seed that the result depends on.
+    progress
+        Called at every step, stage by stage.
+
+    Returns
+    -------
+    Tuning
+        Recommended model and the evidence for it; a note says why recall is None.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is too little footage, or an argument is out of range.
+    """
+    check_positive(alerts_per_day=alerts_per_day, n_trials=n_trials, n_restarts=n_restarts)
+    common: dict[str, Any] = {
+        "n_restarts": n_restarts,
+        "min_words": min_words,
+        "jobs": jobs,
+        "seed": seed,
+        "progress": progress,
+    }
+    choice = select_size(corpus, grid(topics, behaviours, prior=prior), **common)
+    fitted = tune_hyperparameters(corpus, choice, **common) if hyperparameters else None
+    note = edge_note(choice)
+    tuning = Tuning(choice, fitted, None, [note] if note else [])
+    if not recall:
+        return tuning
+    return _with_recall(
+        tuning,
+        corpus,
+        alerts_per_day=sorted({alerts_per_day, *BUDGETS[1:]}),
+        n_trials=n_trials,
+        measure=measure,
+        jobs=jobs,
+        min_words=min_words,
+        seed=seed,
+        progress=progress or ignore_progress,
+    )
+
+
+def check_positive(**values: float) -> None:
+    """Raise InvalidInputError for an argument that is not above 0, by its name."""
+    for name, value in values.items():
+        if not value > 0:
+            raise InvalidInputError(f"{name} must be above 0, found {value:g}", parameter=name)
+
+
+def _with_recall(
+    tuning: Tuning,
+    corpus: Corpus,
+    *,
+    alerts_per_day: Sequence[float],
+    n_trials: int,
+    measure: str,
+    jobs: int,
+    min_words: float,
+    seed: int,
+    progress: ProgressCallback,
+) -> Tuning:
+    """Learn the recommended model and estimate its recall; add a note if that is impossible."""
+    found = tuning.recommended
+    learnt = learn_scene(
+        corpus,
+        n_topics=found.n_topics,
+        n_behaviours=found.n_behaviours,
+        learning=found.learning,
+        prior=found.prior,
+        n_restarts=N_RESTARTS,
+        n_jobs=jobs,
+        min_words=min_words,
+        random_state=seed,
+        progress=progress,
+    )
+    notes = [*tuning.notes, *learnt.notes]
+    try:
+        recall = estimate_recall(
+            learnt,
+            corpus,
+            alerts_per_day=alerts_per_day,
+            n_trials=n_trials,
+            measure=measure,
+            seed=seed,
+            progress=lambda report: progress(report._replace(stage="estimating recall")),
+        )
+    except InvalidInputError as error:
+        return tuning._replace(notes=[*notes, f"no recall: {error}"])
+    return tuning._replace(recall=recall, notes=notes)
 
 
 def tune_hyperparameters(
@@ -63,104 +237,102 @@ def tune_hyperparameters(
     min_words: float = 20,
     jobs: int = 1,
     seed: int = 0,
-    callback: Callback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Hyperparameters:
-    """The best prior for the size chosen, and what VB with such a prior predicts."""
+    """Fit the hyperparameters of VB for the chosen size, and compare its held-out likelihood.
+
+    Parameters
+    ----------
+    corpus
+        Normal footage that `choice` is of.
+    choice
+        Result of `select_size`.
+    n_restarts, min_words, jobs, seed, progress
+        As in `select_size`.
+    """
     candidate = replace(choice.candidate, learning="vb", prior=FITTED)
     model = MarkovClusteringTopicModel(
-        candidate.n_topics, candidate.n_behaviours, learning="vb", prior="H",
-        n_iterations=ITERATIONS, tolerance=TOLERANCE, n_restarts=n_restarts, n_jobs=jobs,
-        min_words=min_words, random_state=seed,
-    ).fit(corpus)  # fmt: skip
+        candidate.n_topics,
+        candidate.n_behaviours,
+        learning="vb",
+        prior="H",
+        n_iterations=ITERATIONS,
+        tolerance=TOLERANCE,
+        n_restarts=n_restarts,
+        n_jobs=jobs,
+        min_words=min_words,
+        random_state=seed,
+    ).fit(corpus)
     (prediction,) = predict_held_out(
-        corpus, [candidate], n_restarts=n_restarts, min_words=min_words, jobs=jobs, seed=seed,
-        callback=callback,
-    )  # fmt: skip
+        corpus,
+        [candidate],
+        n_restarts=n_restarts,
+        min_words=min_words,
+        jobs=jobs,
+        seed=seed,
+        stage="fitting hyperparameters",
+        progress=progress,
+    )
     gained = prediction.less(choice.predictions[choice.chosen])
     fit = fit_hyperparameters(model, corpus)
     return Hyperparameters(fit, prediction, gained.mean, gained.standard_error)
 
 
 def edge_note(choice: Choice) -> str | None:
-    """What to say if larger models than those tried might be better still."""
+    """Return a note if larger models than those tried might predict even better."""
     most = max(candidate.n_behaviours for candidate in choice.candidates)
     if len(choice.candidates) == 1 or choice.candidates[choice.best].n_behaviours < most:
         return None
     return (
-        f"the best has the most behaviours tried: more may predict better still; try "
-        f"--behaviours {most},{most + 2},{most + 4}"
+        f"the best model has the largest number of behaviours tried: more may predict even "
+        f"better; try {most}, {most + 2} and {most + 4} behaviours"
     )
 
 
-def command(tuning: Tuning, sources: Sequence[str], further: Sequence[str] = ()) -> str:
-    """The command line that learns what is recommended; `further` options follow as they are."""
-    import shlex
-
-    found = tuning.recommended
-    size = f"--behaviours {found.n_behaviours} --topics {found.n_topics}"
-    parts = ["habitus", "learn", *map(shlex.quote, sources), size]
-    if (found.learning, found.prior) != ("em", "H+1"):
-        parts += ["--learning", found.learning, "--prior", shlex.quote(str(found.prior))]
-    return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])
-
-
-OF_TEN = {
+NAMES_OF_KINDS = {
     "wrong way": "wrong-way drivers",
-    "out of place": "things out of place",
-    "foreign path": "things on a path that nothing takes",
-    "out of turn": "things out of their turn",
+    "out of place": "objects out of place",
+    "foreign path": "objects on a path that nothing takes",
+    "out of turn": "objects out of turn",
     "out of order": "times that the whole scene is out of order",
 }
 
 
-def in_words(recall: Recall, alerts_per_day: float) -> str:
-    """What would be caught of things as large as those of the footage."""
-    told = [
-        f"{round(10 * share.share)} of 10 {OF_TEN[share.kind]}"
+def recall_in_words(recall: RecallEstimate, alerts_per_day: float) -> str:
+    """Return a sentence about the anomalies of usual size that would be found at a budget."""
+    parts = [
+        f"{round(10 * share.share)} of 10 {NAMES_OF_KINDS[share.kind]}"
         for share in recall.shares
         if share.alerts_per_day == alerts_per_day
         and share.strength in (None, 1.0)
         and share.n_trials
     ]
-    if not told:
-        return "no anomaly could be made from this footage"
-    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
-    return f"at {alerts_per_day:g} alerts a day this camera would catch {listed}"
+    if not parts:
+        return "no synthetic anomaly could be made from this footage"
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"at {alerts_per_day:g} alerts per day this camera would find {listed}"
 
 
-def to_json(tuning: Tuning, sources: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
-    """Everything as plain values."""
-    found, best = tuning.recommended, tuning.choice.candidates[tuning.choice.best]
-    return {
-        "recommended": {
-            "behaviours": found.n_behaviours, "topics": found.n_topics,
-            "learning": found.learning, "prior": str(found.prior),
-            "command": command(tuning, sources, further),
-        },
-        "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
-        "sizes": _sizes(tuning.choice),
-        "hyperparameters": _hyperparameters(tuning.hyperparameters),
-        "recall": tuning.recall and {
-            "tracks": tuning.recall.n_tracks,
-            "typical_words": tuning.recall.typical,
-            "shares": [_share(share) for share in tuning.recall.shares],
-        },
-        "notes": tuning.notes,
-    }  # fmt: skip
+def _sizes_json(choice: Choice) -> list[dict[str, Any]]:
+    sizes = []
+    for k, (candidate, prediction) in enumerate(
+        zip(choice.candidates, choice.predictions, strict=True)
+    ):
+        shortfall = choice.shortfall(k)
+        sizes.append(
+            {
+                "behaviours": candidate.n_behaviours,
+                "topics": candidate.n_topics,
+                "log_likelihood_per_word": prediction.mean,
+                "standard_error": prediction.standard_error,
+                "shortfall_per_word": shortfall.mean,
+                "shortfall_standard_error": shortfall.standard_error,
+            }
+        )
+    return sizes
 
 
-def _sizes(choice: Choice) -> list[dict[str, Any]]:
-    return [
-        {
-            "behaviours": candidate.n_behaviours, "topics": candidate.n_topics,
-            "log_likelihood_per_word": prediction.mean,
-            "standard_error": prediction.standard_error,
-        }
-        for candidate, prediction in zip(choice.candidates, choice.predictions, strict=True)
-    ]  # fmt: skip
-
-
-def _hyperparameters(found: Hyperparameters | None) -> dict[str, Any] | None:
+def _hyperparameters_json(found: Hyperparameters | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
@@ -172,7 +344,7 @@ def _hyperparameters(found: Hyperparameters | None) -> dict[str, Any] | None:
     }
 
 
-def _share(share: Share) -> dict[str, Any]:
+def _share_json(share: FoundShare) -> dict[str, Any]:
     low, high = share.interval
     return {
         **share._asdict(),

@@ -1,7 +1,7 @@
-"""The evidence for a choice of a model, as one picture."""
+"""Figure of the evidence for a choice of a model."""
 
 import os
-from typing import Any
+from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from habitus.files import written_whole
 from habitus.lab.tuning.advice import Tuning
-from habitus.lab.tuning.recall import Recall
+from habitus.lab.tuning.recall import RecallEstimate
 from habitus.lab.tuning.selection import Choice
 from habitus.model.hyperparameters import HyperparameterFit
 from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour
@@ -21,24 +21,34 @@ MARKERS = "osD^vPX*"
 
 
 def draw_tuning(path: str | os.PathLike[str], tuning: Tuning, alerts_per_day: float) -> None:
-    """Write the picture: sizes; bound and hyperparameters; what would be found."""
-    parts: list[Any] = [lambda ax: draw_sizes(ax, tuning.choice)]
+    """Write a figure of held-out likelihoods, hyperparameters and recall.
+
+    Parameters
+    ----------
+    path
+        File to write; its suffix, .png or .svg, chooses the format.
+    tuning
+        Result of `tune_model`.
+    alerts_per_day
+        Budget of alerts that recall is shown for.
+    """
+    panels: list[Callable[[Axes], None]] = [lambda ax: draw_sizes(ax, tuning.choice)]
     if tuning.hyperparameters is not None:
         fit = tuning.hyperparameters.fit
-        parts += [lambda ax: draw_bound(ax, fit), lambda ax: draw_hyperparameters(ax, fit)]
+        panels += [lambda ax: draw_bound(ax, fit), lambda ax: draw_hyperparameters(ax, fit)]
     if tuning.recall is not None:
         recall = tuning.recall
-        parts.append(lambda ax: draw_recall(ax, recall, alerts_per_day))
-    columns = min(len(parts), 2)
-    rows = -(-len(parts) // columns)
-    # Identifiers that do not change from run to run: the same advice, the same file.
+        panels.append(lambda ax: draw_recall(ax, recall, alerts_per_day))
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    # Identifiers that do not change from run to run: the same result gives the same file.
     with mpl.rc_context({"svg.hashsalt": "habitus"}):
         figure = Figure(figsize=(6.4 * columns, 4.6 * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-        for ax, draw in zip(axes, parts, strict=False):
+        for ax, draw in zip(axes, panels, strict=False):
             draw(ax)
-            _plain(ax)
-        for ax in axes[len(parts) :]:
+            ax.spines[["top", "right"]].set_visible(False)
+        for ax in axes[len(panels) :]:
             ax.set_axis_off()
         with written_whole(path) as temporary:
             metadata = {"Date": None} if str(path).lower().endswith(".svg") else None
@@ -46,60 +56,86 @@ def draw_tuning(path: str | os.PathLike[str], tuning: Tuning, alerts_per_day: fl
 
 
 def draw_sizes(ax: Axes, choice: Choice) -> None:
-    """Held-out likelihood against topics, a line for each number of behaviours."""
+    """Draw held-out likelihood against topics, one line per number of behaviours.
+
+    Error bars are standard errors of the paired difference from the best: a candidate is within
+    one standard error if its bar reaches the dotted line.
+    """
     numbers = sorted({candidate.n_behaviours for candidate in choice.candidates})
     for k, z in enumerate(numbers):
         which = [i for i, c in enumerate(choice.candidates) if c.n_behaviours == z]
-        # Side by side, so that error bars can be told apart.
-        x = np.array([choice.candidates[i].n_topics for i in which]) + 0.25 * (
-            k - (len(numbers) - 1) / 2
-        )
-        found = [choice.predictions[i] for i in which]
+        # Side by side, so that error bars do not overlap.
+        offset = 0.25 * (k - (len(numbers) - 1) / 2)
+        x = np.array([choice.candidates[i].n_topics for i in which]) + offset
+        means = [choice.predictions[i].mean for i in which]
         ax.errorbar(
-            x, [p.mean for p in found], yerr=[p.standard_error for p in found], lw=1.6,
-            color=behaviour_colour(k), marker=MARKERS[k % len(MARKERS)], ms=5, capsize=2,
-            elinewidth=0.8, label=str(z),
-        )  # fmt: skip
+            x,
+            means,
+            yerr=[choice.shortfall(i).standard_error for i in which],
+            lw=1.6,
+            color=behaviour_colour(k),
+            marker=MARKERS[k % len(MARKERS)],
+            ms=5,
+            capsize=2,
+            elinewidth=0.8,
+            label=str(z),
+        )
         if choice.chosen in which:
             at = which.index(choice.chosen)
-            ax.plot(x[at], found[at].mean, "o", ms=15, mfc="none", mec=INK, mew=1.6, zorder=5)
-    best = choice.predictions[choice.best]
-    ax.axhline(best.mean - best.standard_error, color=INK, lw=1, ls=":")
+            ax.plot(x[at], means[at], "o", ms=15, mfc="none", mec=INK, mew=1.6, zorder=5)
+    ax.axhline(choice.predictions[choice.best].mean, color=INK, lw=1, ls=":")
     ax.set_xticks(sorted({candidate.n_topics for candidate in choice.candidates}))
-    ax.set(xlabel="topics", ylabel="ln p of held-out footage, nats a word")
-    ax.set_title("size: the ringed one is the simplest above the dotted line,\none standard error "
-                 "under the best", fontsize=11)  # fmt: skip
+    ax.set(xlabel="topics", ylabel="held-out log-likelihood, nats per word")
+    ax.set_title(
+        "size: ringed is the simplest within one standard error\n"
+        "of the best (dotted); bars: errors of paired differences",
+        fontsize=11,
+    )
     handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles[::-1], labels[::-1], title="behaviours", frameon=False, fontsize=9,
-              loc="center left", bbox_to_anchor=(1.0, 0.5))  # fmt: skip
+    ax.legend(
+        handles[::-1],
+        labels[::-1],
+        title="behaviours",
+        frameon=False,
+        fontsize=9,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+    )
 
 
 def draw_bound(ax: Axes, fit: HyperparameterFit) -> None:
-    """The course of VB's bound, which never falls."""
+    """Draw the ELBO of VB, which never falls, against iterations."""
     bounds = fit.objective.reshape(-1)
     ax.plot(np.arange(len(bounds)) / 2 + 0.5, bounds, color=behaviour_colour(3), lw=2)
     ax.set(xlabel="iteration", ylabel="evidence lower bound, nats")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.ticklabel_format(axis="y", useOffset=False, style="plain")
-    ax.set_title("vb: the bound while hyperparameters are fitted", fontsize=11)
+    ax.set_title("VB: the bound while hyperparameters are fitted", fontsize=11)
 
 
 def draw_hyperparameters(ax: Axes, fit: HyperparameterFit) -> None:
-    """Their values, iteration by iteration."""
+    """Draw the value of each hyperparameter against iterations."""
     for k, name in enumerate(("alpha", "beta", "gamma", "eta")):
         series = fit.course[name]
         x, colour = np.arange(1, len(series) + 1), behaviour_colour((1, 3, 5, 7)[k])
         ax.plot(x, series, color=colour, lw=2, ls=("-", "--", "-.", ":")[k])
-        ax.annotate(f"{name} {series[-1]:.3g}", (x[-1], series[-1]), (0, 4), color=colour,
-                    textcoords="offset points", ha="right", fontsize=10)  # fmt: skip
+        ax.annotate(
+            f"{name} {series[-1]:.3g}",
+            (x[-1], series[-1]),
+            (0, 4),
+            color=colour,
+            textcoords="offset points",
+            ha="right",
+            fontsize=10,
+        )
     ax.set(xlabel="iteration", ylabel="value", yscale="log")
     ax.margins(y=0.12)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_title("vb: hyperparameters by type-II maximum likelihood", fontsize=11)
+    ax.set_title("VB: hyperparameters by type-II maximum likelihood", fontsize=11)
 
 
-def draw_recall(ax: Axes, recall: Recall, alerts_per_day: float) -> None:
-    """Bars of the share found by kind and strength, with their intervals."""
+def draw_recall(ax: Axes, recall: RecallEstimate, alerts_per_day: float) -> None:
+    """Draw the share found by kind and strength as bars, with 90 % intervals."""
     shares = [s for s in recall.shares if s.alerts_per_day == alerts_per_day and s.n_trials]
     kinds = list(dict.fromkeys(share.kind for share in shares))
     strengths = sorted({share.strength for share in shares if share.strength is not None})
@@ -109,18 +145,16 @@ def draw_recall(ax: Axes, recall: Recall, alerts_per_day: float) -> None:
         low, high = share.interval
         colour = EVENT if share.strength is None else behaviour_colour((6, 0, 3)[place % 3])
         ax.barh(y, share.share, height=0.24, edgecolor=INK, lw=0.6, color=colour)
-        ax.plot([low, high], [y, y], color=INK, lw=1.2,
-                path_effects=[withStroke(linewidth=3, foreground=PAPER)])  # fmt: skip
+        outline = [withStroke(linewidth=3, foreground=PAPER)]
+        ax.plot([low, high], [y, y], color=INK, lw=1.2, path_effects=outline)
         size = "" if share.strength is None else f"x {share.strength:g}"
         ax.annotate(size, (high + 0.015, y), va="center", fontsize=8)
     ax.set_yticks(range(len(kinds)), kinds)
     ax.invert_yaxis()
     ax.set(xlim=(0, 1.12), xlabel="share found")
     ax.set_xticks(np.arange(0, 1.01, 0.2))
-    ax.set_title(f"made anomalies found at {alerts_per_day:g} alerts a day,\nby how many times "
-                 "the words of a thing they have", fontsize=11)  # fmt: skip
-
-
-def _plain(ax: Axes) -> None:
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    ax.set_title(
+        f"synthetic anomalies found at {alerts_per_day:g} alerts per day,\n"
+        "by size relative to the objects of the footage",
+        fontsize=11,
+    )

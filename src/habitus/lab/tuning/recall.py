@@ -1,7 +1,7 @@
-"""Recall without labels: the share of made anomalies that would be found, at a budget of alerts.
+"""Estimate of recall without labels: the share of synthetic anomalies found at a budget of alerts.
 
-Anomalies are injected into stretches that the model at hand has not learnt from, the stretch is
-judged on-line from its start, and what comes out is set against the truth as with real anomalies.
+Synthetic anomalies are injected into held-out segments, each is judged on-line from its start by a
+model that has not learnt from it, and alarms are matched with the injection as with labels.
 """
 
 from collections.abc import Sequence
@@ -15,82 +15,81 @@ from habitus.anomaly.detector import Detector
 from habitus.anomaly.scene_model import SceneModel
 from habitus.anomaly.thresholds import runs
 from habitus.arrays import Array
-from habitus.corpus.documents import Bag, Corpus
+from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.matching import match
+from habitus.evaluation.matching import Span, match
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.lab.tuning.synthetic import (
     KINDS,
-    WHOLE,
+    WHOLE_SCENE,
+    HeldOutSegment,
     Injection,
     Scene,
-    Stretch,
-    injected,
-    scene_of,
-    stretch_of,
-    weighed,
+    held_out_segment,
+    inject,
+    observe_scene,
+    scale_words,
 )
 from habitus.progress import ProgressCallback
 
 STRENGTHS = (0.5, 1.0, 2.0)
-"""Words of a made thing, relative to the thing of the footage that it is made from."""
+"""Words of a synthetic anomaly, relative to the object of the footage that it is made from."""
 BUDGETS = (5.0, 24.0, 480.0)
-"""Alerts a day: the default; one an hour; twenty an hour."""
+"""Alerts per day: the default, one per hour, twenty per hour."""
 N_TRIALS = 60
 FEWEST_TRACKS = 10
 LONGEST = 60
-"""Documents of a held-out stretch that are used: enough for an anomaly, and soon judged."""
+"""Documents of a fold that are used: enough for an anomaly, and judged in little time."""
 
 
-class Share(NamedTuple):
-    """Made anomalies of one kind and strength that were found at a budget."""
+class FoundShare(NamedTuple):
+    """Synthetic anomalies of one kind and strength found at one budget."""
 
     kind: str
     strength: float | None
-    """None for what has no size of its own."""
+    """None for a kind without a size."""
     alerts_per_day: float
     n_found: int
     n_trials: int
-    """0 if the footage gives no occasion to make any."""
+    """0 if the footage has no occasion for this kind."""
     n_by_chance: int
-    """Times that there was an alarm without the anomaly."""
+    """Trials with an alarm at the same time without the anomaly."""
 
     @property
     def share(self) -> float:
-        """Found of those tried."""
+        """Share of trials that were found; NaN without trials."""
         return self.n_found / self.n_trials if self.n_trials else float("nan")
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Nine times out of ten it holds the share of ever more trials (Jeffreys)."""
+        """90 % interval of the share (Jeffreys)."""
         return jeffreys(self.n_found, self.n_trials)
 
 
-class Recall(NamedTuple):
-    """What would be found."""
+class RecallEstimate(NamedTuple):
+    """Shares of synthetic anomalies that a model finds."""
 
-    shares: list[Share]
+    shares: list[FoundShare]
     n_tracks: int
+    """Number of tracks of the footage that anomalies are made from."""
     typical: float
-    """Words a document of a typical thing."""
-
-
-class Event(NamedTuple):
-    """When something happened, in seconds."""
-
-    start: float
-    end: float
+    """Median number of words per document of a track."""
 
 
 def jeffreys(n_found: int, n_trials: int, coverage: float = 0.9) -> tuple[float, float]:
-    """Interval of a share: quantiles of Beta(found + 1/2, missed + 1/2); 0 and 1 at the ends."""
+    """Return the Jeffreys interval of a share; it includes 0 or 1 if none or all were found.
+
+    >>> low, high = jeffreys(5, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.262, 0.738)
+    """
     tails = ((1 - coverage) / 2, (1 + coverage) / 2)
     low, high = (float(beta.ppf(q, n_found + 0.5, n_trials - n_found + 0.5)) for q in tails)
     return (0.0 if n_found == 0 else low, 1.0 if n_found == n_trials else high)
 
 
 def estimate_recall(
-    learnt: SceneModel,
+    scene_model: SceneModel,
     corpus: Corpus,
     *,
     alerts_per_day: Sequence[float] = BUDGETS,
@@ -99,116 +98,155 @@ def estimate_recall(
     measure: str = "tail",
     seed: int = 0,
     progress: ProgressCallback | None = None,
-) -> Recall:
-    """The share of made anomalies that a calibrated model finds, by kind, strength and budget.
+) -> RecallEstimate:
+    """Estimate the share of synthetic anomalies found, by kind, strength and budget.
 
-    `corpus` is the footage that the model was learnt from; `progress` is told of every iteration
-    of the models that have not learnt a stretch.
+    Parameters
+    ----------
+    scene_model
+        Calibrated model.
+    corpus
+        Footage that it was learnt from.
+    alerts_per_day
+        Budgets of alerts.
+    strengths
+        Sizes of anomalies relative to the objects of the footage.
+    n_trials
+        Anomalies of each kind.
+    measure
+        Measure of normality.
+    seed
+        Seed of the anomalies.
+    progress
+        Called after each iteration of the models of the folds.
+
+    Returns
+    -------
+    RecallEstimate
+
+    Raises
+    ------
+    InvalidInputError
+        If the model is not calibrated, or fewer than 10 tracks are found in the footage.
     """
-    calibration = _calibration(learnt)
+    calibration = _calibration(scene_model)
     thresholds = [
-        learnt.detector(measure=measure, alerts_per_day=budget).threshold
+        scene_model.detector(measure=measure, alerts_per_day=budget).threshold
         for budget in alerts_per_day
     ]
-    scene = _checked(scene_of(corpus))
-    folds = held_out_folds(learnt.model, calibration, corpus, progress=progress)
-    judges = [_Judge(_cut(fold), measure, thresholds) for fold in folds]
-    shares: list[Share] = []
+    scene = _check_tracks(observe_scene(corpus))
+    folds = held_out_folds(scene_model.model, calibration, corpus, progress=progress)
+    judges = [_SegmentJudge(_shortened(fold), measure, thresholds) for fold in folds]
+    shares: list[FoundShare] = []
     for number, kind in enumerate(KINDS):
         rng = np.random.default_rng([seed, number])
-        trials = _trials(kind, scene, [judge.stretch for judge in judges], n_trials, rng)
-        for strength in [None] if kind == WHOLE else strengths:
-            found, chance = np.zeros((2, len(thresholds)), dtype=np.int64)
-            for trial in trials:
-                words = trial.words
-                if strength is not None:
-                    words = weighed(words, strength, rng)
-                found += judges[trial.stretch].found(trial, words)
-                chance += judges[trial.stretch].by_chance(trial)
+        trials = _injections(kind, scene, [judge.segment for judge in judges], n_trials, rng)
+        for strength in [None] if kind == WHOLE_SCENE else strengths:
+            found, by_chance = _count_found(trials, strength, judges, rng)
             shares += [
-                Share(kind, strength, budget, int(n), len(trials), int(m))
-                for budget, n, m in zip(alerts_per_day, found, chance, strict=True)
+                FoundShare(kind, strength, budget, int(n), len(trials), int(m))
+                for budget, n, m in zip(alerts_per_day, found, by_chance, strict=True)
             ]
-    return Recall(shares, len(scene.tracks), scene.typical)
+    return RecallEstimate(shares, len(scene.tracks), scene.typical)
 
 
-def _trials(
-    kind: str, scene: Scene, stretches: list[Stretch], n: int, rng: np.random.Generator
+def _count_found(
+    trials: list[Injection],
+    strength: float | None,
+    judges: "list[_SegmentJudge]",
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Return how many trials each threshold finds, with and without the anomaly."""
+    found, by_chance = np.zeros((2, len(judges[0].thresholds)))
+    for trial in trials:
+        words = trial.words if strength is None else scale_words(trial.words, strength, rng)
+        judge = judges[trial.segment]
+        found += judge.finds(trial, words)
+        by_chance += judge.finds_without(trial)
+    return found, by_chance
+
+
+def _injections(
+    kind: str,
+    scene: Scene,
+    segments: list[HeldOutSegment],
+    n: int,
+    rng: np.random.Generator,
 ) -> list[Injection]:
-    """So many anomalies of a kind, or none if the footage gives no occasion."""
+    """Return `n` anomalies of a kind, or none if the footage has no occasion for it."""
     made = []
     for _ in range(n):
-        trial = KINDS[kind](scene, stretches, rng)
-        if trial is None:
+        injection = KINDS[kind](scene, segments, rng)
+        if injection is None:
             break
-        made.append(trial)
+        made.append(injection)
     return made
 
 
-class _Judge:
-    """Judges a held-out stretch, as it is or with an anomaly in it."""
+class _SegmentJudge:
+    """Detector of a held-out segment, with or without an injected anomaly."""
 
     def __init__(self, fold: CalibratedFold, measure: str, thresholds: list[float]) -> None:
-        self.stretch, self.times, self.clip = (
-            stretch_of(fold), fold.held_out.times, fold.held_out.clip,
-        )  # fmt: skip
-        self.first, self.fine = fold.held_out.first, fold.held_out.conditions == 0
+        self.segment, self.corpus, self.thresholds = (
+            held_out_segment(fold),
+            fold.held_out,
+            thresholds,
+        )
         self.detector = Detector(
             fold.model, fold.calibration, measure=measure, threshold=thresholds[0]
         )
-        self.thresholds = thresholds
-        self.plain = self.judged(self.stretch.counts)
+        self.unchanged = self.scores(self.segment.counts)
 
-    def found(self, trial: Injection, words: Array) -> list[bool]:
-        """Whether each threshold finds an anomaly."""
-        return self._matched(self.judged(injected(self.stretch, trial, words)), trial)
+    def finds(self, injection: Injection, words: Array) -> list[bool]:
+        """Return whether each threshold finds an injected anomaly."""
+        return self._matched(self.scores(inject(self.segment, injection, words)), injection)
 
-    def by_chance(self, trial: Injection) -> list[bool]:
-        """Whether there is an alarm at that time anyway."""
-        return self._matched(self.plain, trial)
+    def finds_without(self, injection: Injection) -> list[bool]:
+        """Return whether each threshold has an alarm at that time anyway."""
+        return self._matched(self.unchanged, injection)
 
-    def judged(self, counts: Array) -> ScoredDocuments:
-        """Normality of each document, on-line from the start of the stretch."""
-        judgements = []
-        for t, document in enumerate(counts.reshape(len(counts), -1)):
-            if self.first[t]:
-                self.detector.new_sequence()
-            words = np.flatnonzero(document)
-            judgements.append(
-                self.detector.step(Bag(words, document[words]), usable=bool(self.fine[t]))
-            )
-        normality = np.array([judgement.normality for judgement in judgements])
-        judged = np.array([judgement.judged for judgement in judgements], dtype=np.bool_)
-        return ScoredDocuments(normality, judged, self.times, self.clip)
+    def scores(self, counts: Array) -> ScoredDocuments:
+        """Return the normality of each document, on-line from the start of the segment."""
+        changed = Corpus(
+            counts.reshape(len(counts), -1),
+            times=self.corpus.times,
+            lengths=self.corpus.lengths,
+            conditions=self.corpus.conditions,
+        )
+        self.detector.new_sequence()
+        judged = self.detector.judge_all(changed)
+        return ScoredDocuments(judged.normality, judged.judged, self.corpus.times, self.corpus.clip)
 
-    def _matched(self, scored: ScoredDocuments, trial: Injection) -> list[bool]:
-        last = min(trial.start + len(trial.words), len(self.times)) - 1
-        event = Event(self.times[trial.start], self.times[last] + self.clip)
-        return [match(_alarms(scored, level), [event]).n_found == 1 for level in self.thresholds]
+    def _matched(self, scored: ScoredDocuments, injection: Injection) -> list[bool]:
+        times, clip = scored.times, scored.clip
+        last = min(injection.start + len(injection.words), len(times)) - 1
+        event = Span(times[injection.start], times[last] + clip)
+        return [match(_joined(scored, level), [event]).n_found == 1 for level in self.thresholds]
 
 
-def _cut(fold: CalibratedFold) -> CalibratedFold:
+def _joined(scored: ScoredDocuments, level: float) -> list[Span]:
+    """Return the abnormal documents at a threshold, joined to events."""
+    times = scored.times
+    return [Span(times[a], times[b] + scored.clip) for a, b in runs(scored.below(level))]
+
+
+def _shortened(fold: CalibratedFold) -> CalibratedFold:
     n = min(len(fold.held_out), LONGEST)
     return fold._replace(held_out=fold.held_out.take(np.arange(n)))
 
 
-def _alarms(scored: ScoredDocuments, level: float) -> list[Event]:
-    stretches = runs(scored.judged & (scored.normality < level))
-    return [Event(scored.times[a], scored.times[b] + scored.clip) for a, b in stretches]
-
-
-def _calibration(learnt: SceneModel) -> Calibration:
-    if learnt.calibration is None:
+def _calibration(scene_model: SceneModel) -> Calibration:
+    if scene_model.calibration is None:
         raise InvalidInputError(
             "recall is estimated for a calibrated model: learn from more footage"
         )
-    return learnt.calibration
+    return scene_model.calibration
 
 
-def _checked(scene: Scene) -> Scene:
+def _check_tracks(scene: Scene) -> Scene:
     if len(scene.tracks) < FEWEST_TRACKS:
         raise InvalidInputError(
-            f"anomalies are made from things that move through the footage: {FEWEST_TRACKS} or "
-            f"more are needed, found {len(scene.tracks)}: give more footage"
+            f"synthetic anomalies are made from objects that move through the footage: "
+            f"{FEWEST_TRACKS} or more are needed, found {len(scene.tracks)}: give more footage"
         )
     return scene

@@ -1,23 +1,21 @@
-"""How well a way of learning predicts documents that it has not learnt from.
+"""Selection of the size of a model by the likelihood of held-out documents; no labels needed.
 
-Neighbouring documents are too much alike, so whole stretches are held out: the footage is cut into
-stretches, every fourth is left out at a time, and each is predicted as a sequence of its own, one
-document ahead: ln p(x_t | x_{1:t-1}).
+Neighbouring documents are alike, so whole segments are held out: the footage is cut into segments,
+every fourth is held out at a time, and each is predicted as a sequence of its own, one document
+ahead: ln p(x_t | x_{1:t-1}).
 
-A word that was never seen must not decide everything, nor may a model be rewarded for the bare
-amount of smoothing that its size brings. So p(word | behaviour) has its share of novelty, as the
-detector's has (`normality/novelty.py`), and that share is the same for every model: it is spread
-around all words of the documents that were learnt from.
-
-The size of a model, chosen by what it predicts: no labels needed.
+A word that was never seen must not decide everything, and a model must not be rewarded for the
+amount of smoothing that its size brings. So p(word | behaviour) contains a background
+distribution, as in the detector, and it is the same for every model: spread around all words of
+the documents that were learnt from.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from threading import Event
+from threading import Event as ThreadEvent
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,95 +25,223 @@ from numpy.typing import NDArray
 from habitus.anomaly.calibration import CalibrationSettings
 from habitus.anomaly.measures import novelty_background
 from habitus.arrays import Array
-from habitus.corpus import Corpus, Vocabulary
+from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.model import MarkovClusteringTopicModel, Parameters, Prior
-from habitus.model.expected_counts import gather, log_likelihoods
+from habitus.model.expected_counts import gather
 from habitus.model.hyperparameters import fit_hyperparameters
-from habitus.model.messages import filter_forward
-from habitus.model.online import Background
+from habitus.model.learning import IterationCallback
+from habitus.model.online import Background, filter_documents, filter_tables
+from habitus.progress import Progress, ProgressCallback, ignore_progress
 
 N_FOLDS = 4
-N_STRETCHES = 20
-FEWEST = 60
-"""Documents long enough to learn from, so that a stretch has three of them or so."""
+N_SEGMENTS = 20
+FEWEST_DOCUMENTS = 60
+"""Documents long enough to learn from: about three per segment."""
 ITERATIONS, TOLERANCE = 100, 1e-5
 FITTED = "fitted"
-"""Stands for the prior that type-II maximum likelihood finds."""
-
-Callback = Callable[[int, float], None]
+"""Stands for the prior found by type-II maximum likelihood."""
+TOPICS = (4, 8, 12, 20)
+BEHAVIOURS = (2, 3, 4, 5, 6, 8)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way of learning."""
+    """Size, learning algorithm and prior of a model."""
 
     n_topics: int
     n_behaviours: int
     learning: str = "em"
     prior: str | Prior = "H+1"
-    """One of the paper's, an own one, or "fitted" (for "vb")."""
+    """One of the paper's priors, another one, or "fitted" (for "vb")."""
 
     def n_parameters(self, n_words: int) -> int:
-        """Free parameters of phi, theta, pi and xi: the fewer, the simpler."""
+        """Return the number of free parameters of phi, theta, pi and xi."""
         topics, z = self.n_topics, self.n_behaviours
         return topics * (n_words - 1) + z * (topics - 1) + (z - 1) + z * (z - 1)
 
 
 class Prediction(NamedTuple):
-    """What held-out stretches were predicted with."""
+    """Log-likelihood of held-out segments."""
 
     log_likelihood: Array
-    """Of each stretch, in nats."""
+    """ln p of each segment, in nats."""
     n_tokens: Array
-    """Words of each, repeats counted."""
+    """Number of tokens of each segment."""
 
     @property
     def mean(self) -> float:
-        """Mean log-probability of a word."""
+        """Mean log-probability per word."""
         return float(self.log_likelihood.sum() / self.n_tokens.sum())
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, from how stretches differ (that of a ratio of sums)."""
+        """Standard error of the mean over segments (of a ratio of sums)."""
         rest = self.log_likelihood - self.mean * self.n_tokens
         n = len(rest)
         return float(np.sqrt(n / (n - 1) * (rest**2).sum()) / self.n_tokens.sum())
 
     def less(self, other: "Prediction") -> "Prediction":
-        """What this predicts better, stretch by stretch: much of the spread is in both."""
+        """Return the paired difference, segment by segment: most of the spread is common."""
         return Prediction(self.log_likelihood - other.log_likelihood, self.n_tokens)
 
 
-class Fold(NamedTuple):
-    """Documents to learn from, and stretches that are held out."""
+class Choice(NamedTuple):
+    """Candidates, their predictions, and the one to choose."""
+
+    candidates: list[Candidate]
+    predictions: list[Prediction]
+    best: int
+    """Index of the candidate with the highest held-out likelihood."""
+    chosen: int
+    """Index of the simplest candidate within one standard error of the best.
+
+    The error is that of the paired difference, segment by segment.
+    """
+
+    @property
+    def candidate(self) -> Candidate:
+        """Candidate to choose."""
+        return self.candidates[self.chosen]
+
+    def shortfall(self, k: int) -> Prediction:
+        """Return how much better the best predicts than candidate `k`, paired by segment."""
+        return self.predictions[self.best].less(self.predictions[k])
+
+
+def grid(
+    topics: Sequence[int] = TOPICS,
+    behaviours: Sequence[int] = BEHAVIOURS,
+    *,
+    learning: str = "em",
+    prior: str = "H+1",
+) -> list[Candidate]:
+    """Return the candidates of all pairs of sizes, in ascending order.
+
+    >>> [(c.n_topics, c.n_behaviours) for c in grid([8, 4], [2, 3])]
+    [(4, 2), (8, 2), (4, 3), (8, 3)]
+    """
+    for name, values in (("topics", topics), ("behaviours", behaviours)):
+        if not values or min(values) < 1:
+            raise InvalidInputError(
+                f"{name} to try must be whole numbers of at least 1, found {list(values)}",
+                parameter=name,
+            )
+    return [
+        Candidate(y, z, learning, prior)
+        for z in sorted(set(behaviours))
+        for y in sorted(set(topics))
+    ]
+
+
+def select_size(
+    corpus: Corpus,
+    candidates: Sequence[Candidate] | None = None,
+    *,
+    n_restarts: int = 3,
+    min_words: float = 20,
+    jobs: int = 1,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> Choice:
+    """Choose numbers of topics and behaviours by the likelihood of held-out segments.
+
+    Parameters
+    ----------
+    corpus
+        Normal footage.
+    candidates
+        Models to compare; those of `grid()` if None.
+    n_restarts, min_words
+        As in `MarkovClusteringTopicModel`.
+    jobs
+        Number of threads; below 1, one per processor. The result does not depend on it.
+    seed
+        Seed of the random starts.
+    progress
+        Called after each candidate and fold.
+
+    Returns
+    -------
+    Choice
+        The simplest candidate within one standard error of the best.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is too little footage.
+    """
+    tried = grid() if candidates is None else list(candidates)
+    predictions = predict_held_out(
+        corpus,
+        tried,
+        n_restarts=n_restarts,
+        min_words=min_words,
+        jobs=jobs,
+        seed=seed,
+        progress=progress,
+    )
+    return choose(tried, predictions, corpus.n_words)
+
+
+def choose(
+    candidates: Sequence[Candidate], predictions: Sequence[Prediction], n_words: int
+) -> Choice:
+    """Apply the one-standard-error rule with paired differences.
+
+    The best candidate has the highest held-out likelihood; chosen is the one with the fewest
+    parameters among those whose paired difference from the best is at most one standard error of
+    that difference.
+
+    Paired errors are small, about 0.001 nats per word on documents of a known model, so the choice
+    may have more behaviours than that model; `Choice.shortfall` tells how little they gain.
+
+    Parameters
+    ----------
+    candidates, predictions
+        Models, and their predictions of the same segments.
+    n_words
+        Size of the vocabulary.
+    """
+    numbers = range(len(candidates))
+    best = max(numbers, key=lambda k: predictions[k].mean)
+    choice = Choice(list(candidates), list(predictions), best, best)
+    worse = [choice.shortfall(k) for k in numbers]
+    near = [k for k in numbers if worse[k].mean <= worse[k].standard_error]
+    simplest = min(near, key=lambda k: (candidates[k].n_parameters(n_words), -predictions[k].mean))
+    return choice._replace(chosen=simplest)
+
+
+class SelectionFold(NamedTuple):
+    """Documents to learn from, and held-out segments."""
 
     rest: Corpus
-    stretches: list[Corpus]
-    novelty: Background
+    segments: list[Corpus]
+    background: Background
 
 
-def folds_of(corpus: Corpus, min_words: float = 20) -> list[Fold]:
-    """Every fourth of twenty stretches at a time, with all other documents."""
+def selection_folds(corpus: Corpus, min_words: float = 20) -> list[SelectionFold]:
+    """Return folds that hold out every fourth of twenty segments."""
     check_enough(corpus, min_words)
-    stretches = np.array_split(np.arange(len(corpus)), N_STRETCHES)
-    return [_fold(corpus, stretches[k::N_FOLDS], min_words) for k in range(N_FOLDS)]
+    segments = np.array_split(np.arange(len(corpus)), N_SEGMENTS)
+    return [_fold(corpus, segments[k::N_FOLDS], min_words) for k in range(N_FOLDS)]
 
 
-def _fold(corpus: Corpus, stretches: list[NDArray[np.int64]], min_words: float) -> Fold:
-    rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), np.concatenate(stretches)))
-    evidence = gather(rest, min_words=min_words)
-    seen = np.zeros(corpus.n_words)
-    np.add.at(seen, evidence.words, evidence.counts)
-    return Fold(rest, [corpus.take(each) for each in stretches], _novelty(seen, corpus.vocabulary))
+def _fold(corpus: Corpus, segments: list[NDArray[np.int64]], min_words: float) -> SelectionFold:
+    rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), np.concatenate(segments)))
+    return SelectionFold(
+        rest, [corpus.take(each) for each in segments], training_background(rest, min_words)
+    )
 
 
-def _novelty(counts: Array, vocabulary: Vocabulary | None) -> Background:
-    """Return the background around all words of the documents that were learnt from."""
-    constants = CalibrationSettings()
+def training_background(corpus: Corpus, min_words: float = 20) -> Background:
+    """Return the background distribution around all words of documents that were learnt from."""
+    evidence, constants = gather(corpus, min_words=min_words), CalibrationSettings()
+    counts = np.zeros(corpus.n_words)
+    np.add.at(counts, evidence.words, evidence.counts)
     return novelty_background(
         counts,
-        vocabulary,
+        corpus.vocabulary,
         share=1 - constants.known_share,
         spread=constants.novelty_spread,
         uniform_share=constants.least_uniform_share,
@@ -123,32 +249,27 @@ def _novelty(counts: Array, vocabulary: Vocabulary | None) -> Background:
 
 
 def check_enough(corpus: Corpus, min_words: float) -> None:
-    """Refuse footage that is too short, or too empty, to hold any of it out."""
+    """Raise InvalidInputError for footage that is too short or too empty to hold out any."""
     long = (corpus.n_tokens >= min_words) & (corpus.conditions == 0)
-    if long.sum() < FEWEST:
+    if long.sum() < FEWEST_DOCUMENTS:
         raise InvalidInputError(
-            f"tuning needs at least {FEWEST} documents of {min_words:g} words or more, found "
-            f"{long.sum()} of {len(corpus)}: give more footage"
+            f"tuning needs at least {FEWEST_DOCUMENTS} documents of {min_words:g} words or more, "
+            f"found {long.sum()} of {len(corpus)}: give more footage"
         )
-    filled = sum(bool(part.any()) for part in np.array_split(long, N_STRETCHES))
-    if filled < N_STRETCHES // 2:
+    filled = sum(bool(part.any()) for part in np.array_split(long, N_SEGMENTS))
+    if filled < N_SEGMENTS // 2:
         raise InvalidInputError(
-            f"tuning needs documents of {min_words:g} words or more all along the footage, found "
-            f"them in {filled} of {N_STRETCHES} stretches: give footage in which something moves"
+            f"tuning needs documents of {min_words:g} words or more throughout the footage, found "
+            f"them in {filled} of {N_SEGMENTS} segments: give footage with more motion"
         )
 
 
 def log_predictions(
-    parameters: Parameters, novelty: Background, corpus: Corpus, min_words: float = 20
+    parameters: Parameters, background: Background, corpus: Corpus, min_words: float = 20
 ) -> Array:
-    """ln p(x_t | x_{1:t-1}) of each document; 0 for those too short to judge."""
+    """Return ln p(x_t | x_{1:t-1}) of each document; 0 for one too short to judge."""
     evidence = gather(corpus, min_words=min_words)
-    share = np.full((1, len(parameters.pi)), novelty.share)
-    # Background is one more topic, of the same share in every behaviour.
-    phi = np.column_stack([parameters.phi, novelty.probability])
-    theta = np.vstack([(1 - novelty.share) * parameters.theta, share])
-    log_like = log_likelihoods(evidence, phi, theta)
-    found = filter_forward(log_like, evidence.first, parameters.pi, parameters.xi).log_evidence
+    found = filter_documents(evidence, filter_tables([parameters], background)).log_evidence
     return np.where(np.diff(evidence.indptr) > 0, found, 0.0)
 
 
@@ -160,149 +281,91 @@ def predict_held_out(
     min_words: float = 20,
     jobs: int = 1,
     seed: int = 0,
-    callback: Callback | None = None,
+    stage: str = "comparing sizes",
+    progress: ProgressCallback | None = None,
 ) -> list[Prediction]:
-    """The prediction of every stretch by each candidate; the same bits for any number of jobs.
+    """Predict every segment by a model of each candidate that has not learnt from it.
 
-    `callback(done, mean)` is told of every candidate and fold.
+    Parameters
+    ----------
+    corpus, n_restarts, min_words, jobs, seed, progress
+        As in `select_size`.
+    candidates
+        Models to learn.
+    stage
+        Name of this work in reports of progress.
+
+    Returns
+    -------
+    list of Prediction
+        One per candidate; the same for any number of jobs.
     """
-    folds, stopped = folds_of(corpus, min_words), Event()
+    folds, stopped = selection_folds(corpus, min_words), ThreadEvent()
 
-    def tell(iteration: int, objective: float) -> None:
+    def check_stopped(iteration: int, objective: float) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
 
-    def work(task: tuple[Candidate, int]) -> list[tuple[float, float]]:
+    def predict(task: tuple[Candidate, int]) -> list[tuple[float, float]]:
         candidate, k = task
         options = {"n_restarts": n_restarts, "min_words": min_words}
-        parameters = _learnt(candidate, folds[k].rest, (seed, k), tell, options)
-        return [_predicted(parameters, folds[k], part, min_words) for part in folds[k].stretches]
+        parameters = _learn(candidate, folds[k].rest, (seed, k), check_stopped, options)
+        return [_predict(parameters, folds[k], part, min_words) for part in folds[k].segments]
 
+    tell, total = progress or ignore_progress, len(candidates) * N_FOLDS
     with warnings.catch_warnings(), ThreadPoolExecutor(effective_n_jobs(jobs)) as pool:
         warnings.simplefilter("ignore", DegenerateWarning)
         try:
-            results = pool.map(work, product(candidates, range(N_FOLDS)))
-            return list(_gathered(results, callback))
+            results = []
+            for done, result in enumerate(
+                pool.map(predict, product(candidates, range(N_FOLDS))), 1
+            ):
+                results.append(result)
+                log_likelihood, n_tokens = np.sum(result, axis=0)
+                note = f"{log_likelihood / max(n_tokens, 1.0):.3f} nats per word"
+                tell(Progress(stage, done, total, note))
+            return list(_predictions(results))
         finally:
             stopped.set()
 
 
-def _learnt(
+def _learn(
     candidate: Candidate,
     corpus: Corpus,
     seeds: tuple[int, int],
-    tell: Callback,
+    callback: IterationCallback,
     options: dict[str, Any],
 ) -> Parameters:
     rng = np.random.default_rng([*seeds, candidate.n_topics, candidate.n_behaviours])
     prior = candidate.prior
     model = MarkovClusteringTopicModel(
-        candidate.n_topics, candidate.n_behaviours, learning=candidate.learning,
-        prior="H" if prior == FITTED else prior, n_iterations=ITERATIONS, tolerance=TOLERANCE,
-        random_state=rng, **options,
-    ).fit(corpus, callback=tell)  # fmt: skip
+        candidate.n_topics,
+        candidate.n_behaviours,
+        learning=candidate.learning,
+        prior="H" if prior == FITTED else prior,
+        n_iterations=ITERATIONS,
+        tolerance=TOLERANCE,
+        random_state=rng,
+        **options,
+    ).fit(corpus, callback=callback)
     if prior == FITTED:
-        return fit_hyperparameters(model, corpus, callback=tell).model.parameters_
+        return fit_hyperparameters(model, corpus, callback=callback).model.parameters_
     return model.parameters_
 
 
-def _predicted(
-    parameters: Parameters, fold: Fold, stretch: Corpus, min_words: float
+def _predict(
+    parameters: Parameters, fold: SelectionFold, segment: Corpus, min_words: float
 ) -> tuple[float, float]:
-    """Log-likelihood of a stretch, and its number of words."""
-    evidence = gather(stretch, min_words=min_words)
-    predicted = log_predictions(parameters, fold.novelty, stretch, min_words)
+    """Return the log-likelihood of a segment and its number of tokens."""
+    evidence = gather(segment, min_words=min_words)
+    predicted = log_predictions(parameters, fold.background, segment, min_words)
     return float(predicted.sum()), float(evidence.counts.sum())
 
 
-def _gathered(
-    results: Iterator[list[tuple[float, float]]], callback: Callback | None
-) -> Iterator[Prediction]:
-    """The folds of each candidate, put together in the order of the stretches."""
-    parts: list[list[tuple[float, float]]] = []
-    for done, result in enumerate(results):
-        parts.append(result)
-        if callback is not None:
-            sums = np.array(result).sum(axis=0)
-            callback(done, float(sums[0] / max(sums[1], 1.0)))
-        if len(parts) == N_FOLDS:
-            whole = np.array([pair for row in zip(*parts, strict=True) for pair in row])
-            filled = whole[:, 1] > 0
-            yield Prediction(whole[filled, 0], whole[filled, 1])
-            parts = []
-
-
-TOPICS = (4, 8, 12, 20)
-BEHAVIOURS = (2, 3, 4, 5, 6, 8)
-
-
-class Choice(NamedTuple):
-    """Candidates, what each predicts, and which of them to take."""
-
-    candidates: list[Candidate]
-    predictions: list[Prediction]
-    best: int
-    """The one that predicts best."""
-    chosen: int
-    """The simplest that predicts no worse than that by more than one standard error."""
-
-    @property
-    def candidate(self) -> Candidate:
-        """The one to take."""
-        return self.candidates[self.chosen]
-
-    def shortfall(self, k: int) -> float:
-        """What a candidate predicts worse than the best, a word."""
-        return self.predictions[self.best].mean - self.predictions[k].mean
-
-
-def grid(
-    topics: Sequence[int] = TOPICS,
-    behaviours: Sequence[int] = BEHAVIOURS,
-    *,
-    learning: str = "em",
-    prior: str = "H+1",
-) -> list[Candidate]:
-    """All pairs of these numbers, ascending."""
-    for name, values in (("topics", topics), ("behaviours", behaviours)):
-        if not values or min(values) < 1:
-            raise InvalidInputError(
-                f"{name} to try must be whole numbers of at least 1, found {list(values)}"
-            )
-    return [
-        Candidate(y, z, learning, prior)
-        for z in sorted(set(behaviours))
-        for y in sorted(set(topics))
-    ]
-
-
-def choose(
-    candidates: Sequence[Candidate], predictions: Sequence[Prediction], n_words: int
-) -> Choice:
-    """The simplest within one standard error, that of the best, of the best."""
-    numbers = range(len(candidates))
-    best = max(numbers, key=lambda k: predictions[k].mean)
-    choice = Choice(list(candidates), list(predictions), best, best)
-    error = predictions[best].standard_error
-    near = [k for k in numbers if choice.shortfall(k) <= error]
-    simplest = min(near, key=lambda k: (candidates[k].n_parameters(n_words), -predictions[k].mean))
-    return choice._replace(chosen=simplest)
-
-
-def select_size(
-    corpus: Corpus,
-    candidates: Sequence[Candidate] | None = None,
-    *,
-    n_restarts: int = 3,
-    min_words: float = 20,
-    jobs: int = 1,
-    seed: int = 0,
-    callback: Callback | None = None,
-) -> Choice:
-    """Numbers of topics and behaviours by the likelihood of held-out stretches."""
-    tried = grid() if candidates is None else list(candidates)
-    predictions = predict_held_out(
-        corpus, tried, n_restarts=n_restarts, min_words=min_words, jobs=jobs, seed=seed,
-        callback=callback,
-    )  # fmt: skip
-    return choose(tried, predictions, corpus.n_words)
+def _predictions(results: list[list[tuple[float, float]]]) -> Iterator[Prediction]:
+    """Yield the prediction of each candidate, its folds merged in the order of the segments."""
+    for start in range(0, len(results), N_FOLDS):
+        folds = results[start : start + N_FOLDS]
+        whole = np.array([pair for row in zip(*folds, strict=True) for pair in row])
+        filled = whole[:, 1] > 0
+        yield Prediction(whole[filled, 0], whole[filled, 1])

@@ -1,25 +1,19 @@
-"""Anomalies made from the footage's own things.
+"""Synthetic anomalies, made from objects of the footage and injected into held-out segments.
 
-A thing is an array of words: documents x rows x columns x moves, a move being a direction and,
-where that is told apart, a speed, slow and fast side by side. Functions here change where,
-when and which way it moves; none of them changes how many words it has, but `weighed`.
+An object is an array of words: documents x rows x columns x moves, a move being a direction and,
+where speeds are distinguished, a speed, slow and fast side by side. Objects are found in the
+documents alone: in each document an object leaves a connected patch of words of one direction, and
+in the next document the patch continues ahead of where it was. Patches that follow each other like
+that are a track. Two objects side by side may be taken for one, and an object that turns is
+followed up to the turn.
 
-Things that move through the footage, found in its documents alone.
+Five kinds of anomaly:
 
-A thing leaves, in each document, a connected patch of words of one direction; in the next document
-the patch goes on ahead of where it was. Patches that follow each other like that are a track. Two
-things side by side may be taken for one, and a thing that turns is followed up to the turn.
-
-Where and when made anomalies are injected.
-
-Five kinds, each made from tracks of the footage itself, and injected into a stretch that the model
-at hand has not learnt from:
-
-wrong way      a thing's path the other way, where that direction is unusual
-out of place   a thing moved to where its direction is unusual, near what moves
-foreign path   straight across the scene where nothing goes, of a thing's size and speed
-out of turn    a thing on its own path at a time when another behaviour rules
-out of order   some seconds of the whole scene replaced by those of another behaviour
+wrong way      the path of an object reversed, where that direction is rare
+out of place   an object moved to where its direction is rare, near other motion
+foreign path   straight across the scene where nothing moves, with an object's size and speed
+out of turn    an object on its own path during a behaviour that hardly contains it
+out of order   some documents of the whole scene replaced by those of another behaviour
 """
 
 from collections.abc import Callable
@@ -36,29 +30,29 @@ from habitus.errors import InvalidInputError
 from habitus.model import MarkovClusteringTopicModel
 
 OPPOSITE = [Direction.DOWN, Direction.RIGHT, Direction.UP, Direction.LEFT]
-"""Of each direction, in their order."""
+"""Opposite of each direction, in their order."""
 
 
-def reversed_way(thing: Array) -> Array:
-    """The same path the other way: last document first, every direction turned round."""
-    by_direction = thing[::-1].reshape(*thing.shape[:3], len(Direction), -1)
-    return np.asarray(by_direction[..., OPPOSITE, :].reshape(thing.shape))
+def reverse_path(words: Array) -> Array:
+    """Return an object moving backwards: last document first, every direction reversed."""
+    by_direction = words[::-1].reshape(*words.shape[:3], len(Direction), -1)
+    return np.asarray(by_direction[..., OPPOSITE, :].reshape(words.shape))
 
 
-def moved(thing: Array, rows: int, columns: int) -> Array:
-    """The same thing so many cells down and to the right; what leaves the frame is lost."""
-    out = np.zeros_like(thing)
+def shift_object(words: Array, rows: int, columns: int) -> Array:
+    """Return an object shifted down and to the right, in cells; words beyond the frame are lost."""
+    out = np.zeros_like(words)
     (to_rows, from_rows), (to_columns, from_columns) = (
         (slice(max(by, 0), max(n + min(by, 0), 0)), slice(max(-by, 0), max(n - max(by, 0), 0)))
-        for by, n in zip((rows, columns), thing.shape[1:3], strict=True)
+        for by, n in zip((rows, columns), words.shape[1:3], strict=True)
     )
-    out[:, to_rows, to_columns] = thing[:, from_rows, from_columns]
+    out[:, to_rows, to_columns] = words[:, from_rows, from_columns]
     return out
 
 
-def weighed(thing: Array, strength: float, rng: np.random.Generator) -> Array:
-    """The same thing with so many times its words, rounded to whole ones by chance."""
-    return np.asarray(np.floor(thing * strength + rng.random(thing.shape)))
+def scale_words(words: Array, strength: float, rng: np.random.Generator) -> Array:
+    """Return an object with `strength` times its words, randomly rounded to whole numbers."""
+    return np.asarray(np.floor(words * strength + rng.random(words.shape)))
 
 
 def straight_path(
@@ -71,27 +65,37 @@ def straight_path(
     speeds: Array,
     shape: tuple[int, int],
 ) -> Array:
-    """A thing that goes straight from one place to another.
+    """Return an object that moves straight from one cell to another.
 
-    Places are rows and columns; `speed` is cells a document, `width` cells across, `n_words` those
-    of a document, spread evenly over the cells swept; `speeds` are the shares of slow and fast
-    words; `shape` is rows and columns of the frame. It takes as many whole documents as the way
-    needs.
+    Parameters
+    ----------
+    start, end
+        Row and column.
+    speed
+        Cells per document; the path takes a whole number of documents.
+    width
+        Cells across the path.
+    n_words
+        Words per document, spread evenly over the cells that are swept.
+    speeds
+        Shares of slow and fast words.
+    shape
+        Rows and columns of the frame.
     """
     way = np.asarray(end, dtype=np.float64) - start
     length = float(np.hypot(*way))
     n = max(round(length / speed), 1)
     marks = start + np.linspace(0, 1, n + 1)[:, None] * way
     cells = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
-    thing = np.zeros((n, *shape, len(Direction), len(speeds)))
+    words = np.zeros((n, *shape, len(Direction), len(speeds)))
     for k in range(n):
         swept = _distance(cells, marks[k], marks[k + 1]) <= max(width, 1.0) / 2
-        thing[k, :, :, heading(way)] = n_words * swept[..., None] / max(swept.sum(), 1) * speeds
-    return thing.reshape(n, *shape, -1)
+        words[k, :, :, heading(way)] = n_words * swept[..., None] / max(swept.sum(), 1) * speeds
+    return words.reshape(n, *shape, -1)
 
 
 def heading(way: Array) -> Direction:
-    """The direction nearest to a way of rows and columns."""
+    """Return the direction nearest to a vector of rows and columns."""
     down, right = float(way[0]), float(way[1])
     if abs(down) >= abs(right):
         return Direction.DOWN if down > 0 else Direction.UP
@@ -99,68 +103,68 @@ def heading(way: Array) -> Direction:
 
 
 def _distance(cells: NDArray[np.int64], start: Array, end: Array) -> Array:
-    """Of each cell from the line between two places."""
+    """Return the distance of each cell from the line between two cells."""
     way = end - start
     along = np.clip((cells - start) @ way / (way @ way), 0, 1)
     return np.asarray(np.hypot(*np.moveaxis(cells - (start + along[..., None] * way), -1, 0)))
 
 
 AHEAD = np.array([(-1, 0), (0, -1), (1, 0), (0, 1)])
-"""Rows and columns that a step in each direction goes."""
+"""Row and column of one step in each direction."""
 SMALLEST = 2
-"""Cells of a patch: a person far away has no more, a single one is mostly noise."""
+"""Fewest cells of a patch: a distant person has no more, a single cell is mostly noise."""
 SHORTEST = 3
-"""Documents of a track."""
+"""Fewest documents of a track."""
 LEAST_STEP, GAP, LIKENESS = 0.5, 2, 3.0
-"""Cells that a patch must move ahead; cells between it and the next; ratio of their words."""
+"""Least step ahead and largest gap between patches, in cells; largest ratio of their words."""
 
 
 class Patch(NamedTuple):
     """A connected group of words of one direction in one document."""
 
     cells: NDArray[np.int64]
-    """Row and column of each."""
+    """Row and column of each cell."""
     by_speed: Array
-    """How often each moved at each speed: cells x speeds."""
+    """Number of words of each cell at each speed: cells x speeds."""
 
     @property
     def counts(self) -> Array:
-        """How often each cell moved."""
+        """Number of words of each cell."""
         return np.asarray(self.by_speed.sum(axis=1))
 
     @property
     def centre(self) -> Array:
-        """Row and column of its middle, by its words."""
+        """Row and column of the centre of its words."""
         return np.asarray(self.counts @ self.cells / self.counts.sum())
 
 
 class Track(NamedTuple):
-    """A thing on its way, a patch a document."""
+    """An object followed through documents, one patch per document."""
 
     first: int
-    """The document where it begins."""
+    """Document where it begins."""
     direction: Direction
     patches: list[Patch]
 
     @property
     def n_words(self) -> float:
-        """Words that it has in a document, in the mean."""
+        """Mean number of words per document."""
         return float(np.mean([patch.counts.sum() for patch in self.patches]))
 
     @property
     def speed(self) -> float:
-        """Cells that its middle goes in a document, in the mean."""
+        """Mean distance that its centre moves per document, in cells."""
         way = self.patches[-1].centre - self.patches[0].centre
         return float(np.hypot(*way) / (len(self.patches) - 1))
 
     @property
     def width(self) -> float:
-        """Cells across its way, in the mean over its documents."""
+        """Mean number of cells across its path."""
         across = 1 if self.direction in (Direction.UP, Direction.DOWN) else 0
         return float(np.mean([np.ptp(patch.cells[:, across]) + 1 for patch in self.patches]))
 
-    def thing(self, vocabulary: Vocabulary) -> Array:
-        """Its words: documents x rows x columns x moves."""
+    def words(self, vocabulary: Vocabulary) -> Array:
+        """Return its words: documents x rows x columns x moves."""
         words = np.zeros((len(self.patches), *vocabulary.shape))
         for k, patch in enumerate(self.patches):
             words[k, patch.cells[:, 0], patch.cells[:, 1], self.direction] = patch.by_speed
@@ -168,41 +172,41 @@ class Track(NamedTuple):
 
     @property
     def speeds(self) -> Array:
-        """Shares of its words that are slow and fast; one share where that is not told."""
+        """Shares of its words that are slow and fast; one share without speeds."""
         total = np.sum([patch.by_speed.sum(axis=0) for patch in self.patches], axis=0)
         return np.asarray(total / total.sum())
 
 
-def on_the_grid(corpus: Corpus) -> Array:
-    """All counts: documents x rows x columns x moves, a direction's speeds side by side."""
-    v = geometry_of(corpus)
+def grid_counts(corpus: Corpus) -> Array:
+    """Return all counts: documents x rows x columns x moves, speeds of a direction side by side."""
+    v = vocabulary_of_corpus(corpus)
     counts: Array = corpus.counts.toarray()
     return counts.reshape(len(corpus), v.rows, v.columns, v.per_cell)
 
 
-def geometry_of(corpus: Corpus) -> Vocabulary:
-    """Where words lie, or an error that says that nobody knows."""
+def vocabulary_of_corpus(corpus: Corpus) -> Vocabulary:
+    """Return the vocabulary of a corpus; raise InvalidInputError without one."""
     if corpus.vocabulary is None:
         raise InvalidInputError(
-            "this corpus does not say where its words lie: make it by `habitus extract`, or give "
-            "it a vocabulary"
+            "this corpus has no vocabulary, so the cells of its words are not known: extract it "
+            "from video, or give it a vocabulary"
         )
     return corpus.vocabulary
 
 
 def find_tracks(corpus: Corpus) -> list[Track]:
-    """All tracks of at least three documents, by direction, then in the order they begin."""
+    """Return all tracks of at least three documents, by direction, then by their start."""
     patches: list[list[list[Patch]]] = [[] for _ in Direction]
-    for t, fine in enumerate(corpus.conditions == 0):
-        counts = on_the_grid(corpus.take([t]))[0].reshape(geometry_of(corpus).shape)
+    for t, usable in enumerate(corpus.conditions == 0):
+        counts = grid_counts(corpus.take([t]))[0].reshape(vocabulary_of_corpus(corpus).shape)
         for direction in Direction:
-            patches[direction].append(patches_of(counts[:, :, direction]) if fine else [])
+            patches[direction].append(find_patches(counts[:, :, direction]) if usable else [])
     found = [_followed(patches[direction], corpus.first, direction) for direction in Direction]
     return [track for tracks in found for track in tracks]
 
 
-def patches_of(counts: Array) -> list[Patch]:
-    """Connected groups of cells (corners touch) with words.
+def find_patches(counts: Array) -> list[Patch]:
+    """Return the connected groups of cells with words; cells that share a corner are connected.
 
     `counts` is rows x columns x speeds.
     """
@@ -238,7 +242,7 @@ def _followed(
 
 
 def _next(patch: Patch, others: list[Patch], direction: Direction) -> Patch | None:
-    """The patch that goes on where this one ends: ahead, adjoining, of about as many words."""
+    """Return the patch that continues this one: ahead, near, with a similar number of words."""
 
     def fits(other: Patch) -> bool:
         ratio = other.counts.sum() / patch.counts.sum()
@@ -258,157 +262,165 @@ def _adjoin(one: Patch, other: Patch) -> bool:
     return bool(gaps.min() <= GAP)
 
 
-SELDOM = 0.1
-"""Where a thing is abnormal, its words are at most this often as usual as on its own path."""
+RARE = 0.1
+"""Rate of an anomaly's words in the footage, relative to those of its object, at most."""
 NEAR = 3
-"""Cells around what moves that something out of place may be in."""
+"""Distance in cells from other motion within which an anomaly may be placed."""
 ORDER = 5
-"""Documents of a behaviour out of order."""
+"""Documents that are replaced out of order."""
 TRIES = 50
 
 
 class Scene(NamedTuple):
-    """What anomalies are made from."""
+    """Objects of the footage, and where its words usually are."""
 
     tracks: list[Track]
     vocabulary: Vocabulary
     usual: Array
-    """Words a document: rows x columns x moves."""
+    """Mean number of words per document, smoothed: rows x columns x moves."""
     near: NDArray[np.bool_]
-    """Cells on or beside usual motion: rows x columns."""
+    """Cells on or near usual motion: rows x columns."""
 
-    def thing(self, k: int) -> Array:
-        """The words of a track."""
-        return self.tracks[k].thing(self.vocabulary)
+    def words(self, k: int) -> Array:
+        """Return the words of a track."""
+        return self.tracks[k].words(self.vocabulary)
 
     @property
     def typical(self) -> float:
-        """Words a document of a typical thing: half of the tracks have more."""
+        """Median number of words per document of a track."""
         return float(np.median([track.n_words for track in self.tracks]))
 
 
-class Stretch(NamedTuple):
-    """A stretch of documents that is held out."""
+class HeldOutSegment(NamedTuple):
+    """Consecutive documents, and a model that has not learnt from them."""
 
     counts: Array
-    """documents x rows x columns x moves."""
+    """Documents x rows x columns x moves."""
     path: NDArray[np.int64]
-    """The most probable behaviour of each document."""
+    """Most probable behaviour of each document."""
     model: MarkovClusteringTopicModel
 
 
 class Injection(NamedTuple):
-    """An anomaly, made and placed."""
+    """A synthetic anomaly at its place in a segment."""
 
-    stretch: int
+    segment: int
+    """Index of the segment."""
     start: int
-    """Its first document within the stretch."""
+    """Its first document within the segment."""
     words: Array
-    """documents x rows x columns x moves."""
+    """Documents x rows x columns x moves."""
     replaces: bool = False
-    """Whether it takes the place of all other words."""
+    """Whether it replaces all other words."""
 
 
-Maker = Callable[[Scene, list[Stretch], np.random.Generator], Injection | None]
+AnomalyMaker = Callable[[Scene, list[HeldOutSegment], np.random.Generator], Injection | None]
 
 
-def scene_of(corpus: Corpus) -> Scene:
-    """Tracks of the footage, and where its words usually are (a cell around them included)."""
+def observe_scene(corpus: Corpus) -> Scene:
+    """Find the tracks of the footage and where its words usually are, smoothed over one cell."""
     from scipy.ndimage import binary_dilation, uniform_filter
 
-    v, tracks = geometry_of(corpus), find_tracks(corpus)
+    v, tracks = vocabulary_of_corpus(corpus), find_tracks(corpus)
     counts = np.asarray(corpus.counts.mean(axis=0)).reshape(v.rows, v.columns, -1)
     usual = uniform_filter(counts, size=(3, 3, 1), mode="constant")
     cells = usual.sum(axis=2)
-    busy = cells > SELDOM * np.median(cells[cells > 0]) if (cells > 0).any() else cells > 0
+    busy = cells > RARE * np.median(cells[cells > 0]) if (cells > 0).any() else cells > 0
     near = binary_dilation(busy, iterations=NEAR)
     return Scene(tracks, v, usual, near)
 
 
-def stretch_of(fold: CalibratedFold) -> Stretch:
-    """A held-out stretch as injections need it."""
-    return Stretch(on_the_grid(fold.held_out), fold.model.predict(fold.held_out), fold.model)
+def held_out_segment(fold: CalibratedFold) -> HeldOutSegment:
+    """Return the held-out documents of a fold with their most probable behaviours."""
+    return HeldOutSegment(grid_counts(fold.held_out), fold.model.predict(fold.held_out), fold.model)
 
 
-def usualness(thing: Array, usual: Array) -> float:
-    """How often the words of a thing are usually seen, in the mean over its words."""
-    return float((thing.sum(axis=0) * usual).sum() / thing.sum())
+def usual_rate(words: Array, usual: Array) -> float:
+    """Return how often the words of an object usually occur, mean over its words."""
+    return float((words.sum(axis=0) * usual).sum() / words.sum())
 
 
-def wrong_way(scene: Scene, stretches: list[Stretch], rng: np.random.Generator) -> Injection | None:
-    """A thing's path the other way."""
+def wrong_way(
+    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
+) -> Injection | None:
+    """Return an object moving backwards where that direction is rare; None if there is none."""
     for k in _order(len(scene.tracks), rng):
-        thing = scene.thing(k)
-        turned = reversed_way(thing)
-        if usualness(turned, scene.usual) <= SELDOM * usualness(thing, scene.usual):
-            return _placed(turned, stretches, rng)
+        words = scene.words(k)
+        turned = reverse_path(words)
+        if usual_rate(turned, scene.usual) <= RARE * usual_rate(words, scene.usual):
+            return _placed(turned, segments, rng)
     return None
 
 
 def out_of_place(
-    scene: Scene, stretches: list[Stretch], rng: np.random.Generator
+    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
 ) -> Injection | None:
-    """A thing moved to where its direction is unusual, in the frame and near what moves."""
+    """Return an object shifted to where its direction is rare, near other motion."""
     for k in _order(len(scene.tracks), rng):
-        thing = scene.thing(k)
-        limit = SELDOM * usualness(thing, scene.usual)
-        for rows, columns in _shifts(thing, rng):
-            shifted = moved(thing, rows, columns)
+        words = scene.words(k)
+        limit = RARE * usual_rate(words, scene.usual)
+        for rows, columns in _shifts(words, rng):
+            shifted = shift_object(words, rows, columns)
             cells = shifted.sum(axis=(0, 3)) > 0
-            if scene.near[cells].all() and usualness(shifted, scene.usual) <= limit:
-                return _placed(shifted, stretches, rng)
+            if scene.near[cells].all() and usual_rate(shifted, scene.usual) <= limit:
+                return _placed(shifted, segments, rng)
     return None
 
 
 def foreign_path(
-    scene: Scene, stretches: list[Stretch], rng: np.random.Generator
+    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
 ) -> Injection | None:
-    """Straight across the scene where nothing goes, as wide and fast as a thing."""
+    """Return a straight path where nothing moves, with the size and speed of an object."""
     places = np.argwhere(scene.near)
     for k in _order(len(scene.tracks), rng):
-        track, limit = scene.tracks[k], SELDOM * usualness(scene.thing(k), scene.usual)
+        track, limit = scene.tracks[k], RARE * usual_rate(scene.words(k), scene.usual)
         for _ in range(TRIES):
             start, end = places[rng.choice(len(places), 2)].astype(np.float64)
             n = np.hypot(*(end - start)) / track.speed
             if not 2.5 <= n < 12:
                 continue
             path = straight_path(
-                start, end, speed=track.speed, width=track.width, n_words=track.n_words,
-                speeds=track.speeds, shape=(scene.vocabulary.rows, scene.vocabulary.columns),
-            )  # fmt: skip
-            if usualness(path, scene.usual) <= limit:
-                return _placed(path, stretches, rng)
+                start,
+                end,
+                speed=track.speed,
+                width=track.width,
+                n_words=track.n_words,
+                speeds=track.speeds,
+                shape=(scene.vocabulary.rows, scene.vocabulary.columns),
+            )
+            if usual_rate(path, scene.usual) <= limit:
+                return _placed(path, segments, rng)
     return None
 
 
 def out_of_turn(
-    scene: Scene, stretches: list[Stretch], rng: np.random.Generator
+    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
 ) -> Injection | None:
-    """A thing on its own path while a behaviour rules that hardly has such words."""
+    """Return an object on its own path during a behaviour that hardly has its words."""
     for k in _order(len(scene.tracks), rng):
-        thing = scene.thing(k)
-        words = thing.sum(axis=0).reshape(-1)
-        for which in _order(len(stretches), rng):
-            stretch = stretches[which]
-            shares = words @ stretch.model.parameters_.word_given_behaviour
-            wrong = shares[stretch.path] <= SELDOM * shares.max()
-            starts = _starts(wrong, min(len(thing), len(wrong)))
+        words = scene.words(k)
+        total = words.sum(axis=0).reshape(-1)
+        for which in _order(len(segments), rng):
+            segment = segments[which]
+            shares = total @ segment.model.parameters_.word_given_behaviour
+            wrong = shares[segment.path] <= RARE * shares.max()
+            starts = _starts(wrong, min(len(words), len(wrong)))
             if len(starts):
-                return Injection(int(which), int(rng.choice(starts)), thing[: len(wrong)])
+                return Injection(int(which), int(rng.choice(starts)), words[: len(wrong)])
     return None
 
 
 def out_of_order(
-    scene: Scene, stretches: list[Stretch], rng: np.random.Generator
+    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
 ) -> Injection | None:
-    """Some documents of one behaviour in the midst of another that it hardly follows."""
-    for which, source in _pairs(len(stretches), rng):
-        stretch, other = stretches[which], stretches[source]
-        path = stretch.model.predict(other.counts.reshape(len(other.counts), -1))
-        for z in range(len(stretch.model.parameters_.pi)):
-            here = _starts(stretch.path == z, ORDER + 1) + 1  # one of its own goes before
-            turns = stretch.model.parameters_.xi[path, z]
-            there = [t for t in _starts(path != z, ORDER) if turns[t] <= SELDOM]
+    """Return documents of one behaviour within another that it hardly ever follows."""
+    for which, source in _pairs(len(segments), rng):
+        segment, other = segments[which], segments[source]
+        path = segment.model.predict(other.counts.reshape(len(other.counts), -1))
+        for z in range(len(segment.model.parameters_.pi)):
+            here = _starts(segment.path == z, ORDER + 1) + 1  # after one of its own
+            turns = segment.model.parameters_.xi[path, z]
+            there = [t for t in _starts(path != z, ORDER) if turns[t] <= RARE]
             if len(here) and there:
                 begin = int(rng.choice(there))
                 words = other.counts[begin : begin + ORDER]
@@ -416,30 +428,30 @@ def out_of_order(
     return None
 
 
-KINDS: dict[str, Maker] = {
+KINDS: dict[str, AnomalyMaker] = {
     "wrong way": wrong_way,
     "out of place": out_of_place,
     "foreign path": foreign_path,
     "out of turn": out_of_turn,
     "out of order": out_of_order,
 }
-WHOLE = "out of order"
-"""The kind that is of the whole scene: it has no strength."""
+WHOLE_SCENE = "out of order"
+"""The kind that replaces the whole scene: it has no strength."""
 
 
-def injected(stretch: Stretch, injection: Injection, words: Array) -> Array:
-    """The stretch with an anomaly in it; `words` are those of the injection, as they weigh."""
-    counts = stretch.counts.copy()
+def inject(segment: HeldOutSegment, injection: Injection, words: Array) -> Array:
+    """Return the counts of a segment with an anomaly of these, perhaps scaled, words."""
+    counts = segment.counts.copy()
     here = slice(injection.start, injection.start + len(words))
     counts[here] = words if injection.replaces else counts[here] + words
     return counts
 
 
-def _placed(thing: Array, stretches: list[Stretch], rng: np.random.Generator) -> Injection:
-    """At any time of any stretch; cut to its length where it is longer."""
-    which = int(rng.integers(len(stretches)))
-    n = len(stretches[which].counts)
-    words = thing[:n]
+def _placed(words: Array, segments: list[HeldOutSegment], rng: np.random.Generator) -> Injection:
+    """Return an injection at a random time of a random segment, cut to its length."""
+    which = int(rng.integers(len(segments)))
+    n = len(segments[which].counts)
+    words = words[:n]
     return Injection(which, int(rng.integers(n - len(words) + 1)), words)
 
 
@@ -448,22 +460,22 @@ def _order(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _pairs(n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """All pairs of two different stretches, in any order."""
+    """Return all pairs of two different segments, in random order."""
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     return [pairs[k] for k in rng.permutation(len(pairs))]
 
 
-def _shifts(thing: Array, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Some of the shifts by whole cells that keep a thing in the frame."""
-    rows, columns = np.nonzero(thing.sum(axis=(0, 3)))
-    height, width = thing.shape[1:3]
+def _shifts(words: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return random shifts by whole cells that keep an object in the frame."""
+    rows, columns = np.nonzero(words.sum(axis=(0, 3)))
+    height, width = words.shape[1:3]
     down = rng.integers(-rows.min(), height - rows.max(), TRIES)
     right = rng.integers(-columns.min(), width - columns.max(), TRIES)
     return np.stack([down, right], axis=-1)
 
 
 def _starts(flags: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
-    """Where n flags in a row begin."""
+    """Return where `n` consecutive flags begin."""
     if n > len(flags):
         return np.empty(0, dtype=np.int64)
     runs = np.lib.stride_tricks.sliding_window_view(flags, n)
