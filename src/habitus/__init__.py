@@ -1,13 +1,48 @@
-"""habitus learns what is habitual in a fixed camera's view, and shows what is not."""
+"""habitus learns what is habitual in a fixed camera's view, and shows what is not.
+
+One function for each command (`extract`, `learn`, `detect`, `watch`, `report`, `evaluate`,
+`compare`, `tune`, `show`, `demo`), and the values that they take and return.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from habitus.anomaly import Detector
-    from habitus.corpus import Corpus, Vocabulary
-    from habitus.errors import DegenerateWarning, HabitusError
+    from habitus.anomaly import (
+        Calibration,
+        CalibrationSettings,
+        Detection,
+        Detector,
+        Event,
+        ExpectedAlarms,
+        Judgement,
+        SceneModel,
+        calibrate,
+    )
+    from habitus.anomaly.events import clock
+    from habitus.anomaly.watching import EventEnded, EventStarted
+    from habitus.corpus import Corpus, Direction, Vocabulary
+    from habitus.errors import (
+        DegenerateWarning,
+        FileError,
+        HabitusError,
+        InvalidInputError,
+        LearningError,
+        VideoError,
+    )
+    from habitus.evaluation.assessment import Assessment
+    from habitus.evaluation.label_files import read_labels
+    from habitus.evaluation.labels import Label
+    from habitus.evaluation.matching import FoundEvents
+    from habitus.ingest.chunks import Extraction
+    from habitus.ingest.live import Notice
+    from habitus.lab.comparison.findings import Comparison
+    from habitus.lab.comparison.results_page import comparison_table
+    from habitus.lab.demo import Demonstration
+    from habitus.lab.tuning.advice import Hyperparameters, Tuning, recall_in_words
+    from habitus.lab.tuning.recall import FoundShare, RecallEstimate
+    from habitus.lab.tuning.selection import Choice
     from habitus.model import (
         Assignments,
         DirichletPosterior,
@@ -16,35 +51,155 @@ if TYPE_CHECKING:
         Prior,
         generate,
     )
+    from habitus.pipeline import (
+        compare,
+        demo,
+        detect,
+        evaluate,
+        extract,
+        learn,
+        parse_duration,
+        report,
+        show,
+        tune,
+        watch,
+    )
+    from habitus.progress import Progress, ProgressCallback
+    from habitus.report.summaries import (
+        CorpusSummary,
+        Likely,
+        ModelSummary,
+        summarise_corpus,
+        summarise_model,
+    )
 
 __version__ = version("habitus")
 
 _HOMES = {
+    "Assessment": "habitus.evaluation.assessment",
     "Assignments": "habitus.model",
+    "Calibration": "habitus.anomaly",
+    "CalibrationSettings": "habitus.anomaly",
+    "Choice": "habitus.lab.tuning.selection",
+    "Comparison": "habitus.lab.comparison.findings",
     "Corpus": "habitus.corpus",
+    "CorpusSummary": "habitus.report.summaries",
     "DegenerateWarning": "habitus.errors",
+    "Demonstration": "habitus.lab.demo",
+    "Detection": "habitus.anomaly",
     "Detector": "habitus.anomaly",
+    "Direction": "habitus.corpus",
     "DirichletPosterior": "habitus.model",
+    "Event": "habitus.anomaly",
+    "EventEnded": "habitus.anomaly.watching",
+    "EventStarted": "habitus.anomaly.watching",
+    "ExpectedAlarms": "habitus.anomaly",
+    "Extraction": "habitus.ingest.chunks",
+    "FileError": "habitus.errors",
+    "FoundEvents": "habitus.evaluation.matching",
+    "FoundShare": "habitus.lab.tuning.recall",
     "HabitusError": "habitus.errors",
+    "Hyperparameters": "habitus.lab.tuning.advice",
+    "InvalidInputError": "habitus.errors",
+    "Judgement": "habitus.anomaly",
+    "Label": "habitus.evaluation.labels",
+    "LearningError": "habitus.errors",
+    "Likely": "habitus.report.summaries",
     "MarkovClusteringTopicModel": "habitus.model",
+    "ModelSummary": "habitus.report.summaries",
+    "Notice": "habitus.ingest.live",
     "Parameters": "habitus.model",
     "Prior": "habitus.model",
+    "Progress": "habitus.progress",
+    "ProgressCallback": "habitus.progress",
+    "RecallEstimate": "habitus.lab.tuning.recall",
+    "SceneModel": "habitus.anomaly",
+    "Tuning": "habitus.lab.tuning.advice",
+    "VideoError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
+    "calibrate": "habitus.anomaly",
+    "clock": "habitus.anomaly.events",
+    "compare": "habitus.pipeline",
+    "comparison_table": "habitus.lab.comparison.results_page",
+    "demo": "habitus.pipeline",
+    "detect": "habitus.pipeline",
+    "evaluate": "habitus.pipeline",
+    "extract": "habitus.pipeline",
     "generate": "habitus.model",
+    "learn": "habitus.pipeline",
+    "parse_duration": "habitus.pipeline",
+    "read_labels": "habitus.evaluation.label_files",
+    "recall_in_words": "habitus.lab.tuning.advice",
+    "report": "habitus.pipeline",
+    "show": "habitus.pipeline",
+    "summarise_corpus": "habitus.report.summaries",
+    "summarise_model": "habitus.report.summaries",
+    "tune": "habitus.pipeline",
+    "watch": "habitus.pipeline",
 }
+"""Where each public name is defined."""
 
 __all__ = [
+    "Assessment",
     "Assignments",
+    "Calibration",
+    "CalibrationSettings",
+    "Choice",
+    "Comparison",
     "Corpus",
+    "CorpusSummary",
     "DegenerateWarning",
+    "Demonstration",
+    "Detection",
     "Detector",
+    "Direction",
     "DirichletPosterior",
+    "Event",
+    "EventEnded",
+    "EventStarted",
+    "ExpectedAlarms",
+    "Extraction",
+    "FileError",
+    "FoundEvents",
+    "FoundShare",
     "HabitusError",
+    "Hyperparameters",
+    "InvalidInputError",
+    "Judgement",
+    "Label",
+    "LearningError",
+    "Likely",
     "MarkovClusteringTopicModel",
+    "ModelSummary",
+    "Notice",
     "Parameters",
     "Prior",
+    "Progress",
+    "ProgressCallback",
+    "RecallEstimate",
+    "SceneModel",
+    "Tuning",
+    "VideoError",
     "Vocabulary",
+    "calibrate",
+    "clock",
+    "compare",
+    "comparison_table",
+    "demo",
+    "detect",
+    "evaluate",
+    "extract",
     "generate",
+    "learn",
+    "parse_duration",
+    "read_labels",
+    "recall_in_words",
+    "report",
+    "show",
+    "summarise_corpus",
+    "summarise_model",
+    "tune",
+    "watch",
 ]
 
 

@@ -1,75 +1,1052 @@
-"""The whole story on one screen: video -> documents -> model -> events.
+"""One function for each command: video -> documents -> model -> events -> reports.
 
-What decodes video is imported where it is used: learning from a corpus starts without it.
+Paths may be strings. Nothing here prints: results are values, progress is told to a callback.
+What decodes video, draws or belongs to the laboratory is imported where it is used: learning from a
+corpus starts without it.
 """
 
-from collections.abc import Callable, Sequence
+import os
+import re
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO, TypeGuard
 
-from habitus.corpus.documents import Corpus
+from habitus.anomaly import Detection, Detector, SceneModel, detect_events, learn_scene, read_events
+from habitus.anomaly.detection import write_scores
+from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.files import kind_of
-from habitus.ingest.chunks import Extraction
-from habitus.model import MarkovClusteringTopicModel
+from habitus.files import kind_of, written_whole
+from habitus.progress import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
+    from habitus.anomaly.watching import EventEnded, EventStarted
+    from habitus.evaluation.assessment import Assessment
+    from habitus.evaluation.labels import Label
+    from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
-    from habitus.progress import ProgressCallback
+    from habitus.ingest.live import Notice
+    from habitus.lab.comparison.findings import Comparison
+    from habitus.lab.demo import Demonstration
+    from habitus.lab.tuning.advice import Tuning
+    from habitus.report.summaries import CorpusSummary, ModelSummary
     from habitus.video import Source
 
-Callback = Callable[[int, float], None]
+Address = str | os.PathLike[str]
+UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
-def gather_documents(
-    sources: Sequence["Source"],
-    settings: "DocumentSettings | None" = None,
+def extract(
+    sources: Address | Sequence[Address],
     *,
-    output: Path | None = None,
+    output: Address | None = None,
+    preview: Address | None = None,
     continued: bool = False,
-    jobs: int = -1,
+    clip: float = 1.0,
+    cell: int = 8,
+    motion: str = "cells",
+    speeds: int = 2,
+    mask: str | None = None,
+    region: str | None = None,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
     duration: float | None = None,
-    progress: "ProgressCallback | None" = None,
-) -> Extraction:
-    """Documents of videos, or of corpus files that were made of them; see `extract`."""
-    corpora = [s for s in sources if not s.is_live and kind_of(s.address) == "corpus"]
-    if not corpora:
-        from habitus.ingest.extraction import extract_corpus
-        from habitus.progress import ignore_progress
+    jobs: int = -1,
+    progress: ProgressCallback = ignore_progress,
+) -> "Extraction":
+    """Turn footage of a fixed camera into documents of visual words.
 
-        return extract_corpus(
-            sources, settings, output=output, continued=continued, jobs=jobs, duration=duration,
-            progress=progress or ignore_progress,
-        )  # fmt: skip
-    if len(corpora) < len(sources):
-        raise InvalidInputError("give videos or corpora, not both at once")
-    corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
-    if duration is not None:
-        corpus = corpus.take((corpus.times < duration).nonzero()[0])
-    return Extraction(corpus, [])
+    Parameters
+    ----------
+    sources
+        Videos, folders or patterns of images, addresses that FFmpeg opens, or `-` for standard
+        input. Several are several sequences, or one if `continued`.
+    output
+        Where to write the corpus. A run that was cut short goes on from chunks beside it.
+    preview
+        Where to write the footage of the first source with its words as arrows, as .mp4.
+    continued
+        Whether the sources are one video that was cut into files.
+    clip
+        Seconds of video per document.
+    cell
+        Side of a cell in pixels of the analysed frame.
+    motion
+        "cells" (our kernel), "dis" (OpenCV's dense flow where the picture changes) or "flow" (the
+        same everywhere, as in the paper).
+    speeds
+        2 to tell slow from fast motion, 1 for the paper's words.
+    mask, region
+        What not to watch, and what alone to watch: a PNG of the frame's size, not black there, or
+        polygons such as "0,0 90,0 90,20".
+    fps
+        Frames per second of images, or of streams without times.
+    fast
+        Skip frames that no other frame needs, and the loop filter.
+    timeout
+        Seconds that an address may take to answer.
+    duration
+        Stop after this many seconds of video.
+    jobs
+        Processes; -1 for one per core. It never changes the result.
+    progress
+        Told how far the work is.
 
-
-def settings_of(model: MarkovClusteringTopicModel) -> "DocumentSettings":
-    """How documents of new video are made, so that they are like those the model was learnt on."""
-    if model.settings_ is None:
+    Returns
+    -------
+    Extraction
+        The corpus, and notes about the footage.
+    """
+    _check_outputs(output, preview)
+    _check_seconds("duration", duration)
+    found = _sources(sources, fps=fps, fast=fast, timeout=timeout)
+    if preview is not None and found[0].is_live:
         raise InvalidInputError(
-            "this model does not know how its documents were made of video: learn it from a video "
-            "or from a corpus that `habitus extract` made, or give a corpus"
+            f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
         )
+    settings = _document_settings(
+        clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
+    )
+    extraction = _extracted(found, settings, output, continued, duration, jobs, progress)
+    if output is not None:
+        extraction.corpus.save(output)
+        _forget_chunks(output)
+    if preview is not None:
+        from habitus.report.film.annotation import write_preview
+
+        write_preview(preview, found[0], settings, progress=progress)
+    return extraction
+
+
+def learn(
+    sources: Address | Corpus | Sequence[Address],
+    *,
+    output: Address | None = None,
+    n_topics: int = 8,
+    n_behaviours: int = 4,
+    learning: str = "em",
+    prior: Any = "H+1",
+    n_restarts: int = 20,
+    n_iterations: int = 100,
+    tolerance: float | None = None,
+    smoothing: float = 5e-6,
+    min_words: float = 20,
+    burn_in: int = 500,
+    n_samples: int = 5,
+    thinning: int = 100,
+    duration: float | None = None,
+    continued: bool = False,
+    clip: float = 1.0,
+    cell: int = 8,
+    motion: str = "cells",
+    speeds: int = 2,
+    mask: str | None = None,
+    region: str | None = None,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    seed: int = 0,
+    progress: ProgressCallback = ignore_progress,
+) -> SceneModel:
+    """Learn a scene's behaviours from its normal footage, without labels, and calibrate.
+
+    Parameters
+    ----------
+    sources
+        Normal footage: videos as for `extract`, corpus files, or a corpus.
+    output
+        Where to write model and calibration.
+    n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
+    min_words, burn_in, n_samples, thinning
+        As of `MarkovClusteringTopicModel`.
+    duration
+        Learn from the first N seconds only.
+    continued, clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+        As of `extract`.
+    seed
+        Same seed, same model.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    SceneModel
+        The model, its calibration, the documents it was learnt from and notes.
+    """
+    _check_outputs(output)
+    extraction = _documents(
+        sources,
+        output,
+        {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
+        | {"region": region},
+        {"fps": fps, "fast": fast, "timeout": timeout},
+        continued=continued,
+        duration=duration,
+        jobs=jobs,
+        progress=progress,
+    )
+    scene = learn_scene(
+        extraction.corpus,
+        n_topics=n_topics,
+        n_behaviours=n_behaviours,
+        learning=learning,
+        prior=prior,
+        n_restarts=n_restarts,
+        n_iterations=n_iterations,
+        tolerance=tolerance,
+        smoothing=smoothing,
+        min_words=min_words,
+        burn_in=burn_in,
+        n_samples=n_samples,
+        thinning=thinning,
+        n_jobs=jobs,
+        random_state=seed,
+        progress=progress,
+    )
+    if output is not None:
+        scene.save(output)
+        _forget_chunks(output)
+    return replace(scene, notes=(*extraction.notes, *scene.notes))
+
+
+def detect(
+    source: Address | Corpus,
+    model: Address | SceneModel,
+    *,
+    output: Address | None = None,
+    annotate: Address | None = None,
+    scores: Address | None = None,
+    skip: float | None = None,
+    alerts_per_day: float | None = None,
+    share: float | None = None,
+    threshold: float | None = None,
+    measure: str = "tail",
+    approximation: Any = "plug-in",
+    n_samples: int | None = None,
+    seed: int = 0,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    progress: ProgressCallback = ignore_progress,
+) -> Detection:
+    """Find what is unusual in a video: when, where and why.
+
+    Parameters
+    ----------
+    source
+        A video as for `extract`, a corpus file, or a corpus.
+    model
+        What `learn` returned, or the file that it wrote.
+    output
+        Where to write the events as JSON Lines, with thumbnails in a folder beside it.
+    annotate
+        Where to write the video with its events drawn, as .mp4.
+    scores
+        Where to write the normality of every document, as CSV.
+    skip
+        Skip the first N seconds.
+    alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+        As of `Detector`; `share` is a share of these very documents.
+    fps, fast, timeout, jobs
+        As of `extract`.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    Detection
+        Scores of every document, the events, and notes about the footage.
+    """
+    _check_outputs(output, annotate, scores)
+    _check_seconds("skip", skip)
+    detector = _detector(
+        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+    )
+    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    judged.read(jobs=jobs, progress=progress)
+    detection = judged.detect(skip=skip, share=share)
+    if output is not None:
+        from habitus.report.figures.moments import write_events
+
+        detection = write_events(output, detection, judged.video)
+    if annotate is not None:
+        _annotate(annotate, detection, judged, progress)
+    if scores is not None:
+        write_scores(scores, detection)
+    return detection
+
+
+def watch(
+    source: Address,
+    model: Address | SceneModel,
+    *,
+    output: Address | None = None,
+    stop: threading.Event | None = None,
+    patience: float = 10.0,
+    alerts_per_day: float | None = None,
+    share: float | None = None,
+    threshold: float | None = None,
+    measure: str = "tail",
+    approximation: Any = "plug-in",
+    n_samples: int | None = None,
+    seed: int = 0,
+    fps: float | None = None,
+    fast: bool = False,
+) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
+    """Watch a live stream, and yield what is unusual in it as it happens.
+
+    It connects anew whenever the stream stalls or dies. Close the iterator, or set `stop` and
+    exhaust it, to end: then no process is left.
+
+    Parameters
+    ----------
+    source
+        Any address that FFmpeg opens; a file; `-` for standard input.
+    model
+        What `learn` returned, or the file that it wrote.
+    output
+        File to add the events to as JSON Lines, with thumbnails in a folder beside it.
+    stop
+        Set it to end.
+    patience
+        Seconds without a frame after which to connect anew.
+    alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+        As of `Detector`.
+    fps, fast
+        As of `extract`.
+
+    Yields
+    ------
+    EventStarted, EventEnded or Notice
+        An event when it starts, the event once it is over, and what there is to say of the source.
+    """
+    from habitus.anomaly.watching import EventEnded, watch_events
+
+    _check_outputs(output)
+    _check_seconds("patience", patience)
+    detector = _detector(
+        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+    )
+    (camera,) = _sources(source, fps=fps, fast=fast, timeout=patience)
+    happenings = watch_events(
+        detector,
+        camera,
+        settings_of(detector),
+        stop=stop or threading.Event(),
+        patience=patience,
+    )
+    with _appended(output) as file:
+        for happening in happenings:
+            if file is not None and output is not None and isinstance(happening, EventEnded):
+                happening = _with_thumbnail(happening, detector, Path(output))
+                file.write(f"{happening.event.line()}\n")
+                file.flush()
+            yield happening
+
+
+def report(
+    source: Address | Corpus,
+    model: Address | SceneModel,
+    output: Address,
+    *,
+    annotate: Address | None = None,
+    labels: Address | None = None,
+    skip: float | None = None,
+    alerts_per_day: float | None = None,
+    share: float | None = None,
+    threshold: float | None = None,
+    measure: str = "tail",
+    approximation: Any = "plug-in",
+    n_samples: int | None = None,
+    seed: int = 0,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    commands: Sequence[str] = (),
+    progress: ProgressCallback = ignore_progress,
+) -> Detection:
+    """Write one HTML page about a video: the scene, its behaviours, and what was unusual.
+
+    Parameters
+    ----------
+    source, model, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed,
+    fps, fast, timeout, jobs, progress
+        As of `detect`.
+    output
+        Where to write the page: one file that needs nothing else.
+    annotate
+        Where to write the video with its events drawn, as .mp4; the page links into it.
+    labels
+        What is known to have happened, in any form that `evaluate` takes; shown on the page.
+    commands
+        Commands that made the page, to be shown on it.
+
+    Returns
+    -------
+    Detection
+        What the page shows.
+    """
+    from habitus.report.page.render import write_report
+
+    _check_outputs(output, annotate)
+    _check_seconds("skip", skip)
+    known = _parsed_labels(labels)
+    detector = _detector(
+        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+    )
+    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    corpus = judged.read(jobs=jobs, progress=progress)
+    truth = _aligned(known, corpus, judged.name)
+    detection = judged.detect(skip=skip, share=share)
+    if annotate is not None:
+        _annotate(annotate, detection, judged, progress)
+    write_report(
+        output,
+        detection,
+        source=judged.video,
+        video=None if annotate is None else Path(annotate),
+        commands=commands,
+        settings={"measure": measure, "approximation": approximation},
+        truth=[(label.start, label.end, label.kind) for label in truth] or None,
+    )
+    return detection
+
+
+def evaluate(
+    judge: Address | SceneModel,
+    source: Address | Corpus,
+    labels: Address,
+    *,
+    label_line: int | None = None,
+    picture: Address | None = None,
+    skip: float | None = None,
+    alerts_per_day: float | None = None,
+    share: float | None = None,
+    threshold: float | None = None,
+    measure: str = "tail",
+    approximation: Any = "plug-in",
+    n_samples: int | None = None,
+    seed: int = 0,
+    clip: float = 1.0,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    progress: ProgressCallback = ignore_progress,
+) -> "Assessment":
+    """Measure a detector, or events, against labels; each figure beside what chance would give.
+
+    Parameters
+    ----------
+    judge
+        What `learn` returned or wrote; or a file of events that `detect` wrote, for the figures
+        that need no score of every document.
+    source, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, fps,
+    fast, timeout, jobs, progress
+        As of `detect`.
+    labels
+        What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
+        folder of masks.
+    label_line
+        Which video of a file that labels several, one per line, counted from 1.
+    picture
+        Where to draw the curves, as .png, .svg or .pdf.
+    clip
+        Seconds per document, where `judge` is a file of events and `source` a video.
+
+    Returns
+    -------
+    Assessment
+        All figures.
+    """
+    from habitus.evaluation.assessment import evaluate_events, evaluate_model
+    from habitus.evaluation.label_files import parse_labels
+
+    _check_outputs(picture)
+    _check_seconds("skip", skip)
+    _check_seconds("clip", clip)
+    if picture is not None:
+        from habitus.report.figures.curves import check_picture, draw_curves
+
+        check_picture(Path(picture))
+    known = parse_labels(labels, line=label_line)
+    if _is_event_file(judge):
+        _check_events_alone(judge, picture, threshold, share, alerts_per_day)
+        footage = _labelled_footage(source, clip, fps=fps, fast=fast, timeout=timeout)
+        return evaluate_events(read_events(judge), footage, known, skip=skip)
+    detector = _detector(
+        judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+    )
+    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    corpus = judged.read(jobs=jobs, progress=progress)
+    found = evaluate_model(
+        detector, corpus, known, name=judged.name, skip=skip, share=share, progress=progress
+    )
+    if picture is not None:
+        draw_curves(Path(picture), found, title=f"{_name(judge)} on {judged.name}")
+    return found
+
+
+def compare(
+    source: Address,
+    labels: Address,
+    *,
+    output: Address = "comparison",
+    train: float = 300.0,
+    n_topics: int = 8,
+    n_behaviours: int = 4,
+    runs: int = 20,
+    methods: Sequence[str] = (),
+    label_line: int | None = None,
+    clip: float = 1.0,
+    cell: int = 8,
+    motion: str = "cells",
+    speeds: int = 2,
+    mask: str | None = None,
+    region: str | None = None,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    seed: int = 0,
+    command: str = "",
+    progress: ProgressCallback = ignore_progress,
+) -> "Comparison":
+    """Rerun the paper's experiment on a labelled video, beside what one would pick instead.
+
+    Cut short at any point, the same call goes on where it was.
+
+    Parameters
+    ----------
+    source
+        A labelled video as for `extract`, or a corpus file of it.
+    labels, label_line
+        As of `evaluate`.
+    output
+        Folder for the page, the Markdown file and every run's scores.
+    train
+        Learn from the first N seconds, judge the rest.
+    n_topics, n_behaviours
+        Sizes of the models.
+    runs
+        Runs of each method from different random starts.
+    methods
+        Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
+        such as gibbs-H or lda; all where empty.
+    clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+        As of `extract`.
+    seed
+        Same seed, same figures.
+    command
+        Command that made the comparison, to be shown on the page.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    Comparison
+        All figures, findings and notes.
+    """
+    from habitus.evaluation.label_files import parse_labels
+    from habitus.lab.comparison.results_page import write_comparison
+    from habitus.lab.comparison.runs import compare_methods
+
+    _check_seconds("train", train)
+    known = parse_labels(labels, line=label_line)
+    (video,) = _sources(source, fps=fps, fast=fast, timeout=timeout)
+    settings = _document_settings(
+        clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
+    )
+    comparison = compare_methods(
+        video,
+        known,
+        Path(output),
+        settings=settings,
+        train=train,
+        n_topics=n_topics,
+        n_behaviours=n_behaviours,
+        n_runs=runs,
+        methods=methods,
+        jobs=jobs,
+        seed=seed,
+        progress=progress,
+    )
+    write_comparison(Path(output), comparison, source=video.name, command=command)
+    return comparison
+
+
+def tune(
+    sources: Address | Corpus | Sequence[Address],
+    *,
+    topics: Sequence[int] = (4, 8, 12, 20),
+    behaviours: Sequence[int] = (2, 3, 4, 5, 6, 8),
+    prior: Any = "H+1",
+    n_restarts: int = 3,
+    min_words: float = 20,
+    alerts_per_day: float = 5.0,
+    measure: str = "tail",
+    trials: int = 60,
+    hyperparameters: bool = True,
+    recall: bool = True,
+    picture: Address | None = None,
+    duration: float | None = None,
+    continued: bool = False,
+    clip: float = 1.0,
+    cell: int = 8,
+    motion: str = "cells",
+    speeds: int = 2,
+    mask: str | None = None,
+    region: str | None = None,
+    fps: float | None = None,
+    fast: bool = False,
+    timeout: float = 10.0,
+    jobs: int = -1,
+    seed: int = 0,
+    progress: ProgressCallback = ignore_progress,
+) -> "Tuning":
+    """Choose a model without labels, and estimate beforehand what it would find.
+
+    Parameters
+    ----------
+    sources
+        Normal footage: videos as for `extract`, corpus files, or a corpus.
+    topics, behaviours
+        Numbers to try.
+    prior
+        EM's prior while sizes are compared.
+    n_restarts
+        Runs of each size on each fold.
+    min_words
+        Documents with fewer words carry no evidence.
+    alerts_per_day, measure
+        As of `Detector`: the budget at which synthetic anomalies are to be found.
+    trials
+        Synthetic anomalies of each kind and strength.
+    hyperparameters, recall
+        Whether to fit VB's hyperparameters, and to estimate the recall.
+    picture
+        Where to draw the evidence, as .png or .svg.
+    duration, continued, clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+        As of `learn`.
+    seed
+        Same seed, same advice.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    Tuning
+        The recommended size and prior, the evidence for it, and the estimated recall.
+    """
+    from habitus.lab.tuning.advice import check_positive, tune_model
+
+    _check_outputs(picture)
+    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
+        raise InvalidInputError(
+            f"a picture is written as .png or .svg, found {Path(picture).name}",
+            parameter="picture",
+        )
+    check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=n_restarts)
+    extraction = _documents(
+        sources,
+        None,
+        {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
+        | {"region": region},
+        {"fps": fps, "fast": fast, "timeout": timeout},
+        continued=continued,
+        duration=duration,
+        jobs=jobs,
+        progress=progress,
+    )
+    tuning = tune_model(
+        extraction.corpus,
+        topics=topics,
+        behaviours=behaviours,
+        prior=prior,
+        n_restarts=n_restarts,
+        min_words=min_words,
+        alerts_per_day=alerts_per_day,
+        measure=measure,
+        n_trials=trials,
+        hyperparameters=hyperparameters,
+        recall=recall,
+        jobs=jobs,
+        seed=seed,
+        progress=progress,
+    )
+    if picture is not None:
+        from habitus.lab.tuning.picture import draw_tuning
+
+        draw_tuning(Path(picture), tuning, alerts_per_day)
+    return tuning
+
+
+def show(file: Address, *, output: Address | None = None) -> "ModelSummary | CorpusSummary":
+    """Return a model or a corpus in figures, and draw it as a picture where `output` is given.
+
+    Parameters
+    ----------
+    file
+        A model or corpus file.
+    output
+        Where to write the picture, as .png, .jpg, .svg or .pdf.
+    """
+    from habitus.report.figures.scene import draw_corpus, draw_model
+    from habitus.report.summaries import summarise_corpus, summarise_model
+
+    _check_outputs(output)
+    title = Path(file).name
+    if kind_of(file) == "corpus":
+        corpus = Corpus.load(file)
+        if output is not None:
+            draw_corpus(Path(output), corpus, title=title)
+        return summarise_corpus(corpus)
+    model = SceneModel.load(file).model
+    if output is not None:
+        draw_model(Path(output), model, title=title)
+    return summarise_model(model)
+
+
+def demo(
+    output: Address = "demo", *, seed: int = 200, progress: ProgressCallback = ignore_progress
+) -> "Demonstration":
+    """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
+
+    Parameters
+    ----------
+    output
+        Folder for the video, the model, the events and a page about them.
+    seed
+        Same seed, same demonstration.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    Demonstration
+        What happened, and what was found.
+    """
+    from habitus.lab.demo import demonstrate
+
+    return demonstrate(Path(output), seed=seed, progress=progress)
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a length of time such as 300, 300s, 5min, 5:00 or 1h.
+
+    Examples
+    --------
+    >>> [parse_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h")]
+    [300.0, 300.0, 300.0, 300.0, 1800.0]
+    """
+    from habitus.evaluation.labels import parse_seconds
+
+    found = re.fullmatch(r"([\d.:]+)\s*([a-z]*)", text.strip().lower())
+    try:
+        if found is None or found[2] not in UNITS:
+            raise ValueError
+        return parse_seconds(found[1]) * UNITS[found[2]]
+    except ValueError:
+        raise InvalidInputError(
+            f"a length of time is written as 300s, 5min or 5:00, found {text!r}"
+        ) from None
+
+
+class _Judged:
+    """A video or a corpus on its way through a detector."""
+
+    def __init__(self, source: Address | Corpus, detector: Detector, **reading: Any) -> None:
+        self.detector = detector
+        self.corpus = source if isinstance(source, Corpus) else None
+        self.source: Source | None = None
+        if not isinstance(source, Corpus):
+            (self.source,) = _sources(source, **reading)
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.source.name if self.source is not None else "the corpus"
+
+    @property
+    def video(self) -> "Source | None":
+        """The footage itself, where there is any beside its documents."""
+        if self.source is None or _is_corpus_file(self.source):
+            return None
+        return self.source
+
+    def read(self, *, jobs: int, progress: ProgressCallback) -> Corpus:
+        """Return all documents, made as those that the model was learnt from."""
+        if self.corpus is None and self.source is not None:
+            if self.video is None:
+                self.corpus = Corpus.load(self.source.address)
+            else:
+                extraction = self._extracted(self.video, jobs, progress)
+                self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
+        if self.corpus is None or not len(self.corpus):
+            raise InvalidInputError(f"{self.name}: no document in it")
+        return self.corpus
+
+    def _extracted(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
+        settings = settings_of(self.detector)
+        if not video.is_live:
+            check_geometry(self.detector, video)
+        return _extracted([video], settings, None, False, None, jobs, progress)
+
+    def detect(self, *, skip: float | None, share: float | None) -> Detection:
+        """Judge the documents that were read, without those of the first `skip` seconds."""
+        corpus = self.corpus
+        if corpus is None:
+            raise InvalidInputError(f"{self.name}: not read yet")
+        if skip is not None:
+            corpus = corpus.take((corpus.times >= skip).nonzero()[0])
+            if not len(corpus):
+                raise InvalidInputError(
+                    f"{self.name}: shorter than the {skip:g} s to skip", parameter="skip"
+                )
+        detection = detect_events(self.detector, corpus, source=self.name, share=share)
+        return replace(detection, notes=self.notes)
+
+
+def settings_of(detector: Detector) -> "DocumentSettings":
+    """Return how documents of new video are made, so that they are like those learnt from."""
     from habitus.ingest.clips import DocumentSettings
 
-    return DocumentSettings(**({"speeds": 1} | model.settings_))  # older models know no speeds
+    kept = detector.model.settings_
+    if kept is None:
+        raise InvalidInputError(
+            "this model does not know how its documents were made from video: learn it from a "
+            "video or from an extracted corpus, or judge a corpus"
+        )
+    return DocumentSettings(**({"speeds": 1} | kept))  # 0.1's first models know no speeds
 
 
-def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
-    """Refuse a video of another frame size than the model was learnt on, before decoding it."""
+def check_geometry(detector: Detector, source: "Source") -> None:
+    """Raise if a video has another frame size than the model, before it is decoded."""
     from habitus.ingest.clips import vocabulary_of
     from habitus.video import Reader
 
     with Reader(source) as reader:
-        found, known = vocabulary_of(reader, settings_of(model)), model.vocabulary_
+        found, known = vocabulary_of(reader, settings_of(detector)), detector.model.vocabulary_
     if known is not None and found != known:
         raise InvalidInputError(
             f"{source.name} has {found.width}x{found.height} pixels, the model was learnt at "
             f"{known.width}x{known.height}: learn this camera anew, or resize the video"
+        )
+
+
+def _annotate(
+    path: Address, detection: Detection, judged: _Judged, progress: ProgressCallback
+) -> None:
+    from habitus.report.film.annotation import write_annotated
+
+    if judged.video is None:
+        raise InvalidInputError(
+            f"{judged.name} is a corpus: annotating needs the video itself", parameter="annotate"
+        )
+    write_annotated(Path(path), judged.video, detection, progress=progress)
+
+
+@contextmanager
+def _appended(output: Address | None) -> Iterator[TextIO | None]:
+    if output is None:
+        yield None
+        return
+    try:
+        with Path(output).open("a", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise InvalidInputError(f"cannot write {output}: {error.strerror}") from error
+
+
+def _with_thumbnail(ended: "EventEnded", detector: Detector, output: Path) -> "EventEnded":
+    """Write the picture of an event beside the events, and name it in the event."""
+    from habitus.report.figures.moments import still_thumbnail
+
+    vocabulary = detector.model.vocabulary_
+    if ended.still is None or vocabulary is None:
+        return ended
+    folder = output.with_name(f"{output.stem}-thumbnails")
+    folder.mkdir(exist_ok=True)
+    name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
+    with written_whole(folder / name) as temporary:
+        temporary.write_bytes(still_thumbnail(ended.event, ended.still, vocabulary))
+    return ended._replace(event=replace(ended.event, thumbnail=f"{folder.name}/{name}"))
+
+
+def _scene(model: Address | SceneModel) -> SceneModel:
+    return model if isinstance(model, SceneModel) else SceneModel.load(model)
+
+
+def _detector(
+    model: Address | SceneModel,
+    alerts_per_day: float | None,
+    share: float | None,
+    threshold: float | None,
+    measure: str,
+    approximation: Any,
+    n_samples: int | None,
+    seed: int,
+) -> Detector:
+    return _scene(model).detector(
+        alerts_per_day=alerts_per_day,
+        share=share,
+        threshold=threshold,
+        measure=measure,
+        approximation=approximation,
+        n_samples=n_samples,
+        seed=seed,
+    )
+
+
+def _name(judge: Address | SceneModel) -> str:
+    return "the model" if isinstance(judge, SceneModel) else Path(judge).name
+
+
+def _sources(sources: Address | Sequence[Address], **reading: Any) -> "list[Source]":
+    from habitus.video import Source
+
+    addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    if not addresses:
+        raise InvalidInputError("there must be at least one source, found none")
+    return [Source(os.fspath(address), **reading) for address in addresses]
+
+
+def _is_corpus_file(source: "Source") -> bool:
+    return not source.is_live and kind_of(source.address) == "corpus"
+
+
+def _is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
+    return not isinstance(judge, SceneModel) and kind_of(judge) is None and Path(judge).is_file()
+
+
+def _document_settings(**settings: Any) -> "DocumentSettings":
+    from habitus.ingest.clips import DocumentSettings
+
+    return DocumentSettings(**settings)
+
+
+def _extracted(
+    sources: "list[Source]",
+    settings: "DocumentSettings",
+    output: Address | None,
+    continued: bool,
+    duration: float | None,
+    jobs: int,
+    progress: ProgressCallback,
+) -> "Extraction":
+    from habitus.ingest.extraction import extract_corpus
+
+    return extract_corpus(
+        sources,
+        settings,
+        output=None if output is None else Path(output),
+        continued=continued,
+        duration=duration,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def _documents(
+    sources: Address | Corpus | Sequence[Address],
+    output: Address | None,
+    settings: dict[str, Any],
+    reading: dict[str, Any],
+    *,
+    continued: bool,
+    duration: float | None,
+    jobs: int,
+    progress: ProgressCallback,
+) -> "Extraction":
+    """Return the documents of videos, of corpus files, or of a corpus."""
+    from habitus.ingest.chunks import Extraction
+
+    _check_seconds("duration", duration)
+    if isinstance(sources, Corpus):
+        return Extraction(_first_seconds(sources, duration), [])
+    found = _sources(sources, **reading)
+    corpora = [source for source in found if _is_corpus_file(source)]
+    if not corpora:
+        made = _document_settings(**settings)
+        return _extracted(found, made, output, continued, duration, jobs, progress)
+    if len(corpora) < len(found):
+        raise InvalidInputError("give videos or corpora, not both at once")
+    corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
+    return Extraction(_first_seconds(corpus, duration), [])
+
+
+def _first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
+    if duration is None:
+        return corpus
+    return corpus.take((corpus.times < duration).nonzero()[0])
+
+
+def _forget_chunks(output: Address) -> None:
+    """Delete what was kept in case the work would be cut short."""
+    from habitus.ingest.chunks import ChunkCache
+
+    ChunkCache(Path(output)).clear()
+
+
+def _parsed_labels(labels: Address | None) -> Any:
+    if labels is None:
+        return None
+    from habitus.evaluation.label_files import parse_labels
+
+    return parse_labels(labels)
+
+
+def _aligned(known: Any, corpus: Corpus, name: str) -> "list[Label]":
+    if known is None:
+        return []
+    from habitus.evaluation.label_files import align
+    from habitus.evaluation.labels import footage_of_corpus
+
+    return align(known, footage_of_corpus(corpus, name))
+
+
+def _labelled_footage(source: Address | Corpus, clip: float, **reading: Any) -> Any:
+    from habitus.evaluation.labels import footage_of_corpus, footage_of_video
+
+    if isinstance(source, Corpus):
+        return footage_of_corpus(source, "the corpus")
+    (video,) = _sources(source, **reading)
+    if _is_corpus_file(video):
+        return footage_of_corpus(Corpus.load(video.address), video.name)
+    return footage_of_video(video, clip)
+
+
+def _check_events_alone(judge: Any, picture: Address | None, *thresholds: float | None) -> None:
+    """Raise if something is wanted that events alone cannot give."""
+    if picture is not None:
+        raise InvalidInputError(
+            f"{judge}: events have no score for each document, so there is no curve to draw: give "
+            "the model",
+            parameter="picture",
+        )
+    if any(threshold is not None for threshold in thresholds):
+        raise InvalidInputError(
+            f"{judge}: these events were found at a threshold of their own: to try another, give "
+            "the model",
+            parameter="threshold",
+        )
+
+
+def _check_outputs(*paths: Address | None) -> None:
+    """Raise if a file cannot be written, before any work is done."""
+    for path in paths:
+        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
+
+
+def _check_seconds(name: str, seconds: float | None) -> None:
+    if seconds is not None and not seconds > 0:
+        raise InvalidInputError(
+            f"{name} must be above 0 seconds, found {seconds:g}", parameter=name
         )

@@ -7,7 +7,7 @@ import pytest
 
 import habitus
 from habitus.anomaly import SceneModel, calibrate, detect_events
-from habitus.anomaly.events import SCHEMA, Event, EventJoiner, clock, in_words
+from habitus.anomaly.events import SCHEMA, Event, EventJoiner, clock
 from habitus.corpus.vocabulary import Direction
 from habitus.lab.crossing import EAST, crossing, crossing_vocabulary
 
@@ -107,7 +107,7 @@ def test_lines_are_json_with_a_version(scene):
 
 def test_words_for_a_person(scene):
     detection = found(scene, footage([61]))
-    assert in_words(detection.events[0]).startswith("1:01-1:02  leftward motion")
+    assert detection.events[0].in_words().startswith("1:01-1:02  leftward motion")
     assert detection.summary().startswith("1 event in 1:20 of video; expected false alarms: ")
     quiet = found(scene, footage([]))
     assert quiet.summary().startswith("no events in 1:20 of video (lowest normality")

@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from habitus.cli.advice import command
 
 from habitus import Corpus, MarkovClusteringTopicModel
-from habitus.cli.advice import command
 from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.selection import Candidate, Choice, Prediction
 from reference.traffic import traffic

@@ -18,9 +18,7 @@ LOOKED_AT = {*DURING[::5], DURING[0] - 1, DURING[-1] + 1, *(FPS * t for t in (0,
 def frames(lanes, tmp_path_factory):
     folder = tmp_path_factory.mktemp("annotated")
     told = []
-    write_annotated(
-        folder / "out.mp4", lanes.source, lanes.detection, lanes.model, progress=told.append
-    )
+    write_annotated(folder / "out.mp4", lanes.source, lanes.detection, progress=told.append)
     assert [path.name for path in folder.iterdir()] == ["out.mp4"]
     assert told[-1].done == pytest.approx(told[-1].total, abs=16 / FPS)
     with av.open(str(folder / "out.mp4")) as container:
@@ -97,4 +95,4 @@ def test_the_window_follows_the_moment_within_the_footage():
 
 def test_what_cannot_be_read_twice_is_refused(lanes, tmp_path):
     with pytest.raises(InvalidInputError, match="can be read only once"):
-        write_annotated(tmp_path / "x.mp4", Source("rtsp://camera/1"), lanes.detection, lanes.model)
+        write_annotated(tmp_path / "x.mp4", Source("rtsp://camera/1"), lanes.detection)

@@ -20,7 +20,7 @@ def near(picture, colour):
 
 @pytest.fixture(scope="module")
 def shown(lanes):
-    return event_pictures(lanes.detection, lanes.model, lanes.source)[0]
+    return event_pictures(lanes.detection, lanes.source)[0]
 
 
 def test_a_thumbnail_is_the_frame_with_boxes_and_arrows(lanes, shown):
@@ -66,9 +66,9 @@ def test_expected_against_seen(lanes, shown):
 def test_without_footage_the_scene_itself_is_the_ground(lanes, documents, tmp_path):
     gone = Source(str(tmp_path / "gone.mp4"))
     for source in (None, gone, Source("rtsp://camera/live")):
-        (jpeg,) = thumbnails(lanes.detection, lanes.model, source)
+        (jpeg,) = thumbnails(lanes.detection, source)
         assert near(decoded(jpeg), EVENT).any()
-    assert len(thumbnails(documents.detection, documents.model)) == len(documents.detection.events)
+    assert len(thumbnails(documents.detection)) == len(documents.detection.events)
 
 
 def test_the_last_frame_stands_for_those_after_it(lanes):
@@ -79,5 +79,5 @@ def test_the_last_frame_stands_for_those_after_it(lanes):
 
 
 def test_only_those_asked_for(documents):
-    found = event_pictures(documents.detection, documents.model, events=[1, 4])
+    found = event_pictures(documents.detection, events=[1, 4])
     assert sorted(found) == [1, 4]

@@ -23,12 +23,12 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
         Detector(lanes.model, lanes.calibration, threshold=-1e9), lanes.corpus, source=HOSTILE
     )
     write_report(
-        folder / "lanes.html", lanes.detection, lanes.model, source=lanes.source,
+        folder / "lanes.html", lanes.detection, source=lanes.source,
         video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
         settings={"measure": "tail"}, truth=[(*WRONG, "wrong <way>")],
     )  # fmt: skip
-    write_report(folder / "quiet.html", quiet, lanes.model, source=lanes.source)
-    write_report(folder / "many.html", documents.detection, documents.model)
+    write_report(folder / "quiet.html", quiet, source=lanes.source)
+    write_report(folder / "many.html", documents.detection)
     return {path.stem: path for path in folder.iterdir()}
 
 
@@ -201,7 +201,7 @@ def test_a_model_that_does_not_know_its_words(tmp_path, opened):
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(Corpus(counts))
     detector = Detector(model, measure="mean", threshold=0.0)
     found = detect_events(detector, Corpus(counts), source="counts.corpus", share=0.05)
-    write_report(tmp_path / "counts.html", found, model)
+    write_report(tmp_path / "counts.html", found)
     page, complaints = opened(tmp_path / "counts.html")
     assert complaints == []
     assert page.locator(".event").count() == len(found.events) > 0
@@ -213,13 +213,13 @@ def test_the_page_stays_small(pages, documents, lanes, monkeypatch, tmp_path):
     each = pages["many"].stat().st_size / len(documents.detection.events)
     assert 30 * each < 6e6
     monkeypatch.setattr(cards, "MOST_PICTURES", 2)
-    write_report(tmp_path / "few.html", documents.detection, documents.model)
+    write_report(tmp_path / "few.html", documents.detection)
     text = (tmp_path / "few.html").read_text()
     assert text.count("<img") == 3 * 2 + 4
     assert text.count("<article") == len(documents.detection.events)
 
 
 def test_the_same_bytes_twice_and_nothing_half_written(pages, tmp_path, documents):
-    write_report(tmp_path / "many.html", documents.detection, documents.model)
+    write_report(tmp_path / "many.html", documents.detection)
     assert (tmp_path / "many.html").read_bytes() == pages["many"].read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["many.html"]

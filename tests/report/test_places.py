@@ -3,12 +3,12 @@ import pytest
 
 from habitus import Corpus, Detector
 from habitus.anomaly.detection import detect_events
-from habitus.report.figures.moments import expected_words, places_of
+from habitus.report.figures.moments import expected_words
 
 
 def test_places_are_the_abnormal_documents(documents):
     detection = documents.detection
-    places = places_of(detection)
+    places = detection.event_spans
     covered = {t for place in places for t in range(place.first, place.last + 1)}
     assert set(np.flatnonzero(detection.abnormal)) <= covered
     for place, event in zip(places, detection.events, strict=True):
@@ -26,7 +26,7 @@ def test_times_that_start_anew_do_not_confuse(documents):
     )  # fmt: skip
     detector = Detector(documents.model, measure="mean", threshold=documents.detection.threshold)
     detection = detect_events(detector, twice)
-    places = places_of(detection)
+    places = detection.event_spans
     half = len(places) // 2
     assert [place.peak for place in places[half:]] == [place.peak + n for place in places[:half]]
     assert [detection.normality[place.peak] for place in places] == [
@@ -38,7 +38,7 @@ def test_every_abnormal_document_is_localised_and_surprises_add_up(lanes):
     detection = lanes.detection
     assert sorted(detection.abnormal_words) == np.flatnonzero(detection.abnormal).tolist()
     assert all(moment.boxes for moment in detection.abnormal_words.values())
-    (event,), (place,) = detection.events, places_of(detection)
+    (event,), (place,) = detection.events, detection.event_spans
     n_words = lanes.corpus.n_tokens[place.peak]
     total = detection.misfit[place.peak] * n_words + detection.shift[place.peak]
     assert total == pytest.approx(event.surprise, rel=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel, Parameters
-from habitus.report.figures.scene import summarise
+from habitus.report.summaries import summarise_model
 
 
 def model_with(xi):
@@ -17,7 +17,7 @@ def model_with(xi):
 
 
 def test_durations_shares_successors_and_topics():
-    summary = summarise(model_with([[0.5, 0.2, 0.1], [0.4, 0.8, 0.0], [0.1, 0.0, 0.9]]))
+    summary = summarise_model(model_with([[0.5, 0.2, 0.1], [0.4, 0.8, 0.0], [0.1, 0.0, 0.9]]))
     first = summary.behaviours[0]
     assert first.duration == pytest.approx(2, rel=1e-12)
     assert [(s.number, round(s.probability, 12)) for s in first.successors] == [(2, 0.8), (3, 0.2)]
@@ -28,7 +28,7 @@ def test_durations_shares_successors_and_topics():
 
 
 def test_a_behaviour_that_never_ends():
-    summary = summarise(model_with([[1.0, 0.5], [0.0, 0.5]]))
+    summary = summarise_model(model_with([[1.0, 0.5], [0.0, 0.5]]))
     assert summary.behaviours[0].duration is None
     assert summary.behaviours[0].successors == []
     assert summary.behaviours[0].share == pytest.approx(1, rel=1e-12)
@@ -36,5 +36,5 @@ def test_a_behaviour_that_never_ends():
 
 
 def test_a_cycle_without_rest():
-    summary = summarise(model_with([[0.0, 1.0], [1.0, 0.0]]))
+    summary = summarise_model(model_with([[0.0, 1.0], [1.0, 0.0]]))
     assert [b.share for b in summary.behaviours] == pytest.approx([0.5, 0.5], rel=1e-12)

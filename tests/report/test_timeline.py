@@ -2,7 +2,6 @@ import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly.detection import Detection
-from habitus.report.figures.moments import places_of
 from habitus.report.film.strip import LINE, heights_of, stretches, timeline_of
 from habitus.report.page.chart import WIDTH, chart_of
 
@@ -45,9 +44,9 @@ def detection_of(times, lengths):
 
 
 def test_times_rise_whatever_the_sequences_say():
-    again = timeline_of(detection_of([0, 1, 2, 0, 1], [3, 2]), 1.0)
+    again = timeline_of(detection_of([0, 1, 2, 0, 1], [3, 2]))
     assert again.starts.tolist() == [0, 1, 2, 3, 4]
-    gap = timeline_of(detection_of([10, 11, 50, 51], [2, 2]), 1.0)
+    gap = timeline_of(detection_of([10, 11, 50, 51], [2, 2]))
     assert (gap.begin, gap.end) == (10, 52)
 
 
@@ -65,7 +64,7 @@ def test_long_footage_keeps_its_least_usual_document():
     n = 50_000
     found = detection_of(np.arange(n), [n])
     found.normality[31_234] = -9.0
-    chart = chart_of(found, timeline_of(found, 1.0), places_of(found), None)
+    chart = chart_of(found, timeline_of(found), None)
     assert len(chart.curve) < 100_000
     points = [tuple(map(float, point.split())) for point in chart.curve[1:].split("L")]
     x, _ = max(points, key=lambda point: point[1])
@@ -75,6 +74,6 @@ def test_long_footage_keeps_its_least_usual_document():
 def test_ticks_are_few_and_round(lanes):
     for n in (5, 90, 1200, 86_400, 700_000):
         found = detection_of(np.arange(n), [n])
-        ticks = chart_of(found, timeline_of(found, 1.0), [], None).ticks
+        ticks = chart_of(found, timeline_of(found), None).ticks
         assert 1 < len(ticks) <= 9
         assert ticks[0].text == "0:00"

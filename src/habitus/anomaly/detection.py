@@ -1,6 +1,9 @@
 """A whole corpus, judged: what was unusual in it, and everything a report needs."""
 
+import csv
+import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +13,16 @@ from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clo
 from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
 from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
+from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
+
+
+class EventSpan(NamedTuple):
+    """The documents of an event, by number."""
+
+    first: int
+    last: int
+    peak: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +51,19 @@ class Detection:
     events: list[Event]
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
+    notes: tuple[str, ...] = ()
+    """What there is to say about the footage, one line each."""
+
+    @property
+    def event_spans(self) -> list[EventSpan]:
+        """Documents of each event, by number."""
+        return [
+            EventSpan(event.first_document, event.last_document, event.peak_document)
+            for event in self.events
+            if event.first_document is not None
+            and event.last_document is not None
+            and event.peak_document is not None
+        ]
 
     @property
     def seconds(self) -> float:
@@ -58,6 +83,24 @@ class Detection:
             return found
         low, _, high = self.expected_false_alarms
         return f"{found}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
+
+
+def write_scores(path: str | os.PathLike[str], detection: Detection) -> None:
+    """Write the normality of every document as CSV."""
+    with written_whole(path) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "normality", "judged", "abnormal", "behaviour"])
+        for time, normality, judged, abnormal, behaviour in zip(
+            detection.corpus.times,
+            detection.normality,
+            detection.judged,
+            detection.abnormal,
+            detection.behaviours + 1,
+            strict=True,
+        ):
+            writer.writerow(
+                [f"{time:.10g}", repr(float(normality)), int(judged), int(abnormal), behaviour]
+            )
 
 
 def detect_events(

@@ -78,6 +78,10 @@ class Event:
         """Return the event as one line of JSON Lines."""
         return json.dumps(self.to_json(), allow_nan=False)
 
+    def in_words(self) -> str:
+        """Return when and why, in one line for a person."""
+        return f"{clock(self.start)}-{clock(self.end)}  {self.explanation}"
+
 
 class AbnormalWords(NamedTuple):
     """The least likely words of a document, and where they are."""
@@ -301,8 +305,3 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def in_words(event: Event) -> str:
-    """Return when and why, in one line."""
-    return f"{clock(event.start)}-{clock(event.end)}  {event.explanation}"

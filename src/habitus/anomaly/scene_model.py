@@ -38,6 +38,19 @@ class SceneModel:
     """None where there was too little footage to calibrate with."""
     notes: tuple[str, ...] = ()
     """What there is to say about the learning, one line each."""
+    corpus: Corpus | None = None
+    """The documents it was learnt from; not saved."""
+
+    def summary(self) -> str:
+        """Return sizes of the model, and of the footage it was learnt from, in one line."""
+        _, n_topics, n_behaviours = self.model.sizes
+        learnt = f"learnt {n_behaviours} behaviours and {n_topics} topics"
+        if self.corpus is None:
+            return learnt
+        return (
+            f"{learnt} from {len(self.corpus)} documents ({self.corpus.n_tokens.sum():.10g} "
+            f"words): {self.model.score(self.corpus):.4f} nats per word"
+        )
 
     def detector(self, **options: Any) -> Detector:
         """Return a detector with this model; `options` are those of `Detector`."""
@@ -92,7 +105,7 @@ def learn_scene(
             calibration = calibrate(model, corpus, progress=progress)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
-    return SceneModel(model, calibration, tuple(notes))
+    return SceneModel(model, calibration, tuple(notes), corpus)
 
 
 def _learning_callback(

@@ -1,147 +1,219 @@
 """habitus evaluate: how good a detector is, against labels."""
 
+from __future__ import annotations
+
 import json
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
+import habitus
 from habitus.cli import options
-from habitus.cli.detection import documents_of, load_detector
-from habitus.cli.figures import tell
-from habitus.cli.inputs import check_duration, check_output, sources_of
-from habitus.errors import InvalidInputError
+from habitus.cli.progress import progress_bars
 
-if TYPE_CHECKING:
-    from habitus.evaluation.assessment import Assessment
-    from habitus.evaluation.label_files import Labelling
-    from habitus.video import Source
+NAMES = {
+    "average_precision": "average precision (1)",
+    "roc_auc": "area under ROC",
+    "best_accuracy": "best accuracy (2)",
+    "precision": "precision",
+    "recall": "recall",
+}
+N_TOP = 10
+"""Least likely words that a place is told from, as in the paper's example."""
 
 
+@options.command
 def evaluate(
     judge: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="What `habitus learn` wrote; or events that `habitus detect -o` wrote, for the "
             "figures that need no score of every document.",
             metavar="MODEL|EVENTS",
         ),
     ],
-    source: Annotated[
-        str,
-        typer.Argument(help="A video, as for extract; or a corpus file.", metavar="VIDEO|CORPUS"),
-    ],
+    source: options.OneSource,
     labels: Annotated[
-        Path,
+        str,
         typer.Option(
             "--labels",
             "-l",
             help="What is known to have happened: CSV with start,end (and kind, and "
-            "left,top,right,bottom), or clip,abnormal; a list of one 0 or 1 a frame; ranges of "
-            "frames; a folder of masks. All of them: docs/evaluation.md.",
+            "left,top,right,bottom), or clip,abnormal; one 0 or 1 per frame; ranges of frames; a "
+            "folder of masks. All forms: docs/evaluation.md.",
         ),
     ],
-    label_line: Annotated[
-        int | None,
-        typer.Option(help="Which video of a file that labels several, one a line; from 1 on."),
-    ] = None,
+    judging: options.JudgingOptions,
+    reading: options.ReadingOptions,
+    label_line: options.LabelLine = None,
     skip: Annotated[
         float | None,
-        typer.Option(
-            help="Leave the first so many seconds out of all figures: those it was learnt from."
-        ),
+        typer.Option(help="Skip the first N seconds: those the model was learnt from."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Also draw the curves, as .png, .svg or .pdf.")
+        str | None, typer.Option(help="Also draw the curves, as .png, .svg or .pdf.")
     ] = None,
-    alerts_per_day: options.AlertsPerDay = None,
-    share: options.Share = None,
-    threshold: options.Threshold = None,
-    measure: options.MeasureBy = options.Measure.TAIL,
-    approximation: options.ApproximateBy = options.Approximation.PLUG_IN,
-    samples: options.Samples = None,
-    seed: Annotated[int, typer.Option(help="Of vb's posterior samples.")] = 0,
     clip: Annotated[
-        float, typer.Option(help="With events and a video: seconds to a document.")
+        float, typer.Option(help="With events and a video: seconds per document.")
     ] = 1.0,
-    fps: options.Fps = None,
-    fast: options.Fast = False,
-    timeout: options.Timeout = 10.0,
-    jobs: options.Jobs = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
     """Measure a detector against labels: each figure beside what chance would give.
 
     How well documents are ranked, what the chosen threshold gives, how many events are found and
-    how late at 1, 2, 6 and 30 false alarms an hour, and whether the place is right. Example:
+    how late at 1, 2, 6 and 30 false alarms per hour, and whether the box is right. Example:
     habitus evaluate junction.model later.mp4 --labels later.csv --picture curves.png
     """
-    from habitus.evaluation.assessment import evaluate_model
-    from habitus.evaluation.label_files import parse_labels
-    from habitus.files import kind_of
-
-    check_output(picture)
-    check_duration("skip", skip)
-    check_duration("clip", clip)
-    if picture is not None:
-        from habitus.report.figures.curves import check_picture
-
-        check_picture(picture)
-    known = parse_labels(labels, line=label_line)
-    (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
-    if kind_of(judge) is None and judge.is_file():
-        _check_alone(judge, picture, threshold, share, alerts_per_day)
-        found = _of_events(judge, video, known, clip=clip, skip=skip)
-    else:
-        detector = load_detector(
-            judge, measure=measure.value, approximation=approximation.value, n_samples=samples,
-            threshold=threshold, share=share, alerts_per_day=alerts_per_day, seed=seed,
-        )  # fmt: skip
-        corpus = documents_of(detector, video, jobs=jobs)
-        found = evaluate_model(detector, corpus, known, name=video.name, skip=skip, share=share)
-    if picture is not None:
-        from habitus.report.figures.curves import draw_curves
-
-        draw_curves(picture, found, title=f"{judge.name} on {Path(source).name}")
+    with progress_bars() as progress:
+        found = habitus.evaluate(
+            judge,
+            source,
+            labels,
+            label_line=label_line,
+            picture=picture,
+            skip=skip,
+            clip=clip,
+            progress=progress,
+            **judging.parameters(),
+            **reading.parameters(),
+        )
+    if found.threshold is None:
+        typer.echo(
+            "note: events alone have no score per document, so there are no curves and no average "
+            "precision",
+            err=True,
+        )
     if as_json:
         typer.echo(json.dumps(found.to_json(), allow_nan=False))
         return
-    tell(found, f"{judge.name} on {Path(source).name}")
+    _tell(found, f"{Path(judge).name} on {Path(source).name}")
     if picture is not None:
         typer.echo(f"wrote {picture}")
 
 
-def _of_events(
-    file: Path, video: "Source", known: "Labelling", *, clip: float, skip: float | None
-) -> "Assessment":
-    from habitus.anomaly.events import read_events
-    from habitus.corpus.documents import Corpus
-    from habitus.evaluation.assessment import evaluate_events
-    from habitus.evaluation.labels import footage_of_corpus, footage_of_video
-    from habitus.files import kind_of
-
-    events = read_events(file)
-    if not video.is_live and kind_of(video.address) == "corpus":
-        footage = footage_of_corpus(Corpus.load(video.address), video.name)
-    else:
-        footage = footage_of_video(video, clip)
-    typer.echo(
-        "note: events alone have no score per document, so there are no curves and no average "
-        "precision",
-        err=True,
+def _tell(found: habitus.Assessment, what: str) -> None:
+    """Print all figures."""
+    console = Console(highlight=False, soft_wrap=True)
+    n, clip = found.n_documents, found.seconds / found.n_documents
+    console.print(
+        f"{what}: {habitus.clock(found.seconds)} of video in {n} documents of {clip:g} s; the "
+        f"labels call {found.n_abnormal} abnormal ({found.n_abnormal / n:.1%}), in "
+        f"{_events(len(found.labels))}"
     )
-    return evaluate_events(events, footage, known, skip=skip)
+    console.print(_documents(found))
+    console.print(_found(found))
+    if any(found.kinds()):
+        console.print(_kinds(found))
+    for line in _places(found):
+        console.print(line)
+    for line in _notes(found):
+        console.print(line, style="dim")
 
 
-def _check_alone(file: Path, picture: Path | None, *thresholds: float | None) -> None:
-    """Refuse what events alone cannot give."""
-    if picture is not None:
-        raise InvalidInputError(
-            f"{file}: events have no score for each document, so there is no curve to draw: give "
-            "the model"
+def _events(n: int) -> str:
+    return f"{n} event{'' if n == 1 else 's'}"
+
+
+def _table(*headings: str) -> Table:
+
+    first, *others = headings
+    table = Table(first, box=SIMPLE_HEAD)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _documents(found: habitus.Assessment) -> Table:
+    table = _table("documents", "value", "chance", "90 % interval")
+    for name in NAMES:
+        e = found.documents.get(name)
+        if e is not None:
+            known = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
+            interval = f"{e.low:.3f} to {e.high:.3f}" if known else "-"
+            table.add_row(_name(name, found), f"{e.value:.3f}", f"{e.chance:.3f}", interval)
+        elif name == "precision":  # nothing was called abnormal
+            share = found.n_abnormal / found.n_documents
+            table.add_row(_name(name, found), "-", f"{share:.3f}", "-")
+    return table
+
+
+def _name(name: str, found: habitus.Assessment) -> str:
+    if name not in ("precision", "recall"):
+        return NAMES[name]
+    where = "of the events" if found.threshold is None else f"at {found.threshold:.4g}"
+    return f"{NAMES[name]} {where}"
+
+
+def _columns(found: habitus.Assessment) -> list[tuple[str, habitus.FoundEvents]]:
+    """What each set of found events is called."""
+    chosen = "these events" if found.threshold is None else f"at {found.threshold:.4g}"
+    return [*((f"{f.rate:g}/h", f) for f in found.at_rates), (chosen, found.chosen)]
+
+
+def _found(found: habitus.Assessment) -> Table:
+    allowed = "allowed" if found.at_rates else "alarms"
+    table = _table(allowed, "events found", "share", "chance", "median delay", "false alarms")
+    for name, at in _columns(found):
+        delay = f"{at.median_delay:.1f} s" if at.found.any() else "-"
+        table.add_row(
+            name,
+            f"{at.found.sum()} of {len(at.found)}",
+            f"{at.share:.0%}",
+            f"{at.chance:.0%}",
+            delay,
+            str(at.n_false_alarms),
         )
-    if any(threshold is not None for threshold in thresholds):
-        raise InvalidInputError(
-            f"{file}: these events were found at a threshold of their own: to try another, give "
-            "the model"
+    return table
+
+
+def _kinds(found: habitus.Assessment) -> Table:
+    columns = _columns(found)
+    table = _table("kind", "events", *(name for name, _ in columns))
+    for kind, k in found.kinds().items():
+        counts = (str(f.found[k].sum()) for _, f in columns)
+        table.add_row(kind or "(none)", str(len(k)), *counts)
+    return table
+
+
+def _places(found: habitus.Assessment) -> list[str]:
+    lines = []
+    if found.box_hits is not None:
+        n, hits, chance = found.box_hits
+        lines.append(
+            f"place: a box overlaps the labelled one in {hits} of {_events(n)} found "
+            f"({hits / n:.0%}; boxes at random places: {chance:.0%})"
         )
+    if found.localisation is not None:
+        where = found.localisation
+        k = where.n_tops.index(N_TOP)
+        lines.append(
+            f"place: of the {N_TOP} least likely words of an abnormal document, "
+            f"{where.recall[k]:.0%} of those that could be are in the labelled box (words at "
+            f"random: {where.chance[k]:.0%}; {where.n_documents} documents)"
+        )
+    return lines
+
+
+def _notes(found: habitus.Assessment) -> list[str]:
+
+    lines = []
+    if "average_precision" in found.documents:
+        lines = [
+            "(1) as scikit-learn's average_precision_score; chance: the share of abnormal ones",
+            "(2) over all thresholds; chance: calling every document the commoner of the two",
+        ]
+    blind = [f"{f.rate:g}/h" for f in found.at_rates if f.rate * found.seconds < 3600.0]
+    if blind:
+        lines.append(
+            f"{habitus.clock(found.seconds)} is short: {', '.join(blind)} allow no false alarm"
+        )
+    return [
+        *lines,
+        "90 % interval: bootstrap over blocks of up to 30 documents; chance of events: the same "
+        "scores, shifted in time",
+    ]

@@ -1,6 +1,4 @@
-"""The command itself: its subcommands, and how errors reach a person."""
-
-import sys
+"""The command itself and its subcommands."""
 
 import typer
 
@@ -15,7 +13,6 @@ from habitus.cli.report import report
 from habitus.cli.show import show
 from habitus.cli.tune import tune
 from habitus.cli.watch import watch
-from habitus.errors import HabitusError
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
@@ -56,12 +53,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the command: a project error is one line and exit code 1, Ctrl-C exit code 130."""
+    """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's."""
     try:
         app()
-    except HabitusError as error:
-        typer.echo(f"habitus: {error}", err=True)
-        sys.exit(1)
     except SystemExit as leaving:
         if leaving.code == INTERRUPTED:
             typer.echo("habitus: interrupted; nothing was left half-written", err=True)

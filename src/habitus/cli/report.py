@@ -2,72 +2,50 @@
 
 import shlex
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import habitus
 from habitus.cli import options
-from habitus.cli.detection import annotate_video, documents_of, judge_documents, load_detector
-from habitus.cli.inputs import check_duration, check_output, sources_of
+from habitus.cli.progress import progress_bars
 
 
+@options.command
 def report(
-    source: Annotated[
-        str,
-        typer.Argument(help="A video, as for extract; or a corpus file.", metavar="VIDEO|CORPUS"),
-    ],
-    model: Annotated[Path, typer.Option("--model", "-m", help="What `habitus learn` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")],
+    source: options.OneSource,
+    model: options.ModelFile,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the page.")],
+    judging: options.JudgingOptions,
+    reading: options.ReadingOptions,
     annotate: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="Also write the video with its events drawn, as .mp4, and link into it."),
     ] = None,
-    skip: Annotated[
-        float | None, typer.Option(help="Do not judge the first so many seconds.")
-    ] = None,
+    skip: options.Skip = None,
     labels: Annotated[
-        Path | None,
-        typer.Option(help="What is known to have happened, as for evaluate: shown too."),
+        str | None,
+        typer.Option(help="What is known to have happened, as for evaluate; shown on the page."),
     ] = None,
-    alerts_per_day: options.AlertsPerDay = None,
-    share: options.Share = None,
-    threshold: options.Threshold = None,
-    measure: options.MeasureBy = options.Measure.TAIL,
-    approximation: options.ApproximateBy = options.Approximation.PLUG_IN,
-    samples: options.Samples = None,
-    seed: Annotated[int, typer.Option(help="Of vb's posterior samples.")] = 0,
-    fps: options.Fps = None,
-    fast: options.Fast = False,
-    timeout: options.Timeout = 10.0,
-    jobs: options.Jobs = -1,
 ) -> None:
-    """Write a page about a video: the scene, its behaviours, and what was not usual.
+    """Write a page about a video: the scene, its behaviours, and what was unusual.
 
     One file that needs nothing else. Example:
     habitus report later.mp4 --model junction.model -o report.html --annotate annotated.mp4
     """
-    from habitus.evaluation.label_files import align, parse_labels
-    from habitus.evaluation.labels import footage_of_corpus
-    from habitus.report.page.render import write_report
-
-    check_output(output, annotate)
-    known = parse_labels(labels) if labels is not None else None
-    check_duration("skip", skip)
-    detector = load_detector(
-        model, measure=measure.value, approximation=approximation.value, n_samples=samples,
-        threshold=threshold, share=share, alerts_per_day=alerts_per_day, seed=seed,
-    )  # fmt: skip
-    (video,) = sources_of([source], fps=fps, fast=fast, timeout=timeout)
-    corpus = documents_of(detector, video, jobs=jobs)
-    truth = align(known, footage_of_corpus(corpus, video.name)) if known else []
-    detection = judge_documents(detector, corpus, video, skip=skip, share=share)
-    if annotate is not None:
-        annotate_video(annotate, video, detection, detector.model)
-    write_report(
-        output, detection, detector.model, source=video, video=annotate,
-        commands=[shlex.join(["habitus", *sys.argv[1:]])],
-        settings={"measure": measure.value, "approximation": approximation.value},
-        truth=[(label.start, label.end, label.kind) for label in truth] or None,
-    )  # fmt: skip
+    with progress_bars() as progress:
+        detection = habitus.report(
+            source,
+            model,
+            output,
+            annotate=annotate,
+            labels=labels,
+            skip=skip,
+            commands=[shlex.join(["habitus", *sys.argv[1:]])],
+            progress=progress,
+            **judging.parameters(),
+            **reading.parameters(),
+        )
+    for note in detection.notes:
+        typer.echo(f"note: {note}", err=True)
     typer.echo(f"{len(detection.events)} event(s); wrote {output}")

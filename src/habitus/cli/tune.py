@@ -1,36 +1,47 @@
 """habitus tune: choosing a model without labels, and what it would find."""
 
+from __future__ import annotations
+
 import json
-from pathlib import Path
-from typing import Annotated, Any
+import shlex
+from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
+import habitus
 from habitus.cli import options
-from habitus.cli.inputs import check_duration, check_output, read_documents, sources_of
-from habitus.cli.learn import settings_for
-from habitus.errors import InvalidInputError
+from habitus.cli.progress import progress_bars
+
+PASSED_ON = {
+    *("duration", "continued", "clip", "cell", "motion", "speeds", "mask", "region"),
+    *("fps", "fast", "min_words", "seed"),
+}
+"""Options that the advised `habitus learn` takes as well."""
 
 
+@options.command
 def tune(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Normal footage: videos, as for extract; or corpus files that extract made.",
-            metavar="VIDEO|CORPUS...",
-        ),
-    ],
+    context: typer.Context,
+    sources: options.Footage,
+    sequence: options.SequenceOptions,
+    documents: options.DocumentOptions,
+    reading: options.ReadingOptions,
     topics: Annotated[str, typer.Option(help="Numbers of topics to try.")] = "4,8,12,20",
     behaviours: Annotated[str, typer.Option(help="Numbers of behaviours to try.")] = "2,3,4,5,6,8",
     prior: Annotated[str, typer.Option(help="em's prior while sizes are compared.")] = "H+1",
-    restarts: Annotated[int, typer.Option(help="Runs of each size on each part.")] = 3,
-    min_words: Annotated[
-        float, typer.Option(help="Documents with fewer words carry no evidence.")
-    ] = 20,
+    n_restarts: Annotated[
+        int, typer.Option("--restarts", help="Runs of each size on each fold.")
+    ] = 3,
+    min_words: options.MinWords = 20,
     alerts_per_day: Annotated[
-        float, typer.Option(help="Budget of alerts at which recall is estimated.")
+        float, typer.Option(help="The budget at which synthetic anomalies are to be found.")
     ] = 5.0,
-    measure: options.MeasureBy = options.Measure.TAIL,
+    measure: Annotated[
+        options.Measure, typer.Option(help="As of detect: tail or mean.")
+    ] = options.Measure.TAIL,
     trials: Annotated[
         int, typer.Option(help="Synthetic anomalies of each kind and strength.")
     ] = 60,
@@ -38,100 +49,149 @@ def tune(
         bool, typer.Option("--no-hyperparameters", help="Leave out vb's hyperparameters.")
     ] = False,
     no_recall: Annotated[
-        bool, typer.Option("--no-recall", help="Leave out what would be found.")
+        bool, typer.Option("--no-recall", help="Leave out the estimated recall.")
     ] = False,
     picture: Annotated[
-        Path | None, typer.Option(help="Also draw the evidence, as .png or .svg.")
+        str | None, typer.Option(help="Also draw the evidence, as .png or .svg.")
     ] = None,
-    duration: Annotated[
-        float | None, typer.Option(help="Use the first so many seconds only.")
-    ] = None,
-    continued: options.Continued = False,
-    clip: options.Clip = 1.0,
-    cell: options.Cell = 8,
-    motion: options.MotionBy = options.Motion.CELLS,
-    speeds: options.Speeds = 2,
-    mask: options.Mask = None,
-    region: options.Region = None,
-    fps: options.Fps = None,
-    fast: options.Fast = False,
-    timeout: options.Timeout = 10.0,
-    jobs: options.Jobs = -1,
+    duration: options.Duration = None,
     seed: Annotated[int, typer.Option(help="Same seed, same advice.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Choose a model without labels, and learn beforehand what it would find.
+    """Choose a model without labels, and estimate beforehand what it would find.
 
-    Numbers of behaviours and topics by how well held-out stretches of the footage are predicted;
-    vb's hyperparameters by type-II maximum likelihood; and the share of anomalies, made from
-    the footage's own things, that would be found at your budget of alerts.
+    Numbers of behaviours and topics by how well held-out segments of the footage are predicted;
+    vb's hyperparameters by type-II maximum likelihood; and the share of synthetic anomalies, made
+    from the footage's own objects, that would be found at your budget of alerts.
     Example: habitus tune junction.mp4 --picture evidence.png
     """
-    from habitus.cli.advice import command, tell
-    from habitus.cli.progress import progress_bars
-    from habitus.lab.tuning.advice import check_positive, tune_model
-
-    check_output(picture)
-    _check_suffix(picture)
-    check_duration("duration", duration)
-    check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=restarts)
-    sizes = {"topics": _numbers("topics", topics), "behaviours": _numbers("behaviours", behaviours)}
-    found = sources_of(sources, fps=fps, fast=fast, timeout=timeout)
-    corpus, _ = read_documents(
-        found, settings_for(found, clip, cell, motion, speeds, mask, region), None,
-        continued=continued, jobs=jobs, duration=duration,
-    )  # fmt: skip
     with progress_bars() as progress:
-        tuning = tune_model(
-            corpus, **sizes, prior=prior, n_restarts=restarts, min_words=min_words,
-            hyperparameters=not no_hyperparameters, recall=not no_recall,
-            alerts_per_day=alerts_per_day, measure=measure.value, n_trials=trials, jobs=jobs,
-            seed=seed, progress=progress,
-        )  # fmt: skip
-    if picture is not None:
-        from habitus.lab.tuning.picture import draw_tuning
-
-        draw_tuning(picture, tuning, alerts_per_day)
+        tuning = habitus.tune(
+            sources,
+            topics=_numbers("topics", topics),
+            behaviours=_numbers("behaviours", behaviours),
+            prior=prior,
+            n_restarts=n_restarts,
+            min_words=min_words,
+            alerts_per_day=alerts_per_day,
+            measure=measure.value,
+            trials=trials,
+            hyperparameters=not no_hyperparameters,
+            recall=not no_recall,
+            picture=picture,
+            duration=duration,
+            seed=seed,
+            progress=progress,
+            **sequence.parameters(),
+            **documents.parameters(),
+            **reading.parameters(),
+        )
     for note in tuning.notes:
         typer.echo(f"note: {note}", err=True)
-    further = _differing(
-        duration=(duration, None), continue_=(continued, False), clip=(clip, 1.0), cell=(cell, 8),
-        motion=(motion.value, "cells"), speeds=(speeds, 2), mask=(mask, None),
-        region=(region, None), fps=(fps, None), fast=(fast, False),
-        min_words=(min_words, 20), seed=(seed, 0),
-    )  # fmt: skip
-    line = command(tuning, sources, further)
+    advised = _command(tuning, sources, options.given_options(context, PASSED_ON))
     if as_json:
         values = tuning.to_json()
-        values["recommended"]["command"] = line
+        values["recommended"]["command"] = advised
         typer.echo(json.dumps(values, allow_nan=False))
         return
-    tell(tuning, line, alerts_per_day, len(corpus))
+    _tell(tuning, advised, alerts_per_day)
     if picture is not None:
         typer.echo(f"wrote {picture}")
-
-
-def _differing(**options: tuple[Any, Any]) -> list[str]:
-    """Options, each with its value and its default, as they would be given where they differ."""
-    words: list[str] = []
-    for name, (value, default) in options.items():
-        if value != default:
-            words.append("--" + name.rstrip("_").replace("_", "-"))
-            words += (
-                [] if value is True else [f"{value:g}" if isinstance(value, float) else str(value)]
-            )
-    return words
 
 
 def _numbers(name: str, text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise InvalidInputError(
-            f"{name} must be whole numbers with commas between, such as 4,8,12; found {text!r}"
+        raise habitus.InvalidInputError(
+            f"{name} must be whole numbers separated by commas, such as 4,8,12; found {text!r}",
+            parameter=name,
         ) from error
 
 
-def _check_suffix(picture: Path | None) -> None:
-    if picture is not None and picture.suffix.lower() not in (".png", ".svg"):
-        raise InvalidInputError(f"a picture is written as .png or .svg, found {picture.name}")
+def _command(tuning: habitus.Tuning, sources: list[str], further: list[str]) -> str:
+    """Return the command line that learns what is recommended."""
+    found = tuning.recommended
+    size = f"--behaviours {found.n_behaviours} --topics {found.n_topics}"
+    parts = ["habitus", "learn", *map(shlex.quote, sources), size]
+    if (found.learning, found.prior) != ("em", "H+1"):
+        parts += ["--learning", found.learning, "--prior", shlex.quote(str(found.prior))]
+    return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])
+
+
+def _tell(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
+    """Print sizes, hyperparameters, the command to learn with, and the recall estimate."""
+    console, choice = Console(highlight=False, soft_wrap=True), tuning.choice
+    best = choice.candidates[choice.best]
+    worse = choice.shortfall(choice.chosen)
+    console.print(f"held-out log-likelihood, nats per word ({tuning.n_documents} documents)\n")
+    console.print(_sizes_table(choice))
+    console.print(
+        f"size     {choice.candidate.n_behaviours} behaviours, {choice.candidate.n_topics} topics "
+        f"(<): the simplest within one standard error of the best (*), {best.n_behaviours} and "
+        f"{best.n_topics}; paired difference {worse.mean:.3f}, error {worse.standard_error:.3f}"
+    )
+    if tuning.hyperparameters is not None:
+        console.print(_prior_told(tuning.hyperparameters))
+    console.print(f"learn    {command_line}")
+    if tuning.recall is not None:
+        console.print(
+            f"\nsynthetic anomalies found at {budget:g} alerts per day, by size "
+            f"({tuning.recall.n_tracks} tracks to make them from; a typical one has "
+            f"{tuning.recall.typical:.0f} words per document)\n"
+        )
+        console.print(_recall_table(tuning.recall, budget))
+        console.print(habitus.recall_in_words(tuning.recall, budget))
+
+
+def _prior_told(found: habitus.Hyperparameters) -> str:
+    bound = found.fit.objective
+    verdict = (
+        "better by more than one standard error: use it"
+        if found.worth_it
+        else "not better than em by more than one standard error: keep em"
+    )
+    return (
+        f"prior    {found.fit.prior} for vb, where its ELBO is highest ({bound[-1, -1]:,.0f} nats, "
+        f"{bound[-1, -1] - bound[0, 0]:,.0f} above the start)\n"
+        f"         held-out gain over em {found.gain:+.3f} nats per word, error {found.error:.3f}: "
+        f"{verdict}"
+    )
+
+
+def _sizes_table(choice: habitus.Choice) -> Table:
+    topics = sorted({candidate.n_topics for candidate in choice.candidates})
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("behaviours", justify="right")
+    for n in topics:
+        table.add_column(f"{n} topics", justify="right")
+    for z in sorted({candidate.n_behaviours for candidate in choice.candidates}):
+        cells = [_cell(choice, k) for k, c in enumerate(choice.candidates) if c.n_behaviours == z]
+        table.add_row(str(z), *cells)
+    return table
+
+
+def _cell(choice: habitus.Choice, k: int) -> str:
+    marks = ("*" if k == choice.best else "") + ("<" if k == choice.chosen else "")
+    return f"{choice.predictions[k].mean:.3f}{marks:2}"
+
+
+def _recall_table(recall: habitus.RecallEstimate, budget: float) -> Table:
+    shares = [share for share in recall.shares if share.alerts_per_day == budget]
+    strengths = sorted({share.strength for share in shares if share.strength is not None})
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("kind")
+    for strength in strengths:
+        table.add_column(f"x {strength:g}", justify="right")
+    for kind in dict.fromkeys(share.kind for share in shares):
+        cells = [_found(s) for s in shares if s.kind == kind]
+        # A kind without a size stands under 1.
+        table.add_row(kind, *(["", cells[0], ""] if len(cells) == 1 else cells))
+    return table
+
+
+def _found(share: habitus.FoundShare) -> str:
+    if not share.n_trials:
+        return "no occasion"
+    low, high = share.interval
+    return f"{share.share:.0%} ({low:.0%} to {high:.0%})"

@@ -7,7 +7,7 @@ import pytest
 
 from habitus.lab.comparison.findings import summarise
 from habitus.lab.comparison.protocol import identity_of, select_runs
-from habitus.lab.comparison.results_page import in_terminal, time, write_comparison
+from habitus.lab.comparison.results_page import comparison_table, time, write_comparison
 from habitus.lab.comparison.runs import carry_out, repetitions_of
 from habitus.lab.comparison.scoring import labelled_words
 from habitus.lab.comparison.store import ComparisonStore
@@ -80,7 +80,7 @@ def test_the_same_results_give_the_same_files(written, tmp_path):
 
 def test_the_terminal_table_has_one_line_per_method(written):
     _, comparison = written
-    lines = in_terminal(comparison).splitlines()
+    lines = comparison_table(comparison).splitlines()
     assert len(lines) == len(comparison.rows) + 2
     assert max(map(len, lines)) <= 100
     assert time(np.float64(31.41)) == "31.4 s"

@@ -147,7 +147,7 @@ def in_markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def in_terminal(comparison: Comparison) -> str:
+def comparison_table(comparison: Comparison) -> str:
     """Return the main table with the columns that fit a terminal."""
     table = main_table(comparison)
     kept = [0, 2, 3, 4, 5, 7, 9, 10]

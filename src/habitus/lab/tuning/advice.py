@@ -62,6 +62,8 @@ class Tuning(NamedTuple):
     recall: RecallEstimate | None
     """None if it was not, or could not be, estimated."""
     notes: list[str]
+    n_documents: int = 0
+    """Number of documents of the footage."""
 
     @property
     def recommended(self) -> Candidate:
@@ -164,7 +166,7 @@ def tune_model(
     choice = select_size(corpus, grid(topics, behaviours, prior=prior), **common)
     fitted = tune_hyperparameters(corpus, choice, **common) if hyperparameters else None
     note = edge_note(choice)
-    tuning = Tuning(choice, fitted, None, [note] if note else [])
+    tuning = Tuning(choice, fitted, None, [note] if note else [], len(corpus))
     if not recall:
         return tuning
     return _with_recall(

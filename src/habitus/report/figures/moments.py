@@ -1,9 +1,9 @@
-"""Which documents events are made of, and what was expected of them.
+"""Pictures of events: the strongest moment, and what was expected against what was seen."""
 
-Pictures of events: the strongest moment, and what was expected against what was seen.
-"""
-
+import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import cv2
@@ -15,6 +15,7 @@ from habitus.anomaly.events import Event
 from habitus.arrays import Array, Image
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
+from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
 from habitus.report.figures.drawing import (
     EVENT,
@@ -28,29 +29,6 @@ from habitus.report.figures.drawing import (
     reduced,
 )
 from habitus.video import Reader, Source
-
-
-class Place(NamedTuple):
-    """The documents of an event, by number."""
-
-    first: int
-    last: int
-    peak: int
-
-
-def places_of(detection: Detection) -> list[Place]:
-    """Which documents each event is made of; times alone may repeat in a further sequence."""
-    times, found, after = detection.corpus.times, [], 0
-    for event in detection.events:
-        abnormal = detection.abnormal & (times == event.start)
-        first = after + int(abnormal[after:].argmax())
-        last = first
-        while last + 1 < len(times) and times[last] < times[last + 1] < event.end:
-            last += 1
-        peak = first + int(np.abs(times[first : last + 1] - event.peak).argmin())
-        found.append(Place(first, last, peak))
-        after = last + 1
-    return found
 
 
 def expected_words(event: Event, model: MarkovClusteringTopicModel) -> Array:
@@ -78,7 +56,6 @@ class EventPictures(NamedTuple):
 
 def event_pictures(
     detection: Detection,
-    model: MarkovClusteringTopicModel,
     source: Source | None = None,
     *,
     events: Sequence[int] | None = None,
@@ -88,15 +65,16 @@ def event_pictures(
     Thumbnails are frames of `source`; where that is not at hand or cannot be read there, the
     scene's own picture. Empty for a model that does not know what its words mean.
     """
+    model = detection.model
     v = model.vocabulary_
     if v is None:
         return {}
     wanted = range(len(detection.events)) if events is None else events
-    places, plain = places_of(detection), ground(model.picture_, v, FINER * NARROW)
+    plain, spans = ground(model.picture_, v, FINER * NARROW), detection.event_spans
     found = {}
     for k in wanted:
         event = detection.events[k]
-        seen = detection.corpus.counts[[places[k].peak]].indices
+        seen = detection.corpus.counts[[spans[k].peak]].indices
         found[k] = EventPictures(
             jpeg(thumbnail(event, model, v, source)),
             jpeg(reduced(_expected(event, model, v, plain.copy()))),
@@ -105,10 +83,42 @@ def event_pictures(
     return found
 
 
-def thumbnails(
-    detection: Detection, model: MarkovClusteringTopicModel, source: Source | None = None
-) -> list[bytes]:
-    """A JPEG of each event at its strongest; none where nobody knows what the words mean."""
+def write_events(
+    path: str | os.PathLike[str], detection: Detection, source: Source | None = None
+) -> Detection:
+    """Write the events as JSON Lines, and thumbnails in a folder beside them.
+
+    Parameters
+    ----------
+    path
+        File of events; the folder is called after it.
+    detection
+        What a detector found.
+    source
+        The footage, for thumbnails; the scene's own picture is taken where it is not at hand.
+
+    Returns
+    -------
+    Detection
+        The same, its events with the names of their thumbnails.
+    """
+    file = Path(path)
+    folder = file.with_name(f"{file.stem}-thumbnails")
+    events = list(detection.events)
+    for k, picture in enumerate(thumbnails(detection, source)):
+        folder.mkdir(exist_ok=True)
+        name = f"{k + 1:04d}.jpg"
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes(picture)
+        events[k] = replace(events[k], thumbnail=f"{folder.name}/{name}")
+    with written_whole(file) as temporary:
+        temporary.write_text("".join(f"{event.line()}\n" for event in events), encoding="utf-8")
+    return replace(detection, events=events)
+
+
+def thumbnails(detection: Detection, source: Source | None = None) -> list[bytes]:
+    """Return a JPEG of each event at its strongest; none without a vocabulary."""
+    model = detection.model
     v = model.vocabulary_
     return [jpeg(thumbnail(event, model, v, source)) for event in detection.events] if v else []
 

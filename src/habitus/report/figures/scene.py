@@ -12,7 +12,6 @@ A model in words and numbers.
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -351,76 +350,3 @@ def _panels(part: Any, group: Group, v: Vocabulary, picture: Any) -> None:
         lay(ax, v, picture)
         draw_on_axes(ax, probable_arrows(probabilities, v))
         ax.set_title(name, fontsize=12)
-
-
-@dataclass(frozen=True)
-class Likely:
-    """A numbered thing, and how probable it is. Numbers start at 1."""
-
-    number: int
-    probability: float
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """One behaviour of a model."""
-
-    number: int
-    share: float
-    """Share of documents in the long run."""
-    duration: float | None
-    """Mean number of documents it lasts; None if it never ends."""
-    successors: list[Likely]
-    """What follows when it ends, most probable first."""
-    topics: list[Likely]
-    """Its topics, heaviest first."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A model in words and numbers."""
-
-    learning: str
-    prior: str
-    n_words: int
-    n_topics: int
-    n_behaviours: int
-    objective: float
-    restarts: list[float]
-    degenerate: list[str]
-    behaviours: list[Behaviour]
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the summary as plain values."""
-        return asdict(self)
-
-
-def summarise(model: MarkovClusteringTopicModel) -> Summary:
-    """Behaviours of a fitted model: how much time, how long, what next, made of what."""
-    _, theta, _, xi = model.parameters_
-    n_words, n_topics, n_behaviours = model.sizes
-    shares, durations = long_run_shares(xi), expected_durations(xi)
-    behaviours = [
-        Behaviour(
-            number=z + 1,
-            share=float(shares[z]),
-            duration=float(durations[z]) if np.isfinite(durations[z]) else None,
-            successors=[Likely(z_next + 1, p) for z_next, p in successors(xi, z)],
-            topics=[
-                Likely(int(y) + 1, float(theta[y, z]))
-                for y in np.argsort(-theta[:, z], kind="stable")
-            ],
-        )
-        for z in range(n_behaviours)
-    ]
-    return Summary(
-        learning=model.learning,
-        prior=model.prior if isinstance(model.prior, str) else repr(model.prior),
-        n_words=n_words,
-        n_topics=n_topics,
-        n_behaviours=n_behaviours,
-        objective=float(model.objective_[-1]),
-        restarts=[float(objective) for objective in model.restarts_],
-        degenerate=list(model.degenerate_),
-        behaviours=behaviours,
-    )

@@ -23,10 +23,8 @@ from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.files import written_whole
 from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
-from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.report.figures.drawing import EVENT, arrows_of, draw_boxes, draw_on_picture, resized
-from habitus.report.figures.moments import places_of
 from habitus.report.film.strip import (
     draw_chart,
     draw_strip,
@@ -116,7 +114,6 @@ def write_annotated(
     path: str | os.PathLike[str],
     source: Source,
     detection: Detection,
-    model: MarkovClusteringTopicModel,
     *,
     progress: ProgressCallback = ignore_progress,
 ) -> None:
@@ -132,7 +129,7 @@ def write_annotated(
     start = film_start(detection)
     with Reader(source, since=start) as reader:
         size = film_size(reader.width, reader.height)
-        overlay = Overlay(detection, model, size[0])
+        overlay = Overlay(detection, size[0])
         whole = (size[0], size[1] + overlay.strip.height)
         with film(path, whole, reader.fps) as add:
             for n, frame in enumerate(reader):
@@ -158,25 +155,25 @@ def _picture(frame: Frame, size: tuple[int, int]) -> Image:
 class Overlay:
     """What is drawn over and under frames; most of it once a document."""
 
-    def __init__(self, detection: Detection, model: MarkovClusteringTopicModel, width: int) -> None:
-        self.detection, self.vocabulary = detection, model.vocabulary_
-        self.places = places_of(detection)
-        self.timeline = timeline_of(detection, model.clip_)
+    def __init__(self, detection: Detection, width: int) -> None:
+        self.detection, self.vocabulary = detection, detection.model.vocabulary_
+        self.spans = detection.event_spans
+        self.timeline = timeline_of(detection)
         self.strip = strip_for(width)
         self.document: int | None = -1
         self.window = window_at(0.0, self.timeline)
-        self.chart = draw_chart(self.strip, self.timeline, self.places, self.window)
+        self.chart = draw_chart(self.strip, self.timeline, self.spans, self.window)
 
     def over(self, picture: Image, time: float) -> Image:
         """A frame with everything drawn on it, and the strip below."""
         document = self._document_at(time)
         if document != self.document:
             self.document, self.window = document, window_at(time, self.timeline)
-            self.chart = draw_chart(self.strip, self.timeline, self.places, self.window)
+            self.chart = draw_chart(self.strip, self.timeline, self.spans, self.window)
         behaviour = event = None
         if document is not None:
             behaviour = int(self.detection.behaviours[document])
-            event = event_at(document, self.places, self.detection)
+            event = event_at(document, self.detection)
             self._mark(picture, document)
         strip = draw_strip(self.chart, self.strip, time, self.window, behaviour, event)
         return np.concatenate([picture, strip])

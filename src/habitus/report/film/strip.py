@@ -13,11 +13,10 @@ import numpy as np
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from numpy.typing import NDArray
 
-from habitus.anomaly.detection import Detection
+from habitus.anomaly.detection import Detection, EventSpan
 from habitus.anomaly.events import clock
 from habitus.arrays import Array, Image
 from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour, ink_on, rgb
-from habitus.report.figures.moments import Place
 
 LINE = 0.42
 """Height of the threshold; what is above it is to scale."""
@@ -47,9 +46,10 @@ class Timeline(NamedTuple):
         return float(self.starts[-1]) + self.clip if len(self.starts) else 1.0
 
 
-def timeline_of(detection: Detection, clip: float) -> Timeline:
+def timeline_of(detection: Detection) -> Timeline:
     """The strip of a detection. Times that start anew, as in further videos, are counted on."""
     times: Array = detection.corpus.times
+    clip = detection.corpus.clip
     if len(times) > 1 and (np.diff(times) <= 0).any():
         times = np.arange(len(times), dtype=np.float64) * clip
     heights = heights_of(detection.normality, detection.threshold, detection.judged)
@@ -180,7 +180,7 @@ def window_at(time: float, timeline: Timeline) -> tuple[float, float]:
 
 
 def draw_chart(
-    strip: Strip, timeline: Timeline, places: list[Place], window: tuple[float, float]
+    strip: Strip, timeline: Timeline, spans: list[EventSpan], window: tuple[float, float]
 ) -> Image:
     """The strip without its letters: everything that does not change within a document."""
     picture = np.full((strip.height, strip.width, 3), rgb(GROUND), dtype=np.uint8)
@@ -189,7 +189,7 @@ def draw_chart(
     wide = max(1, round(timeline.clip * scale))
     shown = np.flatnonzero((x + wide >= 0) & (x < strip.width))
     foot = strip.top + strip.chart
-    for first, last, _ in places:
+    for first, last, _ in spans:
         left, right = max(int(x[first]), 0), max(int(x[last]) + wide, 0)
         picture[strip.top : foot, left:right] = np.array(rgb(EVENT)) * 0.55
     line = foot - round(LINE * strip.chart)
@@ -290,9 +290,9 @@ def _two_lines(text: str, size: float, room: int) -> tuple[str, str]:
     return " ".join(words[:n]), " ".join(words[n:])
 
 
-def event_at(document: int, places: list[Place], detection: Detection) -> tuple[int, str] | None:
-    """Number, from 1 on, and explanation of the event that a document belongs to."""
-    for k, place in enumerate(places):
-        if place.first <= document <= place.last:
+def event_at(document: int, detection: Detection) -> tuple[int, str] | None:
+    """Return number, from 1, and explanation of the event that a document belongs to."""
+    for k, span in enumerate(detection.event_spans):
+        if span.first <= document <= span.last:
             return k + 1, detection.events[k].explanation
     return None

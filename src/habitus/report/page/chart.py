@@ -8,7 +8,6 @@ import numpy as np
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import clock
 from habitus.report.figures.drawing import behaviour_colour, ink_on
-from habitus.report.figures.moments import Place
 from habitus.report.film.strip import LINE, Timeline, stretches
 
 WIDTH, HEIGHT = 1000, 160
@@ -50,14 +49,12 @@ class Chart(NamedTuple):
     """For the script that shows values under the pointer."""
 
 
-def chart_of(
-    detection: Detection, timeline: Timeline, places: list[Place], truth: Truth | None
-) -> Chart:
+def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> Chart:
     """Lay out the timeline of a detection."""
-    spans = [(timeline.starts[p.first], timeline.starts[p.last] + timeline.clip) for p in places]
+    starts = timeline.starts
     events = [
-        _mark(timeline, start, end, detection.events[k].explanation)
-        for k, (start, end) in enumerate(spans)
+        _mark(timeline, starts[span.first], starts[span.last] + timeline.clip, event.explanation)
+        for event, span in zip(detection.events, detection.event_spans, strict=True)
     ]
     pills = _pills(events)
     return Chart(

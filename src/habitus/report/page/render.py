@@ -19,13 +19,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from habitus import __version__
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import Event, clock
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
 from habitus.report.figures.drawing import COLOURS, EVENT, behaviour_colour, ink_on
-from habitus.report.figures.moments import EventPictures, Place, event_pictures, jpeg, places_of
+from habitus.report.figures.moments import EventPictures, event_pictures, jpeg
 from habitus.report.figures.scene import behaviour_pictures, captions, cycle_svg
 from habitus.report.film.annotation import film_start
 from habitus.report.film.strip import timeline_of
@@ -83,7 +82,7 @@ def detection_facts(detection: Detection) -> Facts:
 
 def version_facts() -> Facts:
     """What it was made with."""
-    found = [("habitus", __version__), ("Python", platform.python_version())]
+    found = [("habitus", version("habitus")), ("Python", platform.python_version())]
     for package, name in PACKAGES.items():
         try:
             found.append((name, version(package)))
@@ -100,7 +99,7 @@ RUN_UP = 2.0
 USUAL = 0.95
 
 
-class Part(NamedTuple):
+class SurpriseBar(NamedTuple):
     """One of the two parts of a surprise, beside what is usual."""
 
     name: str
@@ -113,23 +112,19 @@ class Part(NamedTuple):
 
 
 def cards_of(
-    detection: Detection,
-    model: MarkovClusteringTopicModel,
-    source: Source | None,
-    video: str | None,
-    places: Sequence[Place],
+    detection: Detection, source: Source | None, video: str | None
 ) -> list[dict[str, Any]]:
     """Of each event in order: the event, its pictures, what there is to say, the link."""
     strongest = np.argsort([event.normality for event in detection.events], kind="stable")
     pictured = sorted(strongest[:MOST_PICTURES].tolist())
-    pictures = event_pictures(detection, model, source, events=pictured)
+    pictures = event_pictures(detection, source, events=pictured)
     start = film_start(detection)
     return [
         {
             "event": event,
             "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
             "pictures": _addresses(pictures.get(k)),
-            "parts": _parts(places[k].peak, places, detection),
+            "parts": _surprise_bars(detection, k),
             "expected": _expected(event),
             "link": f"{video}#t={max(event.start - start - RUN_UP, 0):.1f}" if video else None,
         }
@@ -148,22 +143,27 @@ def _expected(event: Event) -> list[tuple[int, str]]:
     return [(int(z) + 1, f"{event.expected[z]:.0%}") for z in order if event.expected[z] >= 0.05]
 
 
-def _parts(peak: int, places: Sequence[Place], detection: Detection) -> list[Part]:
-    """The two parts of an event's surprise."""
+def _surprise_bars(detection: Detection, k: int) -> list[SurpriseBar]:
+    """Return the two parts of the surprise of event `k`."""
     usual = detection.judged & ~detection.abnormal
-    peaks = [place.peak for place in places]
+    peaks = [span.peak for span in detection.event_spans]
     found = []
     for name, values, unit in (
-        ("motion that fits no behaviour", detection.misfit, "nats a word"),
+        ("motion that fits no behaviour", detection.misfit, "nats per word"),
         ("a behaviour out of its turn", detection.shift, "nats"),
     ):
         bound = float(np.quantile(values[usual], USUAL)) if usual.any() else 0.0
         whole = max(1.15 * bound, float(values[peaks].max()), 1e-9)
-        value = float(values[peak])
+        value = float(values[peaks[k]])
         found.append(
-            Part(name, f"{value:.2f} {unit}", f"usually under {bound:.2f}",
-                 round(100 * value / whole, 1), round(100 * bound / whole, 1))
-        )  # fmt: skip
+            SurpriseBar(
+                name,
+                f"{value:.2f} {unit}",
+                f"usually under {bound:.2f}",
+                round(100 * value / whole, 1),
+                round(100 * bound / whole, 1),
+            )
+        )
     return found
 
 
@@ -179,7 +179,6 @@ SCENE = 640
 def write_report(
     path: str | os.PathLike[str],
     detection: Detection,
-    model: MarkovClusteringTopicModel,
     *,
     source: Source | None = None,
     video: Path | None = None,
@@ -194,16 +193,19 @@ def write_report(
     `truth` is what is known to have happened: start, end and name of each.
     """
     html = render(
-        detection, model, source=source, commands=commands, settings=settings or {}, truth=truth,
+        detection,
+        source=source,
+        commands=commands,
+        settings=settings or {},
+        truth=truth,
         video=_link(Path(path), video) if video else None,
-    )  # fmt: skip
+    )
     with written_whole(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
 
 def render(
     detection: Detection,
-    model: MarkovClusteringTopicModel,
     *,
     source: Source | None,
     video: str | None,
@@ -216,13 +218,13 @@ def render(
         loader=jinja2.PackageLoader("habitus.report.page"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    places = places_of(detection)
-    timeline = timeline_of(detection, model.clip_)
+    model = detection.model
+    timeline = timeline_of(detection)
     script = _text("page.js")
     return templates.get_template("page.html").render(
         detection=detection, clock=clock, headline=headline(detection), lead=lead(detection),
-        chart=chart_of(detection, timeline, places, truth), size=(WIDTH, HEIGHT),
-        cards=cards_of(detection, model, source, video, places),
+        chart=chart_of(detection, timeline, truth), size=(WIDTH, HEIGHT),
+        cards=cards_of(detection, source, video),
         behaviours=_behaviours(model), cycle=Markup(cycle_svg(model)),  # noqa: S704
         directions={d.name.lower(): colour for d, colour in COLOURS.items()}, event_colour=EVENT,
         facts=_facts(detection, model, settings), commands=commands, video=video,

@@ -1,0 +1,144 @@
+"""The demonstration: a rendered junction, learnt and judged, with all that a user would get."""
+
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from habitus.anomaly import Detection, detect_events, learn_scene
+from habitus.corpus import Corpus
+from habitus.errors import InvalidInputError
+from habitus.evaluation.matching import Match, match
+from habitus.files import written_whole
+from habitus.ingest.chunks import ChunkCache
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
+from habitus.lab.junction import Anomaly, Junction, render, write_labels
+from habitus.progress import ProgressCallback, ignore_progress
+from habitus.report.figures.moments import write_events
+from habitus.report.film.annotation import write_annotated
+from habitus.report.page.render import write_report
+from habitus.video import Source
+
+NORMAL, WHOLE = 300.0, 720.0
+"""Seconds to learn from, and in all."""
+ANOMALIES_PER_HOUR = 60.0
+ALERTS_PER_DAY = 480.0
+"""Five minutes tell little of what happens once a day: one false alarm in three minutes may be."""
+
+
+class Demonstration(NamedTuple):
+    """What happened on the junction, and what was found."""
+
+    detection: Detection
+    truth: list[Anomaly]
+    """Staged anomalies, in order of time."""
+    match: Match
+    """Which of them were found."""
+    learnt_seconds: float
+    judged_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        found_by = self.match.found_by
+        return {
+            "truth": [
+                {"kind": event.kind, "start": event.start, "end": event.end, "found": k is not None}
+                for event, k in zip(self.truth, found_by, strict=True)
+            ],
+            "found": self.match.n_found,
+            "false_alarms": len(self.match.false_alarms),
+            "events": [event.to_json() for event in self.detection.events],
+        }
+
+
+def demonstrate(
+    folder: Path, *, seed: int = 200, progress: ProgressCallback = ignore_progress
+) -> Demonstration:
+    """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
+
+    Parameters
+    ----------
+    folder
+        For the video, its labels, the model, the events, an annotated video and a page.
+    seed
+        Same seed, same demonstration.
+    progress
+        Told how far each stage is.
+    """
+    _make_folder(folder)
+    scene = Junction(
+        seed=seed, seconds=WHOLE, normal_for=NORMAL, anomalies_per_hour=ANOMALIES_PER_HOUR
+    )
+    video = folder / "junction.mp4"
+    _render_once(scene, video, progress)
+    write_labels(scene, folder / "junction.csv")
+    source = Source(str(video))
+    corpus = _documents(source, video, progress)
+    learnt = learn_scene(
+        corpus.take((corpus.times < NORMAL).nonzero()[0]),
+        n_restarts=20,
+        n_jobs=-1,
+        random_state=seed,
+        progress=progress,
+    )
+    learnt.save(folder / "junction.model")
+    rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
+    detector = learnt.detector(start="continued", alerts_per_day=ALERTS_PER_DAY)
+    detection = detect_events(detector, rest, source=str(video))
+    truth = list(scene.truth())
+    detection = _write_products(folder, detection, source, truth, seed, progress)
+    found = match(detection.events, truth)
+    return Demonstration(detection, truth, found, NORMAL, WHOLE - NORMAL)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def _render_once(scene: Junction, video: Path, progress: ProgressCallback) -> None:
+    """Render the scene, unless that very scene is there already."""
+    note = video.with_suffix(".json")
+    wanted = json.dumps({"habitus": version("habitus"), **asdict(scene)})
+    if video.is_file() and note.is_file() and note.read_text() == wanted:
+        return
+    render(scene, video, progress=progress)
+    with written_whole(note) as temporary:
+        temporary.write_text(wanted)
+
+
+def _documents(source: Source, video: Path, progress: ProgressCallback) -> Corpus:
+    extraction = extract_corpus(
+        [source], DocumentSettings(), output=video, jobs=-1, progress=progress
+    )
+    ChunkCache(video).clear()
+    return extraction.corpus
+
+
+def _write_products(
+    folder: Path,
+    detection: Detection,
+    source: Source,
+    truth: list[Anomaly],
+    seed: int,
+    progress: ProgressCallback,
+) -> Detection:
+    """Write events, annotated video and page; the video only where it would change."""
+    annotated, events = folder / "annotated.mp4", folder / "events.jsonl"
+    before = events.read_text() if events.is_file() and annotated.is_file() else None
+    detection = write_events(events, detection, source)
+    if events.read_text() != before:
+        write_annotated(annotated, source, detection, progress=progress)
+    write_report(
+        folder / "report.html",
+        detection,
+        source=source,
+        video=annotated,
+        commands=[f"habitus demo --seed {seed}"],
+        truth=[(event.start, event.end, event.kind) for event in truth],
+    )
+    return detection
