@@ -52,8 +52,9 @@ def detecting(folder: Path, rounds: int) -> Row:
 
     def timed(*arguments: str) -> float:
         start = time.perf_counter()
-        subprocess.run([*COMMAND, *arguments, "--jobs", "1"], cwd=folder, check=True,
-                       capture_output=True)  # fmt: skip
+        subprocess.run(
+            [*COMMAND, *arguments, "--jobs", "1"], cwd=folder, check=True, capture_output=True
+        )
         return time.perf_counter() - start
 
     timing = interleave(

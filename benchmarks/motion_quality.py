@@ -75,8 +75,10 @@ class Given:
 
 def methods() -> dict[str, Callable[[], Any]]:
     """Ours first."""
-    presets = {"ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
-               "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM}  # fmt: skip
+    presets = {
+        "ultrafast": cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST,
+        "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
+    }
 
     def dis(preset: str, gated: bool) -> Flow:
         flow = cv2.DISOpticalFlow.create(presets[preset])

@@ -39,9 +39,16 @@ NAMES = (
     "streams",
 )
 PACKAGES = (
-    "habitus", "numpy", "scipy", "numba", "scikit-learn", "hmmlearn", "tomotopy", "av",
+    "habitus",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "hmmlearn",
+    "tomotopy",
+    "av",
     "opencv-python-headless",
-)  # fmt: skip
+)
 
 
 def main() -> None:
@@ -97,8 +104,14 @@ def _processor() -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the benchmarks and print their table.")
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
-                        help=f"some of: {', '.join(NAMES)}")  # fmt: skip
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=NAMES,
+        default=NAMES,
+        metavar="NAME",
+        help=f"some of: {', '.join(NAMES)}",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and shorter chains")
     return parser.parse_args()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
     from habitus.lab.comparison.results_page import comparison_table
-    from habitus.lab.demo import Demonstration
+    from habitus.lab.demonstration import Demonstration
     from habitus.lab.tuning.advice import Hyperparameters, Tuning, recall_in_words
     from habitus.lab.tuning.recall import FoundShare, RecallEstimate
     from habitus.lab.tuning.selection import Choice
@@ -85,7 +85,7 @@ _HOMES = {
     "Corpus": "habitus.corpus",
     "CorpusSummary": "habitus.report.summaries",
     "DegenerateWarning": "habitus.errors",
-    "Demonstration": "habitus.lab.demo",
+    "Demonstration": "habitus.lab.demonstration",
     "Detection": "habitus.anomaly",
     "Detector": "habitus.anomaly",
     "Direction": "habitus.corpus",

@@ -5,36 +5,50 @@ What decodes video, draws or belongs to the laboratory is imported where it is u
 corpus starts without it.
 """
 
-import os
 import re
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeGuard
+from typing import TYPE_CHECKING, Any, TextIO
 
-from habitus.anomaly import Detection, Detector, SceneModel, detect_events, learn_scene, read_events
+from habitus.anomaly import Detection, Detector, SceneModel, learn_scene, read_events
 from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.files import kind_of, written_whole
+from habitus.inputs import (
+    Address,
+    JudgedSource,
+    aligned_labels,
+    check_events_alone,
+    check_outputs,
+    check_seconds,
+    document_settings,
+    extract_documents,
+    forget_chunks,
+    is_event_file,
+    judge_name,
+    labelled_footage,
+    load_detector,
+    open_sources,
+    parsed_labels,
+    read_documents,
+    settings_of,
+)
 from habitus.progress import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
-    from habitus.evaluation.labels import Label
     from habitus.ingest.chunks import Extraction
-    from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
-    from habitus.lab.demo import Demonstration
+    from habitus.lab.demonstration import Demonstration
     from habitus.lab.tuning.advice import Tuning
     from habitus.report.summaries import CorpusSummary, ModelSummary
-    from habitus.video import Source
 
-Address = str | os.PathLike[str]
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
@@ -100,20 +114,20 @@ def extract(
     Extraction
         The corpus, and notes about the footage.
     """
-    _check_outputs(output, preview)
-    _check_seconds("duration", duration)
-    found = _sources(sources, fps=fps, fast=fast, timeout=timeout)
+    check_outputs(output, preview)
+    check_seconds("duration", duration)
+    found = open_sources(sources, fps=fps, fast=fast, timeout=timeout)
     if preview is not None and found[0].is_live:
         raise InvalidInputError(
             f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
         )
-    settings = _document_settings(
+    settings = document_settings(
         clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
     )
-    extraction = _extracted(found, settings, output, continued, duration, jobs, progress)
+    extraction = extract_documents(found, settings, output, continued, duration, jobs, progress)
     if output is not None:
         extraction.corpus.save(output)
-        _forget_chunks(output)
+        forget_chunks(output)
     if preview is not None:
         from habitus.report.film.annotation import write_preview
 
@@ -177,8 +191,8 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
-    _check_outputs(output)
-    extraction = _documents(
+    check_outputs(output)
+    extraction = read_documents(
         sources,
         output,
         {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
@@ -209,7 +223,7 @@ def learn(
     )
     if output is not None:
         scene.save(output)
-        _forget_chunks(output)
+        forget_chunks(output)
     return replace(scene, notes=(*extraction.notes, *scene.notes))
 
 
@@ -262,12 +276,12 @@ def detect(
     Detection
         Scores of every document, the events, and notes about the footage.
     """
-    _check_outputs(output, annotate, scores)
-    _check_seconds("skip", skip)
-    detector = _detector(
+    check_outputs(output, annotate, scores)
+    check_seconds("skip", skip)
+    detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
     judged.read(jobs=jobs, progress=progress)
     detection = judged.detect(skip=skip, share=share)
     if output is not None:
@@ -327,12 +341,12 @@ def watch(
     """
     from habitus.anomaly.watching import EventEnded, watch_events
 
-    _check_outputs(output)
-    _check_seconds("patience", patience)
-    detector = _detector(
+    check_outputs(output)
+    check_seconds("patience", patience)
+    detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    (camera,) = _sources(source, fps=fps, fast=fast, timeout=patience)
+    (camera,) = open_sources(source, fps=fps, fast=fast, timeout=patience)
     happenings = watch_events(
         detector,
         camera,
@@ -394,15 +408,15 @@ def report(
     """
     from habitus.report.page.render import write_report
 
-    _check_outputs(output, annotate)
-    _check_seconds("skip", skip)
-    known = _parsed_labels(labels)
-    detector = _detector(
+    check_outputs(output, annotate)
+    check_seconds("skip", skip)
+    known = parsed_labels(labels)
+    detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
     corpus = judged.read(jobs=jobs, progress=progress)
-    truth = _aligned(known, corpus, judged.name)
+    truth = aligned_labels(known, corpus, judged.name)
     detection = judged.detect(skip=skip, share=share)
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
@@ -468,28 +482,28 @@ def evaluate(
     from habitus.evaluation.assessment import evaluate_events, evaluate_model
     from habitus.evaluation.label_files import parse_labels
 
-    _check_outputs(picture)
-    _check_seconds("skip", skip)
-    _check_seconds("clip", clip)
+    check_outputs(picture)
+    check_seconds("skip", skip)
+    check_seconds("clip", clip)
     if picture is not None:
         from habitus.report.figures.curves import check_picture, draw_curves
 
         check_picture(Path(picture))
     known = parse_labels(labels, line=label_line)
-    if _is_event_file(judge):
-        _check_events_alone(judge, picture, threshold, share, alerts_per_day)
-        footage = _labelled_footage(source, clip, fps=fps, fast=fast, timeout=timeout)
+    if is_event_file(judge):
+        check_events_alone(judge, picture, threshold, share, alerts_per_day)
+        footage = labelled_footage(source, clip, fps=fps, fast=fast, timeout=timeout)
         return evaluate_events(read_events(judge), footage, known, skip=skip)
-    detector = _detector(
+    detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = _Judged(source, detector, fps=fps, fast=fast, timeout=timeout)
+    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
     corpus = judged.read(jobs=jobs, progress=progress)
     found = evaluate_model(
         detector, corpus, known, name=judged.name, skip=skip, share=share, progress=progress
     )
     if picture is not None:
-        draw_curves(Path(picture), found, title=f"{_name(judge)} on {judged.name}")
+        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {judged.name}")
     return found
 
 
@@ -557,10 +571,10 @@ def compare(
     from habitus.lab.comparison.results_page import write_comparison
     from habitus.lab.comparison.runs import compare_methods
 
-    _check_seconds("train", train)
+    check_seconds("train", train)
     known = parse_labels(labels, line=label_line)
-    (video,) = _sources(source, fps=fps, fast=fast, timeout=timeout)
-    settings = _document_settings(
+    (video,) = open_sources(source, fps=fps, fast=fast, timeout=timeout)
+    settings = document_settings(
         clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
     )
     comparison = compare_methods(
@@ -646,14 +660,14 @@ def tune(
     """
     from habitus.lab.tuning.advice import check_positive, tune_model
 
-    _check_outputs(picture)
+    check_outputs(picture)
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
         raise InvalidInputError(
             f"a picture is written as .png or .svg, found {Path(picture).name}",
             parameter="picture",
         )
     check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=n_restarts)
-    extraction = _documents(
+    extraction = read_documents(
         sources,
         None,
         {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
@@ -700,7 +714,7 @@ def show(file: Address, *, output: Address | None = None) -> "ModelSummary | Cor
     from habitus.report.figures.scene import draw_corpus, draw_model
     from habitus.report.summaries import summarise_corpus, summarise_model
 
-    _check_outputs(output)
+    check_outputs(output)
     title = Path(file).name
     if kind_of(file) == "corpus":
         corpus = Corpus.load(file)
@@ -732,7 +746,7 @@ def demo(
     Demonstration
         What happened, and what was found.
     """
-    from habitus.lab.demo import demonstrate
+    from habitus.lab.demonstration import demonstrate
 
     return demonstrate(Path(output), seed=seed, progress=progress)
 
@@ -758,90 +772,8 @@ def parse_duration(text: str) -> float:
         ) from None
 
 
-class _Judged:
-    """A video or a corpus on its way through a detector."""
-
-    def __init__(self, source: Address | Corpus, detector: Detector, **reading: Any) -> None:
-        self.detector = detector
-        self.corpus = source if isinstance(source, Corpus) else None
-        self.source: Source | None = None
-        if not isinstance(source, Corpus):
-            (self.source,) = _sources(source, **reading)
-        self.notes: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.source.name if self.source is not None else "the corpus"
-
-    @property
-    def video(self) -> "Source | None":
-        """The footage itself, where there is any beside its documents."""
-        if self.source is None or _is_corpus_file(self.source):
-            return None
-        return self.source
-
-    def read(self, *, jobs: int, progress: ProgressCallback) -> Corpus:
-        """Return all documents, made as those that the model was learnt from."""
-        if self.corpus is None and self.source is not None:
-            if self.video is None:
-                self.corpus = Corpus.load(self.source.address)
-            else:
-                extraction = self._extracted(self.video, jobs, progress)
-                self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
-        if self.corpus is None or not len(self.corpus):
-            raise InvalidInputError(f"{self.name}: no document in it")
-        return self.corpus
-
-    def _extracted(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
-        settings = settings_of(self.detector)
-        if not video.is_live:
-            check_geometry(self.detector, video)
-        return _extracted([video], settings, None, False, None, jobs, progress)
-
-    def detect(self, *, skip: float | None, share: float | None) -> Detection:
-        """Judge the documents that were read, without those of the first `skip` seconds."""
-        corpus = self.corpus
-        if corpus is None:
-            raise InvalidInputError(f"{self.name}: not read yet")
-        if skip is not None:
-            corpus = corpus.take((corpus.times >= skip).nonzero()[0])
-            if not len(corpus):
-                raise InvalidInputError(
-                    f"{self.name}: shorter than the {skip:g} s to skip", parameter="skip"
-                )
-        detection = detect_events(self.detector, corpus, source=self.name, share=share)
-        return replace(detection, notes=self.notes)
-
-
-def settings_of(detector: Detector) -> "DocumentSettings":
-    """Return how documents of new video are made, so that they are like those learnt from."""
-    from habitus.ingest.clips import DocumentSettings
-
-    kept = detector.model.settings_
-    if kept is None:
-        raise InvalidInputError(
-            "this model does not know how its documents were made from video: learn it from a "
-            "video or from an extracted corpus, or judge a corpus"
-        )
-    return DocumentSettings(**({"speeds": 1} | kept))  # 0.1's first models know no speeds
-
-
-def check_geometry(detector: Detector, source: "Source") -> None:
-    """Raise if a video has another frame size than the model, before it is decoded."""
-    from habitus.ingest.clips import vocabulary_of
-    from habitus.video import Reader
-
-    with Reader(source) as reader:
-        found, known = vocabulary_of(reader, settings_of(detector)), detector.model.vocabulary_
-    if known is not None and found != known:
-        raise InvalidInputError(
-            f"{source.name} has {found.width}x{found.height} pixels, the model was learnt at "
-            f"{known.width}x{known.height}: learn this camera anew, or resize the video"
-        )
-
-
 def _annotate(
-    path: Address, detection: Detection, judged: _Judged, progress: ProgressCallback
+    path: Address, detection: Detection, judged: JudgedSource, progress: ProgressCallback
 ) -> None:
     from habitus.report.film.annotation import write_annotated
 
@@ -877,176 +809,3 @@ def _with_thumbnail(ended: "EventEnded", detector: Detector, output: Path) -> "E
     with written_whole(folder / name) as temporary:
         temporary.write_bytes(still_thumbnail(ended.event, ended.still, vocabulary))
     return ended._replace(event=replace(ended.event, thumbnail=f"{folder.name}/{name}"))
-
-
-def _scene(model: Address | SceneModel) -> SceneModel:
-    return model if isinstance(model, SceneModel) else SceneModel.load(model)
-
-
-def _detector(
-    model: Address | SceneModel,
-    alerts_per_day: float | None,
-    share: float | None,
-    threshold: float | None,
-    measure: str,
-    approximation: Any,
-    n_samples: int | None,
-    seed: int,
-) -> Detector:
-    return _scene(model).detector(
-        alerts_per_day=alerts_per_day,
-        share=share,
-        threshold=threshold,
-        measure=measure,
-        approximation=approximation,
-        n_samples=n_samples,
-        seed=seed,
-    )
-
-
-def _name(judge: Address | SceneModel) -> str:
-    return "the model" if isinstance(judge, SceneModel) else Path(judge).name
-
-
-def _sources(sources: Address | Sequence[Address], **reading: Any) -> "list[Source]":
-    from habitus.video import Source
-
-    addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-    if not addresses:
-        raise InvalidInputError("there must be at least one source, found none")
-    return [Source(os.fspath(address), **reading) for address in addresses]
-
-
-def _is_corpus_file(source: "Source") -> bool:
-    return not source.is_live and kind_of(source.address) == "corpus"
-
-
-def _is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
-    return not isinstance(judge, SceneModel) and kind_of(judge) is None and Path(judge).is_file()
-
-
-def _document_settings(**settings: Any) -> "DocumentSettings":
-    from habitus.ingest.clips import DocumentSettings
-
-    return DocumentSettings(**settings)
-
-
-def _extracted(
-    sources: "list[Source]",
-    settings: "DocumentSettings",
-    output: Address | None,
-    continued: bool,
-    duration: float | None,
-    jobs: int,
-    progress: ProgressCallback,
-) -> "Extraction":
-    from habitus.ingest.extraction import extract_corpus
-
-    return extract_corpus(
-        sources,
-        settings,
-        output=None if output is None else Path(output),
-        continued=continued,
-        duration=duration,
-        jobs=jobs,
-        progress=progress,
-    )
-
-
-def _documents(
-    sources: Address | Corpus | Sequence[Address],
-    output: Address | None,
-    settings: dict[str, Any],
-    reading: dict[str, Any],
-    *,
-    continued: bool,
-    duration: float | None,
-    jobs: int,
-    progress: ProgressCallback,
-) -> "Extraction":
-    """Return the documents of videos, of corpus files, or of a corpus."""
-    from habitus.ingest.chunks import Extraction
-
-    _check_seconds("duration", duration)
-    if isinstance(sources, Corpus):
-        return Extraction(_first_seconds(sources, duration), [])
-    found = _sources(sources, **reading)
-    corpora = [source for source in found if _is_corpus_file(source)]
-    if not corpora:
-        made = _document_settings(**settings)
-        return _extracted(found, made, output, continued, duration, jobs, progress)
-    if len(corpora) < len(found):
-        raise InvalidInputError("give videos or corpora, not both at once")
-    corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
-    return Extraction(_first_seconds(corpus, duration), [])
-
-
-def _first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
-    if duration is None:
-        return corpus
-    return corpus.take((corpus.times < duration).nonzero()[0])
-
-
-def _forget_chunks(output: Address) -> None:
-    """Delete what was kept in case the work would be cut short."""
-    from habitus.ingest.chunks import ChunkCache
-
-    ChunkCache(Path(output)).clear()
-
-
-def _parsed_labels(labels: Address | None) -> Any:
-    if labels is None:
-        return None
-    from habitus.evaluation.label_files import parse_labels
-
-    return parse_labels(labels)
-
-
-def _aligned(known: Any, corpus: Corpus, name: str) -> "list[Label]":
-    if known is None:
-        return []
-    from habitus.evaluation.label_files import align
-    from habitus.evaluation.labels import footage_of_corpus
-
-    return align(known, footage_of_corpus(corpus, name))
-
-
-def _labelled_footage(source: Address | Corpus, clip: float, **reading: Any) -> Any:
-    from habitus.evaluation.labels import footage_of_corpus, footage_of_video
-
-    if isinstance(source, Corpus):
-        return footage_of_corpus(source, "the corpus")
-    (video,) = _sources(source, **reading)
-    if _is_corpus_file(video):
-        return footage_of_corpus(Corpus.load(video.address), video.name)
-    return footage_of_video(video, clip)
-
-
-def _check_events_alone(judge: Any, picture: Address | None, *thresholds: float | None) -> None:
-    """Raise if something is wanted that events alone cannot give."""
-    if picture is not None:
-        raise InvalidInputError(
-            f"{judge}: events have no score for each document, so there is no curve to draw: give "
-            "the model",
-            parameter="picture",
-        )
-    if any(threshold is not None for threshold in thresholds):
-        raise InvalidInputError(
-            f"{judge}: these events were found at a threshold of their own: to try another, give "
-            "the model",
-            parameter="threshold",
-        )
-
-
-def _check_outputs(*paths: Address | None) -> None:
-    """Raise if a file cannot be written, before any work is done."""
-    for path in paths:
-        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
-            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
-
-
-def _check_seconds(name: str, seconds: float | None) -> None:
-    if seconds is not None and not seconds > 0:
-        raise InvalidInputError(
-            f"{name} must be above 0 seconds, found {seconds:g}", parameter=name
-        )

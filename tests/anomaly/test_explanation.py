@@ -36,11 +36,16 @@ def said(rows, columns, direction, now):
     [
         ([1, 1], [2, 3], LEFT, (1, 0), "leftward motion where the scene moves right"),
         ([4, 5], [1, 1], UP, (1, 0), "upward motion where the scene is usually still"),
-        ([4, 5], [6, 6], UP, (0.99, 0.01),
-         "upward motion that belongs to behaviour 2, during behaviour 1"),
+        (
+            [4, 5],
+            [6, 6],
+            UP,
+            (0.99, 0.01),
+            "upward motion that belongs to behaviour 2, during behaviour 1",
+        ),
         ([1, 1], [2, 3], RIGHT, (0.9, 0.1), "more rightward motion than usual"),
     ],
-)  # fmt: skip
+)
 def test_motion_is_set_against_what_the_scene_does_there(rows, columns, direction, now, words):
     assert said(rows, columns, direction, now) == words
 

@@ -20,8 +20,19 @@ from habitus.lab import Junction, render
 from reference.labelled import BOX, labelled_corpus, labels, write_csv
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()", "compare"]
-HOW = ("scene.corpus", "--labels", "labels.csv", "--train", "1:30", "--runs", 4, "--jobs", 1,
-       "--methods", "vb,em-1")  # fmt: skip
+HOW = (
+    "scene.corpus",
+    "--labels",
+    "labels.csv",
+    "--train",
+    "1:30",
+    "--runs",
+    4,
+    "--jobs",
+    1,
+    "--methods",
+    "vb,em-1",
+)
 CHAINS = [
     f"{name}-{n:03d}.safetensors"
     for name in ("em-1", "vb-1", "vb-H", "vb-H+1")
@@ -58,8 +69,11 @@ def scores(path):
 def test_it_tells_a_table_and_where_the_page_is(folder, whole):
     lines = whole.stdout.splitlines()
     assert [line.split("  ")[0].strip() for line in lines[1:5]] == [
-        "EM 1 p", "VB 1 p", "VB 1 mc 5", "VB 1 mc 100",
-    ]  # fmt: skip
+        "EM 1 p",
+        "VB 1 p",
+        "VB 1 mc 5",
+        "VB 1 mc 100",
+    ]
     assert len(lines) == 1 + 10 + 2
     assert lines[-1] == "wrote whole/comparison.html and whole/comparison.md"
     assert (folder / "whole" / "comparison.html").exists()

@@ -22,9 +22,13 @@ def test_it_makes_what_it_says(run):
     assert demo.returncode == 0, demo.stderr
     made = {path.name for path in (folder / "demo").iterdir()}
     assert made >= {
-        "junction.mp4", "junction.csv", "junction.model", "events.jsonl", "annotated.mp4",
+        "junction.mp4",
+        "junction.csv",
+        "junction.model",
+        "events.jsonl",
+        "annotated.mp4",
         "report.html",
-    }  # fmt: skip
+    }
     found = json.loads(demo.stdout)
     assert len((folder / "demo/events.jsonl").read_text().splitlines()) == len(found["events"])
     assert len((folder / "demo/junction.csv").read_text().splitlines()) == len(found["truth"]) + 1

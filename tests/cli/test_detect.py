@@ -74,9 +74,19 @@ def test_learning_from_video_is_extracting_and_learning(folder):
 
 def test_detect_gives_events_scores_thumbnails_and_an_annotated_video(folder):
     run = done(
-        "detect", "scene.mp4", "-m", "scene.model", *SHARE, "-o", "events.jsonl",
-        "--scores", "scores.csv", "--annotate", "seen.mp4", cwd=folder,
-    )  # fmt: skip
+        "detect",
+        "scene.mp4",
+        "-m",
+        "scene.model",
+        *SHARE,
+        "-o",
+        "events.jsonl",
+        "--scores",
+        "scores.csv",
+        "--annotate",
+        "seen.mp4",
+        cwd=folder,
+    )
     events = events_of((folder / "events.jsonl").read_text())
     assert f"{len(events)} event" in run.stdout
     assert events
@@ -111,8 +121,18 @@ def test_a_skipped_start_is_not_judged(folder):
 
 def test_a_report_is_one_page(folder):
     (folder / "labels.csv").write_text("start,end,kind\n10,12,something\n")
-    done("report", "scene.mp4", "-m", "scene.model", "-o", "report.html", *SHARE,
-         "--labels", "labels.csv", cwd=folder)  # fmt: skip
+    done(
+        "report",
+        "scene.mp4",
+        "-m",
+        "scene.model",
+        "-o",
+        "report.html",
+        *SHARE,
+        "--labels",
+        "labels.csv",
+        cwd=folder,
+    )
     page = (folder / "report.html").read_text()
     assert "habitus report scene.mp4" in page
     assert "something" in page
@@ -147,12 +167,25 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end):
     address = f"tcp://127.0.0.1:{port}"
     with playing(port, stream, fps=SIZE["fps"]):
         process = subprocess.Popen(
-            [*COMMAND, "watch", address, "-m", "scene.model", "--measure", "mean",
-             "--threshold=-5.5", "-o", events.name,
-             "--patience", "3"],
-            cwd=folder, stderr=subprocess.PIPE, text=True,
+            [
+                *COMMAND,
+                "watch",
+                address,
+                "-m",
+                "scene.model",
+                "--measure",
+                "mean",
+                "--threshold=-5.5",
+                "-o",
+                events.name,
+                "--patience",
+                "3",
+            ],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
+        )
         wait_for(lambda: events.is_file() and events.read_text().count("\n") >= 1, process)
     before = events.read_text().count("\n")
     with playing(port, stream, fps=SIZE["fps"]):
@@ -185,28 +218,48 @@ def wait_for(condition, process, *, seconds=60):
         (("detect", "scene.mp4", "-m", "absent.model"), "found nothing"),
         (("detect", "absent.mp4", "-m", "scene.model"), "no such file"),
         (("learn", "still.mp4", "-o", "x.model"), "no document to learn from"),
-        (("detect", "scene.corpus", "-m", "scene.model", "--measure", "mean", "--threshold=1"),
-         "every document"),
-        (("detect", "scene.corpus", "-m", "scene.model", "--measure", "mean", "--threshold=-9999"),
-         "no document"),
-        (("detect", "scene.corpus", "-m", "scene.model", "--threshold=-1", "--share", 0.1),
-         "found several"),
-        (("detect", "scene.corpus", "-m", "scene.model", "--approximation", "monte-carlo"),
-         "which em does not give"),
+        (
+            ("detect", "scene.corpus", "-m", "scene.model", "--measure", "mean", "--threshold=1"),
+            "every document",
+        ),
+        (
+            (
+                "detect",
+                "scene.corpus",
+                "-m",
+                "scene.model",
+                "--measure",
+                "mean",
+                "--threshold=-9999",
+            ),
+            "no document",
+        ),
+        (
+            ("detect", "scene.corpus", "-m", "scene.model", "--threshold=-1", "--share", 0.1),
+            "found several",
+        ),
+        (
+            ("detect", "scene.corpus", "-m", "scene.model", "--approximation", "monte-carlo"),
+            "which em does not give",
+        ),
         (("detect", "scene.corpus", "-m", "scene.model", "-o", "no/such/e.jsonl"), "cannot write"),
-        (("detect", "scene.corpus", "-m", "scene.model", "--annotate", "a.mp4"),
-         "annotating needs the video"),
+        (
+            ("detect", "scene.corpus", "-m", "scene.model", "--annotate", "a.mp4"),
+            "annotating needs the video",
+        ),
         (("detect", "scene.corpus", "-m", "scene.model", "--skip", 1000), "to skip"),
         (("detect", "empty.corpus", "-m", "scene.model"), "no document in it"),
         (("watch", "scene.mp4", "-m", "scene.model", "--patience", 0), "patience must be above 0"),
         (("detect", "foreign.corpus", "-m", "scene.model"), "vocabulary of 7 words"),
         (("detect", "scene.mp4", "-m", "bare.model"), "does not know how its documents were made"),
         (("learn", "scene.mp4", "scene.corpus", "-o", "x.model"), "not both at once"),
-        (("report", "scene.corpus", "-m", "scene.model", "-o", "r.html", "--labels", "late.csv"),
-         "outside the video"),
+        (
+            ("report", "scene.corpus", "-m", "scene.model", "-o", "r.html", "--labels", "late.csv"),
+            "outside the video",
+        ),
         (("watch", "tcp://127.0.0.1:9", "-m", "scene.model", "--patience", 1), "127.0.0.1:9"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_one_line_and_nothing_is_left(folder, bad_files, arguments, message):
     before = listed(folder)
     run = habitus(*arguments, cwd=folder)

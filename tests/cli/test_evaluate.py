@@ -36,15 +36,31 @@ def folder(tmp_path_factory):
     """A small junction with three anomalies, a model of its start, its labels in every form."""
     folder = tmp_path_factory.mktemp("evaluate")
     scene = Junction(
-        seed=305, seconds=SECONDS, normal_for=NORMAL, anomalies_per_hour=300, width=160,
-        height=128, fps=FPS,
-    )  # fmt: skip
+        seed=305,
+        seconds=SECONDS,
+        normal_for=NORMAL,
+        anomalies_per_hour=300,
+        width=160,
+        height=128,
+        fps=FPS,
+    )
     render(scene, folder / "scene.mp4")
     write_labels(scene, folder / "labels.csv")
     write_boxes(scene, folder / "boxes.csv")
     done("extract", "scene.mp4", "-o", "scene.corpus", "--clip", CLIP, cwd=folder)
-    done("learn", "scene.corpus", "-o", "scene.model", "--duration", NORMAL, "--restarts", 2,
-         "--min-words", 5, cwd=folder)  # fmt: skip
+    done(
+        "learn",
+        "scene.corpus",
+        "-o",
+        "scene.model",
+        "--duration",
+        NORMAL,
+        "--restarts",
+        2,
+        "--min-words",
+        5,
+        cwd=folder,
+    )
     done("detect", "scene.corpus", "-m", "scene.model", *GIVEN, "-o", "events.jsonl", cwd=folder)
     _other_forms(folder, scene)
     return folder
@@ -102,11 +118,31 @@ def test_all_forms_of_the_same_labels_give_the_same_figures(figures):
 
 
 def test_a_table_and_a_picture_of_the_video_itself(folder):
-    run = done("evaluate", "scene.model", "scene.mp4", "--labels", "boxes.csv", *GIVEN,
-               "--picture", "curves.png", cwd=folder)  # fmt: skip
-    for words in ("average precision", "area under ROC", "best accuracy", "precision at",
-                  "recall at", "chance", "30/h", "median delay", "u-turn", "least likely words",
-                  "average_precision_score", "wrote curves.png"):  # fmt: skip
+    run = done(
+        "evaluate",
+        "scene.model",
+        "scene.mp4",
+        "--labels",
+        "boxes.csv",
+        *GIVEN,
+        "--picture",
+        "curves.png",
+        cwd=folder,
+    )
+    for words in (
+        "average precision",
+        "area under ROC",
+        "best accuracy",
+        "precision at",
+        "recall at",
+        "chance",
+        "30/h",
+        "median delay",
+        "u-turn",
+        "least likely words",
+        "average_precision_score",
+        "wrote curves.png",
+    ):
         assert words in run.stdout, words
     assert "nan" not in run.stdout
     assert cv2.imread(str(folder / "curves.png")) is not None
@@ -115,8 +151,18 @@ def test_a_table_and_a_picture_of_the_video_itself(folder):
 def test_events_alone_tell_what_they_can(folder, figures):
     whole = figures("boxes.csv")
     for source, more in (("scene.corpus", ()), ("scene.mp4", ("--clip", CLIP))):
-        run = done("evaluate", "events.jsonl", source, "-l", "boxes.csv", "--skip", NORMAL, *more,
-                   "--json", cwd=folder)  # fmt: skip
+        run = done(
+            "evaluate",
+            "events.jsonl",
+            source,
+            "-l",
+            "boxes.csv",
+            "--skip",
+            NORMAL,
+            *more,
+            "--json",
+            cwd=folder,
+        )
         assert "no score per document" in run.stderr
         found = json.loads(run.stdout)
         assert found["events"]["at_rates"] == []
@@ -130,16 +176,35 @@ def test_events_alone_tell_what_they_can(folder, figures):
 
 
 def test_labels_of_frames_fit_a_video_by_its_container_alone(folder):
-    run = done("evaluate", "events.jsonl", "scene.mp4", "-l", "frames.txt", "--clip", CLIP,
-               "--json", cwd=folder)  # fmt: skip
+    run = done(
+        "evaluate",
+        "events.jsonl",
+        "scene.mp4",
+        "-l",
+        "frames.txt",
+        "--clip",
+        CLIP,
+        "--json",
+        cwd=folder,
+    )
     assert json.loads(run.stdout)["n_events"] == 3
     corpus = Corpus.load(folder / "scene.corpus")
     assert footage_of_corpus(corpus, "").n_frames.sum() == SECONDS * FPS
 
 
 def test_a_report_takes_labels_of_frames_too(folder):
-    done("report", "scene.corpus", "-m", "scene.model", "-o", "report.html", *GIVEN, "--labels",
-         "frames.txt", cwd=folder)  # fmt: skip
+    done(
+        "report",
+        "scene.corpus",
+        "-m",
+        "scene.model",
+        "-o",
+        "report.html",
+        *GIVEN,
+        "--labels",
+        "frames.txt",
+        cwd=folder,
+    )
     assert (folder / "report.html").is_file()
 
 

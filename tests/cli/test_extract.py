@@ -34,9 +34,13 @@ SOON = 10.0
 
 def habitus(*arguments, cwd, timeout=60):
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False,
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=timeout,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +80,17 @@ def test_extract_and_show(folder, tmp_path):
 
 def test_json_and_preview(folder, tmp_path):
     run = habitus(
-        "extract", folder / "v.mp4", "-o", "c.corpus", "--preview", "p.mp4", "--json", "--jobs", 1,
+        "extract",
+        folder / "v.mp4",
+        "-o",
+        "c.corpus",
+        "--preview",
+        "p.mp4",
+        "--json",
+        "--jobs",
+        1,
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     found = json.loads(run.stdout)
@@ -107,9 +119,14 @@ def test_standard_input(folder, tmp_path):
     encode(tmp_path / "v.ts", moving_square(75), options=X264)
     with (tmp_path / "v.ts").open("rb") as video:
         run = subprocess.run(
-            [*COMMAND, "extract", "-", "-o", "c.corpus"], cwd=tmp_path, stdin=video,
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            [*COMMAND, "extract", "-", "-o", "c.corpus"],
+            cwd=tmp_path,
+            stdin=video,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
     assert run.returncode == 0, run.stderr
     assert len(Corpus.load(tmp_path / "c.corpus")) == 3
 
@@ -152,8 +169,12 @@ def habitus_on_a_full_disk(size, *arguments, cwd):
     command = [sys.executable, "-c", f"{full}; from habitus.cli import main; main()"]
     return subprocess.run(
         [*command, *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def assert_one_line(run, *messages):
@@ -255,9 +276,13 @@ def test_ctrl_c_ends_a_live_stream_with_what_there_is(tmp_path):
     half_sent = threading.Event()
     with served(transport_stream(400), seconds=12, half_sent=half_sent) as address:
         process = subprocess.Popen(
-            [*COMMAND, "extract", address, "-o", "live.corpus"], cwd=tmp_path,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            [*COMMAND, "extract", address, "-o", "live.corpus"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         assert half_sent.wait(60)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, errors = process.communicate(timeout=30)
@@ -285,9 +310,11 @@ def test_killed_in_the_middle_and_run_again(tmp_path):
     encode(tmp_path / "long.mp4", small, options=X264)
     arguments = ["extract", "long.mp4", "--clip", "0.12", "--jobs", "1", "-o"]
     process = subprocess.Popen(
-        [*COMMAND, *arguments, "cut.corpus"], cwd=tmp_path, stdout=subprocess.DEVNULL,
+        [*COMMAND, *arguments, "cut.corpus"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     parts = tmp_path / ".cut.corpus.chunks"
     while process.poll() is None and not list(parts.glob("[!.]*.safetensors")):
         time.sleep(0.002)

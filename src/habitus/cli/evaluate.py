@@ -14,7 +14,7 @@ from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.progress import progress_bars
+from habitus.cli.bars import progress_bars
 
 NAMES = {
     "average_precision": "average precision (1)",

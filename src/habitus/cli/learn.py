@@ -8,10 +8,10 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.progress import progress_bars
+from habitus.cli.bars import progress_bars
 
 
-class Learning(StrEnum):
+class LearningChoice(StrEnum):
     """The learning algorithms."""
 
     EM = "em"
@@ -35,13 +35,13 @@ def learn(
         typer.Option("--behaviours", help="Number of behaviours: phases that the scene has."),
     ] = 4,
     learning: Annotated[
-        Learning,
+        LearningChoice,
         typer.Option(
             help="em: best point estimate, fastest. vb: posterior distributions. gibbs: the "
             "paper's collapsed sampler. blocked-gibbs: the same posterior, faster on millions of "
             "words."
         ),
-    ] = Learning.EM,
+    ] = LearningChoice.EM,
     prior: Annotated[
         str,
         typer.Option(

@@ -16,7 +16,7 @@ import typer
 from habitus import HabitusError
 
 
-class Motion(StrEnum):
+class MotionChoice(StrEnum):
     """Ways to see motion."""
 
     CELLS = "cells"
@@ -24,14 +24,14 @@ class Motion(StrEnum):
     FLOW = "flow"
 
 
-class Measure(StrEnum):
+class MeasureChoice(StrEnum):
     """Measures of the normality of a document."""
 
     TAIL = "tail"
     MEAN = "mean"
 
 
-class Approximation(StrEnum):
+class ApproximationChoice(StrEnum):
     """Ways to deal with the unknown parameters."""
 
     PLUG_IN = "plug-in"
@@ -80,12 +80,12 @@ class DocumentOptions(OptionGroup):
         ),
     ] = 8
     motion: Annotated[
-        Motion,
+        MotionChoice,
         typer.Option(
             help="cells: our own kernel, fast. dis: OpenCV's dense flow where the picture "
             "changes, slow. flow: the same everywhere, as in the paper."
         ),
-    ] = Motion.CELLS
+    ] = MotionChoice.CELLS
     speeds: Annotated[
         int,
         typer.Option(
@@ -159,16 +159,16 @@ class JudgingOptions(OptionGroup):
         typer.Option(help="Instead of a budget: documents of lower normality are abnormal."),
     ] = None
     measure: Annotated[
-        Measure,
+        MeasureChoice,
         typer.Option(
             help="tail: single words of high surprisal, for small objects in busy scenes. mean: "
             "the paper's, all words together."
         ),
-    ] = Measure.TAIL
+    ] = MeasureChoice.TAIL
     approximation: Annotated[
-        Approximation,
+        ApproximationChoice,
         typer.Option(help="plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs)."),
-    ] = Approximation.PLUG_IN
+    ] = ApproximationChoice.PLUG_IN
     n_samples: Annotated[
         int | None,
         typer.Option(

@@ -8,7 +8,7 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.progress import progress_bars
+from habitus.cli.bars import progress_bars
 
 
 @options.command

@@ -13,7 +13,7 @@ from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.progress import progress_bars
+from habitus.cli.bars import progress_bars
 
 PASSED_ON = {
     *("duration", "continued", "clip", "cell", "motion", "speeds", "mask", "region"),
@@ -40,8 +40,8 @@ def tune(
         float, typer.Option(help="The budget at which synthetic anomalies are to be found.")
     ] = 5.0,
     measure: Annotated[
-        options.Measure, typer.Option(help="As of detect: tail or mean.")
-    ] = options.Measure.TAIL,
+        options.MeasureChoice, typer.Option(help="As of detect: tail or mean.")
+    ] = options.MeasureChoice.TAIL,
     trials: Annotated[
         int, typer.Option(help="Synthetic anomalies of each kind and strength.")
     ] = 60,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.validation import (
+from habitus.corpus.checks import (
     checked_column,
     checked_counts,
     checked_ids,

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from habitus.arrays import Array, Indices
+from habitus.corpus.checks import checked_lengths
 from habitus.corpus.documents import Corpus
-from habitus.corpus.validation import checked_lengths
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.model.parameters import (

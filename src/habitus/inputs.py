@@ -1,0 +1,290 @@
+"""Inputs of the public functions: sources, documents, detectors, labels, and checks of outputs."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from habitus.anomaly import Detection, Detector, SceneModel, detect_events
+from habitus.corpus import Corpus
+from habitus.errors import InvalidInputError
+from habitus.files import kind_of
+from habitus.progress import ProgressCallback
+
+if TYPE_CHECKING:
+    from habitus.evaluation.labels import Label
+    from habitus.ingest.chunks import Extraction
+    from habitus.ingest.clips import DocumentSettings
+    from habitus.video import Source
+
+Address = str | os.PathLike[str]
+
+
+class JudgedSource:
+    """A video or a corpus on its way through a detector."""
+
+    def __init__(self, source: Address | Corpus, detector: Detector, **reading: Any) -> None:
+        self.detector = detector
+        self.corpus = source if isinstance(source, Corpus) else None
+        self.source: Source | None = None
+        if not isinstance(source, Corpus):
+            (self.source,) = open_sources(source, **reading)
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the source, for messages."""
+        return self.source.name if self.source is not None else "the corpus"
+
+    @property
+    def video(self) -> "Source | None":
+        """The footage itself, where there is any beside its documents."""
+        if self.source is None or is_corpus_file(self.source):
+            return None
+        return self.source
+
+    def read(self, *, jobs: int, progress: ProgressCallback) -> Corpus:
+        """Return all documents, made as those that the model was learnt from."""
+        if self.corpus is None and self.source is not None:
+            if self.video is None:
+                self.corpus = Corpus.load(self.source.address)
+            else:
+                extraction = self._extract(self.video, jobs, progress)
+                self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
+        if self.corpus is None or not len(self.corpus):
+            raise InvalidInputError(f"{self.name}: no document in it")
+        return self.corpus
+
+    def _extract(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
+        settings = settings_of(self.detector)
+        if not video.is_live:
+            check_geometry(self.detector, video)
+        return extract_documents([video], settings, None, False, None, jobs, progress)
+
+    def detect(self, *, skip: float | None, share: float | None) -> Detection:
+        """Judge the documents that were read, without those of the first `skip` seconds."""
+        corpus = self.corpus
+        if corpus is None:
+            raise InvalidInputError(f"{self.name}: not read yet")
+        if skip is not None:
+            corpus = corpus.take((corpus.times >= skip).nonzero()[0])
+            if not len(corpus):
+                raise InvalidInputError(
+                    f"{self.name}: shorter than the {skip:g} s to skip", parameter="skip"
+                )
+        detection = detect_events(self.detector, corpus, source=self.name, share=share)
+        return replace(detection, notes=self.notes)
+
+
+def settings_of(detector: Detector) -> "DocumentSettings":
+    """Return how documents of new video are made, so that they are like those learnt from."""
+    from habitus.ingest.clips import DocumentSettings
+
+    kept = detector.model.settings_
+    if kept is None:
+        raise InvalidInputError(
+            "this model does not know how its documents were made from video: learn it from a "
+            "video or from an extracted corpus, or judge a corpus"
+        )
+    return DocumentSettings(**({"speeds": 1} | kept))  # 0.1's first models know no speeds
+
+
+def check_geometry(detector: Detector, source: "Source") -> None:
+    """Raise if a video has another frame size than the model, before it is decoded."""
+    from habitus.ingest.clips import vocabulary_of
+    from habitus.video import Reader
+
+    with Reader(source) as reader:
+        found, known = vocabulary_of(reader, settings_of(detector)), detector.model.vocabulary_
+    if known is not None and found != known:
+        raise InvalidInputError(
+            f"{source.name} has {found.width}x{found.height} pixels, the model was learnt at "
+            f"{known.width}x{known.height}: learn this camera anew, or resize the video"
+        )
+
+
+def load_scene(model: Address | SceneModel) -> SceneModel:
+    """Return the model and calibration, read from a file where an address is given."""
+    return model if isinstance(model, SceneModel) else SceneModel.load(model)
+
+
+def load_detector(
+    model: Address | SceneModel,
+    alerts_per_day: float | None,
+    share: float | None,
+    threshold: float | None,
+    measure: str,
+    approximation: Any,
+    n_samples: int | None,
+    seed: int,
+) -> Detector:
+    """Return a detector with the model; see `Detector` for the options."""
+    return load_scene(model).detector(
+        alerts_per_day=alerts_per_day,
+        share=share,
+        threshold=threshold,
+        measure=measure,
+        approximation=approximation,
+        n_samples=n_samples,
+        seed=seed,
+    )
+
+
+def judge_name(judge: Address | SceneModel) -> str:
+    """Return how a model or a file of events is called in titles."""
+    return "the model" if isinstance(judge, SceneModel) else Path(judge).name
+
+
+def open_sources(sources: Address | Sequence[Address], **reading: Any) -> "list[Source]":
+    """Return the sources of one or several addresses."""
+    from habitus.video import Source
+
+    addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    if not addresses:
+        raise InvalidInputError("there must be at least one source, found none")
+    return [Source(os.fspath(address), **reading) for address in addresses]
+
+
+def is_corpus_file(source: "Source") -> bool:
+    """Return whether a source is a corpus file rather than video."""
+    return not source.is_live and kind_of(source.address) == "corpus"
+
+
+def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
+    """Return whether a file holds events rather than a model."""
+    return not isinstance(judge, SceneModel) and kind_of(judge) is None and Path(judge).is_file()
+
+
+def document_settings(**settings: Any) -> "DocumentSettings":
+    """Return how documents are made from video."""
+    from habitus.ingest.clips import DocumentSettings
+
+    return DocumentSettings(**settings)
+
+
+def extract_documents(
+    sources: "list[Source]",
+    settings: "DocumentSettings",
+    output: Address | None,
+    continued: bool,
+    duration: float | None,
+    jobs: int,
+    progress: ProgressCallback,
+) -> "Extraction":
+    """Return the documents of videos; see `extract_corpus`."""
+    from habitus.ingest.extraction import extract_corpus
+
+    return extract_corpus(
+        sources,
+        settings,
+        output=None if output is None else Path(output),
+        continued=continued,
+        duration=duration,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def read_documents(
+    sources: Address | Corpus | Sequence[Address],
+    output: Address | None,
+    settings: dict[str, Any],
+    reading: dict[str, Any],
+    *,
+    continued: bool,
+    duration: float | None,
+    jobs: int,
+    progress: ProgressCallback,
+) -> "Extraction":
+    """Return the documents of videos, of corpus files, or of a corpus."""
+    from habitus.ingest.chunks import Extraction
+
+    check_seconds("duration", duration)
+    if isinstance(sources, Corpus):
+        return Extraction(first_seconds(sources, duration), [])
+    found = open_sources(sources, **reading)
+    corpora = [source for source in found if is_corpus_file(source)]
+    if not corpora:
+        made = document_settings(**settings)
+        return extract_documents(found, made, output, continued, duration, jobs, progress)
+    if len(corpora) < len(found):
+        raise InvalidInputError("give videos or corpora, not both at once")
+    corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
+    return Extraction(first_seconds(corpus, duration), [])
+
+
+def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
+    """Return the documents that start within the first `duration` seconds."""
+    if duration is None:
+        return corpus
+    return corpus.take((corpus.times < duration).nonzero()[0])
+
+
+def forget_chunks(output: Address) -> None:
+    """Delete what was kept in case the work would be cut short."""
+    from habitus.ingest.chunks import ChunkCache
+
+    ChunkCache(Path(output)).clear()
+
+
+def parsed_labels(labels: Address | None) -> Any:
+    """Return what a label file says, if one is given."""
+    if labels is None:
+        return None
+    from habitus.evaluation.label_files import parse_labels
+
+    return parse_labels(labels)
+
+
+def aligned_labels(known: Any, corpus: Corpus, name: str) -> "list[Label]":
+    """Return labels as intervals of the footage of a corpus."""
+    if known is None:
+        return []
+    from habitus.evaluation.label_files import align
+    from habitus.evaluation.labels import footage_of_corpus
+
+    return align(known, footage_of_corpus(corpus, name))
+
+
+def labelled_footage(source: Address | Corpus, clip: float, **reading: Any) -> Any:
+    """Return when documents and frames of the footage are."""
+    from habitus.evaluation.labels import footage_of_corpus, footage_of_video
+
+    if isinstance(source, Corpus):
+        return footage_of_corpus(source, "the corpus")
+    (video,) = open_sources(source, **reading)
+    if is_corpus_file(video):
+        return footage_of_corpus(Corpus.load(video.address), video.name)
+    return footage_of_video(video, clip)
+
+
+def check_events_alone(judge: Any, picture: Address | None, *thresholds: float | None) -> None:
+    """Raise if something is wanted that events alone cannot give."""
+    if picture is not None:
+        raise InvalidInputError(
+            f"{judge}: events have no score for each document, so there is no curve to draw: give "
+            "the model",
+            parameter="picture",
+        )
+    if any(threshold is not None for threshold in thresholds):
+        raise InvalidInputError(
+            f"{judge}: these events were found at a threshold of their own: to try another, give "
+            "the model",
+            parameter="threshold",
+        )
+
+
+def check_outputs(*paths: Address | None) -> None:
+    """Raise if a file cannot be written, before any work is done."""
+    for path in paths:
+        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
+
+
+def check_seconds(name: str, seconds: float | None) -> None:
+    """Raise if a length of time is not above 0."""
+    if seconds is not None and not seconds > 0:
+        raise InvalidInputError(
+            f"{name} must be above 0 seconds, found {seconds:g}", parameter=name
+        )
