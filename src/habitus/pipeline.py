@@ -781,7 +781,7 @@ def _annotate(
         raise InvalidInputError(
             f"{judged.name} is a corpus: annotating needs the video itself", parameter="annotate"
         )
-    write_annotated(Path(path), judged.video, detection, progress=progress)
+    write_annotated(Path(path), detection, judged.video, progress=progress)
 
 
 @contextmanager

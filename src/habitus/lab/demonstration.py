@@ -132,7 +132,7 @@ def _write_products(
     before = events.read_text() if events.is_file() and annotated.is_file() else None
     detection = write_events(events, detection, source)
     if events.read_text() != before:
-        write_annotated(annotated, source, detection, progress=progress)
+        write_annotated(annotated, detection, source, progress=progress)
     write_report(
         folder / "report.html",
         detection,

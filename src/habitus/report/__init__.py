@@ -1,1 +1,1 @@
-"""What a person looks at: summaries and pictures."""
+"""Reports for people: an HTML page, annotated video, figures, and summaries in numbers."""

@@ -1,4 +1,4 @@
-"""Models and corpora in figures."""
+"""Summaries of models and corpora in numbers."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,25 +10,27 @@ from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import expected_durations, long_run_shares, successors
 
 SHORT = 20
-"""Documents with fewer words are short: they are not judged by default."""
+"""Documents with fewer words are short; by default, they are not judged."""
 
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """A corpus in figures."""
+    """Summary of a corpus."""
 
     documents: int
+    """Number of documents."""
     sequences: int
+    """Number of sequences: videos, or parts of one with a gap between them."""
     words: float
-    """Tokens in all documents."""
+    """Number of tokens in all documents."""
     vocabulary: int
-    """Distinct words that there may be."""
+    """Number of words in the vocabulary."""
     median_words: float
     """Median number of tokens per document."""
     short: float
-    """Share of documents with fewer than 20 tokens."""
+    """Share of documents with fewer than SHORT tokens."""
     faults: int
-    """Documents with the camera moved, covered or frozen."""
+    """Number of documents with the camera moved, covered or frozen."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain values."""
@@ -36,7 +38,14 @@ class CorpusSummary:
 
 
 def summarise_corpus(corpus: Corpus) -> CorpusSummary:
-    """Return a corpus in figures."""
+    """Return a summary of a corpus.
+
+    Examples
+    --------
+    >>> summary = summarise_corpus(Corpus([[30, 0], [5, 5]]))
+    >>> summary.documents, summary.words, summary.short
+    (2, 40.0, 0.5)
+    """
     n_tokens = corpus.n_tokens
     return CorpusSummary(
         documents=len(corpus),
@@ -51,7 +60,7 @@ def summarise_corpus(corpus: Corpus) -> CorpusSummary:
 
 @dataclass(frozen=True)
 class Likely:
-    """A numbered thing, and how probable it is. Numbers start at 1."""
+    """A behaviour or topic, by its number from 1, with a probability."""
 
     number: int
     probability: float
@@ -59,56 +68,47 @@ class Likely:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """One behaviour of a model."""
+    """Summary of one behaviour of a model."""
 
     number: int
+    """Counted from 1."""
     share: float
-    """Share of documents in the long run."""
+    """Long-run share of documents."""
     duration: float | None
-    """Mean number of documents it lasts; None if it never ends."""
+    """Mean number of consecutive documents; None if the behaviour never ends."""
     successors: list[Likely]
-    """What follows when it ends, most probable first."""
+    """p(next behaviour | this one ends), most probable first."""
     topics: list[Likely]
-    """Its topics, heaviest first."""
+    """p(topic | behaviour), most probable first."""
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """A model in words and numbers."""
+    """Summary of a fitted model."""
 
     learning: str
+    """Learning algorithm: "em", "vb" or "gibbs"."""
     prior: str
+    """Name or values of the prior."""
     n_words: int
     n_topics: int
     n_behaviours: int
     objective: float
+    """Final value of the objective of the best run."""
     restarts: list[float]
+    """Final value of the objective of each run."""
     degenerate: list[str]
+    """Notes about behaviours or topics that are empty or equal."""
     behaviours: list[Behaviour]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the summary as plain values."""
+        """Return the summary as plain values."""
         return asdict(self)
 
 
 def summarise_model(model: MarkovClusteringTopicModel) -> ModelSummary:
-    """Behaviours of a fitted model: how much time, how long, what next, made of what."""
-    _, theta, _, xi = model.parameters_
+    """Return a summary of a fitted model."""
     n_words, n_topics, n_behaviours = model.sizes
-    shares, durations = long_run_shares(xi), expected_durations(xi)
-    behaviours = [
-        Behaviour(
-            number=z + 1,
-            share=float(shares[z]),
-            duration=float(durations[z]) if np.isfinite(durations[z]) else None,
-            successors=[Likely(z_next + 1, p) for z_next, p in successors(xi, z)],
-            topics=[
-                Likely(int(y) + 1, float(theta[y, z]))
-                for y in np.argsort(-theta[:, z], kind="stable")
-            ],
-        )
-        for z in range(n_behaviours)
-    ]
     return ModelSummary(
         learning=model.learning,
         prior=model.prior if isinstance(model.prior, str) else repr(model.prior),
@@ -118,5 +118,21 @@ def summarise_model(model: MarkovClusteringTopicModel) -> ModelSummary:
         objective=float(model.objective_[-1]),
         restarts=[float(objective) for objective in model.restarts_],
         degenerate=list(model.degenerate_),
-        behaviours=behaviours,
+        behaviours=_behaviours(model),
     )
+
+
+def _behaviours(model: MarkovClusteringTopicModel) -> list[Behaviour]:
+    _, theta, _, xi = model.parameters_
+    shares, durations = long_run_shares(xi), expected_durations(xi)
+    order = np.argsort(-theta, axis=0, kind="stable")
+    return [
+        Behaviour(
+            number=z + 1,
+            share=float(shares[z]),
+            duration=float(durations[z]) if np.isfinite(durations[z]) else None,
+            successors=[Likely(z_next + 1, p) for z_next, p in successors(xi, z)],
+            topics=[Likely(int(y) + 1, float(theta[y, z])) for y in order[:, z]],
+        )
+        for z in range(len(xi))
+    ]

@@ -1,1 +1,1 @@
-"""Pictures of a scene, its behaviours, its events and the curves of an evaluation."""
+"""Figures of a scene, its behaviours, its events, and the curves of an evaluation."""

@@ -1,6 +1,7 @@
-"""The curves of an assessment as one picture, each beside what chance gives."""
+"""Curves of an assessment in one figure, each with its chance level."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +20,37 @@ from habitus.files import written_whole
 from habitus.report.figures.drawing import COLOURS, EVENT, INK, PAPER
 
 SUFFIXES = (".png", ".svg", ".pdf")
+"""Formats that `draw_curves` writes."""
 CURVE, CHANCE, GRID = COLOURS[Direction.UP], "#8A8F98", "#E4E6EA"
 
 
-def check_picture(path: str | os.PathLike[str]) -> None:
-    """Refuse a picture of another kind."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InvalidInputError(
-            f"cannot draw {path}: expected a name that ends in {', '.join(SUFFIXES)}, found "
-            f"{suffix or 'none'}"
-        )
-
-
 def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) -> None:
-    """Write a picture of all curves that the assessment has."""
+    """Write a figure of all curves of an assessment.
+
+    Parameters
+    ----------
+    path
+        Picture to write: .png, .svg or .pdf.
+    found
+        Result of an evaluation of a model.
+    title
+        Heading of the figure.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name of the picture has another ending.
+    """
     check_picture(path)
-    panels = [_precision_recall, _roc, _events]
+    panels = [_draw_precision_recall, _draw_roc, _draw_events]
     if found.localisation is not None:
-        panels.append(_localisation)
-    # Identifiers that do not change from run to run: the same figures, the same picture.
+        panels.append(_draw_localisation)
+    # Identifiers that do not change from run to run: the same assessment, the same picture.
     with mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"}):
         figure = Figure(figsize=(11, 9.6), layout="constrained")
         axes = figure.subplots(2, 2).reshape(-1)
         for ax, panel in zip(axes, panels, strict=False):
-            _dress(ax)
+            _prepare(ax)
             panel(ax, found)
         for ax in axes[len(panels) :]:
             ax.set_axis_off()
@@ -53,21 +60,31 @@ def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) 
             figure.savefig(temporary, dpi=130, metadata=_metadata(Path(path)))
 
 
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise InvalidInputError unless `path` ends in one of SUFFIXES."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InvalidInputError(
+            f"cannot draw {path}: expected a name that ends in {', '.join(SUFFIXES)}, found "
+            f"{suffix or 'none'}"
+        )
+
+
 def _metadata(path: Path) -> dict[str, Any]:
-    return {} if path.suffix.lower() == ".png" else {
-        "Date" if path.suffix.lower() == ".svg" else "CreationDate": None
-    }  # fmt: skip
+    """Return metadata without a date: the same assessment, the same picture."""
+    date = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
+    return {date: None} if date else {}
 
 
 def _lead(found: Assessment) -> str:
     n = len(found.labels)
     return (
         f"{found.n_documents} documents, {found.n_abnormal} of them abnormal, {n} labelled "
-        f"event{'' if n == 1 else 's'}; dashed: chance"
+        f"event{'' if n == 1 else 's'}; dashed: chance level"
     )
 
 
-def _dress(ax: Axes) -> None:
+def _prepare(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
@@ -76,93 +93,121 @@ def _dress(ax: Axes) -> None:
     ax.tick_params(colors=INK, labelsize=9)
 
 
-def _head(ax: Axes, text: str, under: str) -> None:
-    ax.set_title(f"{text}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
-    ax.annotate(under, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
-                fontsize=9, color=INK)  # fmt: skip
+def _percent_x(ax: Axes, label: str) -> None:
+    ax.set(xlim=(-0.02, 1.02), xlabel=label)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def _interval(found: Assessment, name: str) -> str:
+def _log_x(ax: Axes, label: str, ticks: Sequence[float]) -> None:
+    ax.set(xscale="log", xlabel=label)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _draw_heading(ax: Axes, heading: str, text: str) -> None:
+    """Draw a heading and a smaller line below it."""
+    ax.set_title(f"{heading}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
+    offset: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    ax.annotate(text, (0, 1), (0, 6), fontsize=9, color=INK, **offset)
+
+
+def _figure_text(found: Assessment, name: str, text: str) -> str:
+    """Return a figure of the documents with its 90 % interval and its chance level."""
     value, chance, low, high = found.documents[name]
-    interval = f" (9 times in 10: {low:.3f} to {high:.3f})" if np.isfinite(low) else ""
-    return f"area {value:.3f}{interval}, chance {chance:.3f}"
+    interval = f" (90 % interval: {low:.3f} to {high:.3f})" if np.isfinite(low) else ""
+    return f"{text} {value:.3f}{interval}, chance {chance:.3f}"
 
 
-def _chosen(ax: Axes, x: float, y: float) -> None:
-    ax.plot([x], [y], "o", markersize=9, markerfacecolor=EVENT, markeredgecolor=INK, zorder=5,
-            label="the chosen threshold", clip_on=False)  # fmt: skip
+def _draw_operating_point(ax: Axes, x: float, y: float) -> None:
+    """Mark the threshold of the detector."""
+    ax.plot(
+        [x],
+        [y],
+        "o",
+        markersize=9,
+        markerfacecolor=EVENT,
+        markeredgecolor=INK,
+        zorder=5,
+        label="threshold in use",
+        clip_on=False,
+    )
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc="best", numpoints=1)
 
 
-def _precision_recall(ax: Axes, found: Assessment) -> None:
-    curve = found.precision_recall or _nothing()
+def _draw_precision_recall(ax: Axes, found: Assessment) -> None:
+    curve = found.precision_recall or _no_curve()
     share = found.n_abnormal / found.n_documents
     ax.axhline(share, color=CHANCE, linestyle="--", linewidth=1.4)
-    # As scikit-learn adds the area up: no slopes between points, and none made up at recall 0.
+    # Steps, as average precision sums them: no interpolation, and no point made up at recall 0.
     recall, precision = curve.x[::-1][1:], curve.y[::-1][1:]
     recall, precision = np.append(0.0, recall), np.append(precision[:1], precision)
     ax.step(recall, precision, where="pre", color=CURVE, linewidth=2)
     ax.fill_between(recall, precision, step="pre", color=CURVE, alpha=0.1, linewidth=0)
     if "precision" in found.documents:
-        _chosen(ax, found.documents["recall"].value, found.documents["precision"].value)
-    ax.set(xlim=(-0.02, 1.02), xlabel="recall: abnormal documents that are found",
-           ylabel="precision: found documents that are abnormal")  # fmt: skip
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _head(ax, "precision and recall", f"{_interval(found, 'average_precision')}; average precision")
+        at = found.documents
+        _draw_operating_point(ax, at["recall"].value, at["precision"].value)
+    _percent_x(ax, "recall: share of abnormal documents detected")
+    ax.set_ylabel("precision: share of detections that are abnormal")
+    text = _figure_text(found, "average_precision", "average precision")
+    _draw_heading(ax, "Precision and recall", text)
 
 
-def _roc(ax: Axes, found: Assessment) -> None:
-    curve = found.roc or _nothing()
+def _draw_roc(ax: Axes, found: Assessment) -> None:
+    curve = found.roc or _no_curve()
     ax.plot([0, 1], [0, 1], color=CHANCE, linestyle="--", linewidth=1.4)
     ax.plot(curve.x, curve.y, color=CURVE, linewidth=2)
-    recall, called = found.documents["recall"][:2]
+    # The chance level of recall is the share of documents detected.
+    recall, detected = found.documents["recall"][:2]
     n_normal = found.n_documents - found.n_abnormal
-    false = (called * found.n_documents - recall * found.n_abnormal) / n_normal
-    _chosen(ax, false, recall)
-    ax.set(xlim=(-0.02, 1.02), xlabel="normal documents called abnormal",
-           ylabel="abnormal documents that are found")  # fmt: skip
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _head(ax, "ROC", _interval(found, "roc_auc"))
+    false_positives = detected * found.n_documents - recall * found.n_abnormal
+    _draw_operating_point(ax, false_positives / n_normal, recall)
+    _percent_x(ax, "false positive rate: share of normal documents detected")
+    ax.set_ylabel("true positive rate: share of abnormal documents detected")
+    _draw_heading(ax, "ROC", _figure_text(found, "roc_auc", "area under the curve"))
 
 
-def _events(ax: Axes, found: Assessment) -> None:
-    curve, chance = found.events or _nothing(), found.events_chance or _nothing()
+def _draw_events(ax: Axes, found: Assessment) -> None:
+    curve, chance = found.events or _no_curve(), found.events_chance or _no_curve()
     ax.plot(chance.x, chance.y, color=CHANCE, linestyle="--", linewidth=1.4)
     ax.step(curve.x, curve.y, where="post", color=CURVE, linewidth=2)
     for at in found.at_rates:
         ax.plot([at.rate], [at.share], "o", color=CURVE, markersize=5)
-        ax.annotate(f"{at.found.sum()} of {len(at.found)}", (at.rate, at.share), (0, 7),
-                    textcoords="offset points", ha="center", fontsize=9, color=INK,
-                    bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})  # fmt: skip
+        ax.annotate(
+            f"{at.found.sum()} of {len(at.found)}",
+            (at.rate, at.share),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+            color=INK,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
+        )
     rate = found.chosen.rate
-    _chosen(ax, min(max(rate, curve.x[0]), curve.x[-1]), found.chosen.share)
-    ax.set(xscale="log", xlim=(0.47, 64), xlabel="false alarms an hour",
-           ylabel="labelled events that are found")  # fmt: skip
-    ticks = (0.5, *RATES, 10, 60)
-    ax.xaxis.set_major_locator(FixedLocator(sorted(ticks)))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
-    _head(ax, "events found", f"chosen: {rate:.3g} false alarms an hour in this footage")
+    _draw_operating_point(ax, min(max(rate, curve.x[0]), curve.x[-1]), found.chosen.share)
+    _log_x(ax, "false alarms per hour", sorted((0.5, *RATES, 10, 60)))
+    ax.set(xlim=(0.47, 64), ylabel="share of labelled events detected")
+    text = f"{rate:.3g} false alarms per hour at the threshold in use"
+    _draw_heading(ax, "Events detected", text)
 
 
-def _localisation(ax: Axes, found: Assessment) -> None:
+def _draw_localisation(ax: Axes, found: Assessment) -> None:
     where = found.localisation
     if where is None:
         return
-    n = np.array(where.n_tops)
-    ax.plot(n, where.chance, color=CHANCE, linestyle="--", linewidth=1.4)
-    ax.plot(n, where.recall, color=CURVE, linewidth=2, marker="o", markersize=4,
-            label="recall: found, of those that could be")  # fmt: skip
-    ax.plot(n, where.reach, color=COLOURS[Direction.LEFT], linewidth=2,
-            label="reach: that N_top words can hold")  # fmt: skip
+    n_top = np.array(where.n_tops)
+    ax.plot(n_top, where.chance, color=CHANCE, linestyle="--", linewidth=1.4)
+    recall: dict[str, Any] = {"color": CURVE, "marker": "o", "markersize": 4}
+    label = "recall: share of min(N_top, abnormal words)"
+    ax.plot(n_top, where.recall, linewidth=2, label=label, **recall)
+    label = "reach: largest share of all abnormal words"
+    ax.plot(n_top, where.reach, linewidth=2, label=label, color=COLOURS[Direction.LEFT])
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc="best")
-    ax.set(xscale="log", xlabel="N_top: least likely words of an abnormal document",
-           ylabel="share of abnormal words")  # fmt: skip
-    ax.xaxis.set_major_locator(FixedLocator([1, 3, 10, 30, 100, 300]))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
-    _head(ax, "localisation recall", f"the paper's, mean over {where.n_documents} documents")
+    _log_x(ax, "N_top: least likely words of a document", [1, 3, 10, 30, 100, 300])
+    ax.set_ylabel("share of abnormal words")
+    text = f"as in the paper, mean over {where.n_documents} documents"
+    _draw_heading(ax, "Localisation recall", text)
 
 
-def _nothing() -> Curve:
+def _no_curve() -> Curve:
     return Curve(np.array([0.0, 1.0]), np.array([0.0, 0.0]))

@@ -1,79 +1,106 @@
-"""Colours, distinct to colour-blind eyes too: Okabe and Ito's, and a few of Paul Tol's.
+"""Drawing on pictures and axes: colours, the scene as background, arrows, boxes and text.
 
-The scene as a ground to draw on: pale and nearly grey, so that colours mean arrows only.
-
-Visual words as arrows: one shape, drawn on matplotlib's axes and on pictures alike.
+Pictures are RGB arrays, rows x columns x 3. Visual words are drawn as arrows of one shape, on
+matplotlib axes and on pictures alike.
 """
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from PIL import Image as PillowImage
+from PIL import ImageDraw, ImageFont
 
-from habitus.arrays import Array, Image
+from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Direction, Vocabulary
 
+# Colours are distinct for colour-blind readers too: those of Okabe and Ito, and of Paul Tol.
 COLOURS = {
     Direction.UP: "#0072B2",
     Direction.LEFT: "#E69F00",
     Direction.DOWN: "#D55E00",
     Direction.RIGHT: "#009E73",
 }
-"""Of motion; behaviours have others, so that the two are never taken for each other."""
+"""Colour of each direction of motion; none of them is the colour of a behaviour."""
 EVENT = "#F0E442"
-"""Of boxes and of marks of events, always with a dark edge."""
+"""Colour of boxes and event marks, always drawn with a dark edge."""
 FAULT = "#CC79A7"
+"""Colour of documents with the camera moved, covered or frozen."""
 INK, PAPER = "#1B1D21", "#FFFFFF"
+"""Dark and light text."""
 _BEHAVIOURS = (
-    "#56B4E9", "#882255", "#B5B5AE", "#4B3FA8", "#CC79A7", "#7A6A2C", "#BFE3F7", "#3D4A52",
-)  # fmt: skip
+    "#56B4E9",
+    "#882255",
+    "#B5B5AE",
+    "#4B3FA8",
+    "#CC79A7",
+    "#7A6A2C",
+    "#BFE3F7",
+    "#3D4A52",
+)
 
 Rgb = tuple[int, int, int]
 
 
 def behaviour_colour(behaviour: int) -> str:
-    """The colour of a behaviour, counted from 0; beyond eight they repeat, beside a number."""
+    """Return the colour of a behaviour, counted from 0; colours repeat after eight."""
     return _BEHAVIOURS[behaviour % len(_BEHAVIOURS)]
 
 
 def rgb(colour: str) -> Rgb:
-    """Red, green and blue of "#RRGGBB"."""
+    """Return red, green and blue of "#RRGGBB", each from 0 to 255.
+
+    Examples
+    --------
+    >>> rgb("#0072B2")
+    (0, 114, 178)
+    """
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance, from 0 to 1, as the contrast ratio of the WCAG takes it."""
+def ink_on(colour: str) -> str:
+    """Return the text colour, dark or light, with the higher contrast ratio on `colour`.
+
+    Examples
+    --------
+    >>> ink_on("#F0E442") == INK, ink_on("#882255") == PAPER
+    (True, True)
+    """
+    light = _luminance(colour) + 0.05
+    return INK if light / (_luminance(INK) + 0.05) > 1.05 / light else PAPER
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of the WCAG, from 0 to 1."""
     shares = [c / 255 for c in rgb(colour)]
     linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def ink_on(colour: str) -> str:
-    """Dark or light letters, whichever is read more easily on a colour."""
-    light = luminance(colour) + 0.05
-    return INK if light / (luminance(INK) + 0.05) > 1.05 / light else PAPER
-
-
 PLAIN, EDGE = "#F4F4F2", "#C8C8C4"
-# Arrows are drawn this many times as large, then reduced: their edges are finer than a pixel.
+"""Background of a scene without a picture, and the frame around any scene."""
 FINER = 2
-# Shares of the picture's own colours, and of white over it.
+"""Arrows are drawn on a picture this many times as large, which is then reduced."""
+# Share of its own colours that a pale picture keeps, and share of white over it.
 COLOURED, WHITENED = 0.25, 0.58
 
 
 def paled(picture: Image) -> Image:
-    """The picture with most of its colours and half of its contrast gone."""
+    """Return the picture nearly grey and with half its contrast, so that arrows stand out."""
     grey = picture.astype(np.float32) @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
     soft = grey[..., None] + COLOURED * (picture - grey[..., None])
     return np.asarray(255 - (255 - soft) * (1 - WHITENED)).round().astype(np.uint8)
 
 
-def ground(picture: Image | None, vocabulary: Vocabulary, width: int) -> Image:
-    """The whole frame, paled, `width` pixels wide; plain where the scene is not known."""
+def background(picture: Image | None, vocabulary: Vocabulary, width: int) -> Image:
+    """Return the pale scene, `width` pixels wide; a plain colour if there is no picture."""
     height = round(width * vocabulary.height / vocabulary.width)
     if picture is None:
         return np.full((height, width, 3), rgb(PLAIN), dtype=np.uint8)
@@ -81,19 +108,19 @@ def ground(picture: Image | None, vocabulary: Vocabulary, width: int) -> Image:
 
 
 def reduced(picture: Image) -> Image:
-    """The picture at the size that it was meant for."""
+    """Return a picture that was drawn FINER times too large at its final size."""
     return resized(picture, picture.shape[1] // FINER, picture.shape[0] // FINER)
 
 
 def resized(picture: Image, width: int, height: int) -> Image:
-    """The picture at another size, smooth both ways."""
+    """Return the picture at another size: area averages if smaller, cubic if larger."""
     smaller = width < picture.shape[1]
-    way = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(picture, (width, height), interpolation=way), dtype=np.uint8)
+    method = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(picture, (width, height), interpolation=method), dtype=np.uint8)
 
 
-def lay(ax: Axes, vocabulary: Vocabulary, picture: Image | None = None) -> None:
-    """Make axes the camera's frame, in its pixels, with the scene on them."""
+def prepare_axes(ax: Axes, vocabulary: Vocabulary, picture: Image | None = None) -> None:
+    """Give axes the coordinates of the camera's frame, in pixels, and the scene as background."""
     v = vocabulary
     ax.set(xlim=(0, v.width), ylim=(v.height, 0), xticks=[], yticks=[], facecolor=PLAIN)
     ax.set_aspect("equal")
@@ -104,18 +131,19 @@ def lay(ax: Axes, vocabulary: Vocabulary, picture: Image | None = None) -> None:
 
 
 MASS = 0.5
-"""Share of the probability that arrows make up, as in the paper's figures."""
+"""Share of the probability that the drawn arrows sum to, as in the paper's figures."""
 STEPS = {
     Direction.UP: (0.0, -1.0),
     Direction.LEFT: (-1.0, 0.0),
     Direction.DOWN: (0.0, 1.0),
     Direction.RIGHT: (1.0, 0.0),
 }
-# In cells. Opposite directions are drawn side by side, each on its right.
-LENGTH, ASIDE = 1.0, 0.17
-# Half the width of a shaft: of the least arrow, and what the most probable has beyond it.
+# Length of an arrow and its offset to the right of the cell's centre, in cells: opposite
+# directions are drawn side by side.
+LENGTH, OFFSET = 1.0, 0.17
+# Half the width of a shaft, in cells: at strength 0, and added at strength 1.
 LEAST_HALF, MORE_HALF = 0.06, 0.15
-# Bits of a fraction of a pixel that OpenCV takes.
+# Fractional bits of OpenCV coordinates.
 SHIFT = 4
 
 
@@ -123,27 +151,44 @@ class Arrows(NamedTuple):
     """Outlines of arrows, the weakest first."""
 
     outlines: Array
-    """arrows x 7 corners x (x, y), in pixels of the camera's frame."""
+    """Arrows x 7 corners x (x, y), in pixels of the camera's frame."""
     colours: list[str]
+    """Colour of each arrow."""
 
 
-def heaviest_words(probabilities: Array, mass: float = MASS) -> NDArray[np.int64]:
-    """The fewest words that make up `mass` of the probability, most probable first."""
+def heaviest_words(probabilities: Array, mass: float = MASS) -> Indices:
+    """Return the fewest words with a total probability of at least `mass`, most probable first.
+
+    Examples
+    --------
+    >>> heaviest_words(np.array([0.2, 0.5, 0.3]), 0.6)
+    array([1, 2])
+    """
     order = np.argsort(-probabilities, kind="stable")
     enough = int(np.searchsorted(np.cumsum(probabilities[order]), mass)) + 1
     return np.asarray(order[:enough])
 
 
 def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) -> Arrows:
-    """An arrow a word, the wider the stronger; the strongest has strength 1."""
+    """Return an arrow per word.
+
+    Parameters
+    ----------
+    words
+        Word ids.
+    strengths
+        Strength of each, from 0 to 1: the stronger, the wider its arrow.
+    vocabulary
+        Gives the cell and direction of each word.
+    """
     strength = np.asarray(strengths, dtype=np.float64)
     order = np.argsort(strength, kind="stable")
     places, strength = vocabulary.places(np.asarray(words)[order]), strength[order]
     ahead = np.array([STEPS[Direction(d)] for d in places.directions]).reshape(-1, 1, 2)
     right = np.stack([-ahead[..., 1], ahead[..., 0]], axis=-1)
-    middle = np.stack([places.columns + 0.5, places.rows + 0.5], axis=-1)[:, None]
-    along, across = _shape(strength)
-    outlines = middle + along[..., None] * ahead + (across[..., None] + ASIDE) * right
+    centre = np.stack([places.columns + 0.5, places.rows + 0.5], axis=-1)[:, None]
+    along, across = _corners(strength)
+    outlines = centre + along[..., None] * ahead + (across[..., None] + OFFSET) * right
     return Arrows(
         outlines * vocabulary.cell * vocabulary.scale,
         [COLOURS[Direction(d)] for d in places.directions],
@@ -151,17 +196,17 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
 
 
 def probable_arrows(probabilities: Array, vocabulary: Vocabulary, mass: float = MASS) -> Arrows:
-    """Arrows of the words that make up `mass` of p(word), wider the more probable they are.
+    """Return arrows of the words that make up `mass` of p(word), wider if more probable.
 
-    Slow and fast motion in a cell and direction is one arrow.
+    Slow and fast motion in the same cell and direction is one arrow.
     """
     together = probabilities.reshape(-1, vocabulary.speeds).sum(axis=1)
     words = heaviest_words(together, mass)
     return arrows_of(words, together[words] / together[words].max(), vocabulary.paper)
 
 
-def _shape(strength: Array) -> tuple[Array, Array]:
-    """Corners along and across an arrow, from its tail around the tip, in cells."""
+def _corners(strength: Array) -> tuple[Array, Array]:
+    """Return the corners along and across an arrow, from its tail around the tip, in cells."""
     half = LEAST_HALF + MORE_HALF * strength
     barb = 1.25 * half + 0.13
     neck = LENGTH / 2 - 1.3 * barb
@@ -172,21 +217,35 @@ def _shape(strength: Array) -> tuple[Array, Array]:
 
 
 def draw_on_axes(ax: Axes, arrows: Arrows) -> None:
-    """Draw arrows on axes in pixels of the camera's frame, with a thin white edge."""
-    ax.add_collection(
-        PolyCollection(
-            list(arrows.outlines), facecolors=arrows.colours, edgecolors=PAPER, linewidths=0.25,
-            zorder=2,
-        ),
-        autolim=False,
-    )  # fmt: skip
+    """Draw arrows with a thin white edge on axes that `prepare_axes` prepared."""
+    shapes = PolyCollection(
+        list(arrows.outlines),
+        facecolors=arrows.colours,
+        edgecolors=PAPER,
+        linewidths=0.25,
+        zorder=2,
+    )
+    ax.add_collection(shapes, autolim=False)
 
 
 def draw_on_picture(
     picture: Image, arrows: Arrows, vocabulary: Vocabulary, *, edge: str = PAPER, width: int = 1
 ) -> None:
-    """Draw arrows on a picture of the whole frame, of any size; `width` is the edge's, in pixels.
+    """Draw arrows on a picture of the whole frame, of any size.
 
+    Parameters
+    ----------
+    picture
+        Drawn on in place.
+    arrows, vocabulary
+        The arrows, and the vocabulary that they were made with.
+    edge
+        Colour of the edge of each arrow.
+    width
+        Width of the edge in pixels; 0 for none.
+
+    Examples
+    --------
     >>> picture = np.zeros((80, 80, 3), np.uint8)
     >>> grid = Vocabulary(1, 1)
     >>> draw_on_picture(picture, arrows_of([Direction.RIGHT], [1.0], grid), grid)
@@ -202,23 +261,108 @@ def draw_on_picture(
 
 
 def draw_boxes(picture: Image, boxes: ArrayLike, vocabulary: Vocabulary, colour: str) -> None:
-    """Draw boxes, in pixels of the camera's frame, with a dark edge that shows on any ground.
+    """Draw boxes with a dark edge on a picture of the whole frame, in place.
 
-    They are drawn half a cell outside: what is in them stays in sight.
+    Parameters
+    ----------
+    picture
+        Of any size.
+    boxes
+        Left, top, right and bottom of each, in pixels of the camera's frame. Lines are drawn half
+        a cell outside, so that they do not cover what is inside.
+    vocabulary
+        Gives the sizes of frame and cell.
+    colour
+        Of the lines.
     """
     scale = picture.shape[1] / vocabulary.width
     line = max(2, round(picture.shape[1] / 320))
-    aside = round(vocabulary.cell * vocabulary.scale * scale / 2)
+    margin = round(vocabulary.cell * vocabulary.scale * scale / 2)
     for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4):
         left, top, right, bottom = (round(float(c)) for c in box * scale)
-        corners = (left - aside, top - aside), (right + aside, bottom + aside)
+        corners = (left - margin, top - margin), (right + margin, bottom + margin)
         for shade, thickness in ((INK, line + 4), (colour, line)):
             cv2.rectangle(picture, *corners, rgb(shade), thickness, cv2.LINE_AA)
 
 
-def legend(ax_or_figure: Any, **where: Any) -> None:
-    """Say which colour is which direction."""
+def add_legend(ax_or_figure: Any, **where: Any) -> None:
+    """Add a legend of the colours of the directions to axes or a figure."""
     handles = [
         Line2D([], [], color=COLOURS[d], linewidth=3, label=d.name.lower()) for d in Direction
     ]
     ax_or_figure.legend(handles=handles, ncols=len(handles), **where)
+
+
+# Baseline and foot of a line of text below its top, as shares of the size of the font.
+BASELINE, FOOT = 0.95, 1.25
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> int:
+    """Return the width of a text in pixels, with the font at `size` pixels."""
+    return int(np.ceil(_font(size, bold).getlength(text)))
+
+
+def draw_text(
+    picture: Image,
+    text: str,
+    place: tuple[int, int],
+    size: float,
+    *,
+    colour: str = PAPER,
+    bold: bool = False,
+) -> int:
+    """Draw a text on a picture, in place; what lies outside the picture is cut off.
+
+    Parameters
+    ----------
+    picture
+        Drawn on in place.
+    text
+        One line.
+    place
+        Left and top of the line, x and y. All texts of a size have the same baseline.
+    size
+        Of the font, in pixels.
+    colour, bold
+        Of the letters.
+
+    Returns
+    -------
+    int
+        Width of the text in pixels.
+    """
+    width = text_width(text, size, bold=bold)
+    x, y = place
+    # One pixel more to the right: hinted glyphs may be wider than their advance.
+    region = picture[y : y + round(FOOT * size), x : x + width + 1]
+    if region.size:
+        layer = PillowImage.fromarray(region)
+        baseline = (0, round(BASELINE * size))
+        font = _font(size, bold)
+        ImageDraw.Draw(layer).text(baseline, text, fill=colour, font=font, anchor="ls")
+        region[:] = np.asarray(layer)
+    return width
+
+
+@lru_cache(maxsize=64)
+def _font(size: float, bold: bool) -> ImageFont.FreeTypeFont:
+    """Return DejaVu Sans, which comes with matplotlib."""
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    file = Path(mpl.get_data_path(), "fonts", "ttf", name)
+    # The basic layout, as Raqm is not part of every build of Pillow.
+    return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def shortened(text: str, size: float, width: int, *, bold: bool = False) -> str:
+    """Return the text, with an ellipsis for its end if it is wider than `width` pixels.
+
+    Examples
+    --------
+    >>> shortened("a fairly long explanation", 16, 120)
+    'a fairly long…'
+    """
+    if text_width(text, size, bold=bold) <= width:
+        return text
+    while text and text_width(f"{text}…", size, bold=bold) > width:
+        text = text[:-1].rstrip()
+    return f"{text}…"

@@ -1,1 +1,1 @@
-"""Annotated video."""
+"""Annotated video: footage with events, visual words and normality drawn on it."""

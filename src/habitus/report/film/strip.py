@@ -1,292 +1,225 @@
-"""Normality over time, laid out for a strip: where on it each document, event and line is.
+"""The strip under an annotated video: behaviour, event, and normality around the current time."""
 
-Letters on pictures: matplotlib's own font, smooth, in any script it has.
-
-The strip under an annotated video: what is going on, and normality around the moment.
-"""
-
-from functools import lru_cache
 from typing import NamedTuple
 
 import cv2
 import numpy as np
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from numpy.typing import NDArray
 
 from habitus.anomaly.detection import Detection, EventSpan
 from habitus.anomaly.events import clock
-from habitus.arrays import Array, Image
-from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour, ink_on, rgb
-
-LINE = 0.42
-"""Height of the threshold; what is above it is to scale."""
-
-
-class Timeline(NamedTuple):
-    """Documents on a strip of height 1, 0 at its foot."""
-
-    starts: Array
-    """Seconds at which each document starts; rising, whatever sequences there are."""
-    clip: float
-    """Seconds that each lasts."""
-    heights: Array
-    """NaN where a document was not judged."""
-    behaviours: NDArray[np.int64]
-    first: NDArray[np.bool_]
-    """Whether each opens a sequence."""
-
-    @property
-    def begin(self) -> float:
-        """When the first document starts."""
-        return float(self.starts[0]) if len(self.starts) else 0.0
-
-    @property
-    def end(self) -> float:
-        """When the last document ends."""
-        return float(self.starts[-1]) + self.clip if len(self.starts) else 1.0
-
-
-def timeline_of(detection: Detection) -> Timeline:
-    """The strip of a detection. Times that start anew, as in further videos, are counted on."""
-    times: Array = detection.corpus.times
-    clip = detection.corpus.clip
-    if len(times) > 1 and (np.diff(times) <= 0).any():
-        times = np.arange(len(times), dtype=np.float64) * clip
-    heights = heights_of(detection.normality, detection.threshold, detection.judged)
-    return Timeline(times, clip, heights, detection.behaviours, detection.corpus.first)
-
-
-def heights_of(normality: Array, threshold: float, judged: NDArray[np.bool_]) -> Array:
-    """Heights from 0 to 1: to scale above the threshold; below it ever closer to 0.
-
-    The least usual documents are hundreds of times as far down as usual ones vary: to scale, there
-    would be nothing else to see.
-
-    >>> heights_of(np.array([0.0, -1.0, -3.0]), -1.0, np.array([True, True, True])).round(3)
-    array([1.   , 0.42 , 0.027])
-    """
-    top = max(float(normality[judged].max(initial=threshold)), threshold + 1e-9)
-    above = (normality - threshold) / (top - threshold)
-    # The slope goes on through the threshold.
-    squashed = LINE * np.exp(np.minimum(above, 0) * (1 - LINE) / LINE)
-    heights = np.where(above >= 0, LINE + (1 - LINE) * above, squashed)
-    return np.where(judged, np.minimum(heights, 1.0), np.nan)
-
-
-def stretches(values: NDArray[np.int64], breaks: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """First, last and value of each stretch of equal values that no break cuts.
-
-    >>> stretches(np.array([2, 2, 2, 5]), np.array([True, False, True, False]))
-    [(0, 1, 2), (2, 2, 2), (3, 3, 5)]
-    """
-    if not len(values):
-        return []
-    opens = breaks | (np.diff(values, prepend=values[0] - 1) != 0)
-    opens[0] = True
-    starts = np.flatnonzero(opens)
-    ends = np.append(starts[1:], len(values)) - 1
-    return [(int(a), int(b), int(values[a])) for a, b in zip(starts, ends, strict=True)]
-
-
-FAMILY = "DejaVu Sans"  # comes with matplotlib
-
-
-@lru_cache(maxsize=256)
-def lettering(text: str, size: float, bold: bool = False) -> NDArray[np.float32]:
-    """How much each pixel is covered by the text, from 0 to 1; `size` is the font's, in pixels.
-
-    All texts of a size have the same height and base line.
-    """
-    font = get_font(findfont(FontProperties(family=FAMILY, weight="bold" if bold else "normal")))
-    font.set_size(size, 72)
-    font.set_text(text or " ", 0.0)
-    font.draw_glyphs_to_bitmap(antialiased=True)
-    glyphs = np.asarray(font.get_image(), dtype=np.float32) / 255
-    above, below = round(0.95 * size), round(0.3 * size)
-    top = above - (len(glyphs) - round(font.get_descent() / 64))
-    line = np.zeros((above + below, glyphs.shape[1]), dtype=np.float32)
-    seen = glyphs[max(-top, 0) :][: len(line) - max(top, 0)]
-    line[max(top, 0) : max(top, 0) + len(seen)] = seen
-    return line
-
-
-def write(
-    picture: Image, text: str, place: tuple[int, int], size: float,
-    *, colour: str = PAPER, bold: bool = False,
-) -> int:  # fmt: skip
-    """Write a text with its upper left corner at (x, y), cut off at the edge; gives its width."""
-    cover = lettering(text, size, bold)
-    x, y = place
-    part = picture[y : y + cover.shape[0], x : x + cover.shape[1]]
-    share = cover[: part.shape[0], : part.shape[1], None]
-    part[:] = np.round(part + share * (np.array(rgb(colour)) - part)).astype(np.uint8)
-    return int(cover.shape[1])
-
-
-def fitted(text: str, size: float, width: int, *, bold: bool = False) -> str:
-    """The text, its end left out for dots where it is wider than `width` pixels.
-
-    >>> fitted("a fairly long explanation", 16, 120)
-    'a fairly long…'
-    """
-    if lettering(text, size, bold).shape[1] <= width:
-        return text
-    shorter = text
-    while shorter and lettering(f"{shorter}…", size, bold).shape[1] > width:
-        shorter = shorter[:-1].rstrip()
-    return f"{shorter}…"
-
+from habitus.arrays import Image, Indices
+from habitus.report.figures.drawing import (
+    EVENT,
+    INK,
+    PAPER,
+    behaviour_colour,
+    draw_text,
+    ink_on,
+    rgb,
+    shortened,
+    text_width,
+)
+from habitus.report.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
 
 WINDOW = 240.0
-"""Seconds that the strip shows, at most; this share of them past."""
+"""Seconds that the strip shows at most."""
 PAST = 0.6
-GROUND, GRID, CURVE = "#17191E", "#5A606B", "#D9DCE1"
-# Size of the letters where a line holds two, as a share of that where it holds one.
-TWO_LINES = 0.74
-# What is still to come is dimmed to this share.
+"""Share of the window that lies before the current time."""
+GROUND, DASHES, CURVE, LABEL = "#17191E", "#5A606B", "#D9DCE1", "#9AA1AD"
+# Brightness of the part of the chart that is still to come.
 TO_COME = 0.5
+# Font sizes of an event's text, as shares of the strip's: the largest that fits on one line; else
+# two lines.
+ONE_LINE, TWO_LINES = (1.0, 0.9, 0.8), 0.74
 
 
-class Strip(NamedTuple):
-    """Sizes of the strip, in pixels: a line of letters, a chart, a band of behaviours."""
+class StripSizes(NamedTuple):
+    """Sizes of the strip in pixels: a line of text, a chart, a band of behaviours."""
 
     width: int
-    letters: int
+    font: int
     chart: int
     band: int
 
     @property
     def height(self) -> int:
-        """Of all three and the margins between them; even, as H.264 wants it."""
-        return (self.letters * 2 + self.chart + self.band + self.letters) // 2 * 2
+        """Height of all three with the margins between them; even, as H.264 needs it."""
+        return (self.font * 2 + self.chart + self.band + self.font) // 2 * 2
 
     @property
-    def top(self) -> int:
-        """Where the chart begins."""
-        return self.letters * 2 + self.letters // 4
+    def chart_top(self) -> int:
+        """First row of the chart."""
+        return self.font * 2 + self.font // 4
+
+    @property
+    def chart_bottom(self) -> int:
+        """First row below the chart."""
+        return self.chart_top + self.chart
 
 
-def strip_for(width: int) -> Strip:
-    """The strip under a video of a width."""
-    return Strip(width, max(11, round(width / 52)), round(width / 14), round(width / 50))
+def strip_sizes(width: int) -> StripSizes:
+    """Return the sizes of the strip under a video of `width` pixels."""
+    return StripSizes(width, max(11, round(width / 52)), round(width / 14), round(width / 50))
 
 
-def window_at(time: float, timeline: Timeline) -> tuple[float, float]:
-    """The seconds that the strip shows at a time: all, or those around it."""
+class Window(NamedTuple):
+    """Seconds of video that the strip shows."""
+
+    start: float
+    end: float
+
+
+def window_at(time: float, timeline: Timeline) -> Window:
+    """Return the window at a time: the whole timeline if it is short, else the part around it."""
     if timeline.end - timeline.begin <= WINDOW:
-        return timeline.begin, timeline.end
+        return Window(timeline.begin, timeline.end)
     start = min(max(time - PAST * WINDOW, timeline.begin), timeline.end - WINDOW)
-    return start, start + WINDOW
+    return Window(start, start + WINDOW)
+
+
+class _Documents(NamedTuple):
+    """Documents within the window, as columns of pixels."""
+
+    shown: Indices
+    """Indices of those that are visible."""
+    left: Indices
+    """First column of every document, visible or not."""
+    width: int
+    """Columns per document."""
 
 
 def draw_chart(
-    strip: Strip, timeline: Timeline, spans: list[EventSpan], window: tuple[float, float]
+    sizes: StripSizes, timeline: Timeline, spans: list[EventSpan], window: Window
 ) -> Image:
-    """The strip without its letters: everything that does not change within a document."""
-    picture = np.full((strip.height, strip.width, 3), rgb(GROUND), dtype=np.uint8)
-    scale = strip.width / (window[1] - window[0])
-    x = np.round((timeline.starts - window[0]) * scale).astype(np.int64)
-    wide = max(1, round(timeline.clip * scale))
-    shown = np.flatnonzero((x + wide >= 0) & (x < strip.width))
-    foot = strip.top + strip.chart
+    """Return the strip without text and cursor: the part that is the same within a document."""
+    picture = np.full((sizes.height, sizes.width, 3), rgb(GROUND), dtype=np.uint8)
+    documents = _columns(sizes, timeline, window)
     for first, last, _ in spans:
-        left, right = max(int(x[first]), 0), max(int(x[last]) + wide, 0)
-        picture[strip.top : foot, left:right] = np.array(rgb(EVENT)) * 0.55
-    line = foot - round(LINE * strip.chart)
-    for dash in range(0, strip.width, 12):
-        cv2.line(picture, (dash, line), (dash + 6, line), rgb(GRID), 1)
-    _curve(picture, timeline, shown, x + wide // 2, strip)
-    _band(picture, timeline, shown, x, wide, strip)
-    write(picture, "threshold", (6, line + 2), strip.letters * 0.7, colour="#9AA1AD")
+        left = max(int(documents.left[first]), 0)
+        right = max(int(documents.left[last]) + documents.width, 0)
+        picture[sizes.chart_top : sizes.chart_bottom, left:right] = np.array(rgb(EVENT)) * 0.55
+    line = sizes.chart_bottom - round(THRESHOLD_HEIGHT * sizes.chart)
+    for dash in range(0, sizes.width, 12):
+        cv2.line(picture, (dash, line), (dash + 6, line), rgb(DASHES), 1)
+    _draw_curve(picture, sizes, timeline, documents)
+    _draw_band(picture, sizes, timeline, documents)
+    draw_text(picture, "threshold", (6, line + 2), sizes.font * 0.7, colour=LABEL)
     return picture
 
 
-def _curve(
-    picture: Image, timeline: Timeline, shown: np.ndarray, x: np.ndarray, strip: Strip
+def _columns(sizes: StripSizes, timeline: Timeline, window: Window) -> _Documents:
+    scale = sizes.width / (window.end - window.start)
+    left = np.round((timeline.starts - window.start) * scale).astype(np.int64)
+    width = max(1, round(timeline.clip * scale))
+    return _Documents(np.flatnonzero((left + width >= 0) & (left < sizes.width)), left, width)
+
+
+def _draw_curve(
+    picture: Image, sizes: StripSizes, timeline: Timeline, documents: _Documents
 ) -> None:
-    foot = strip.top + strip.chart
-    y = foot - 2 - timeline.heights * (strip.chart - 4)
+    """Draw normality, interrupted at unjudged documents and between sequences."""
+    shown = documents.shown
+    x = documents.left + documents.width // 2
+    y = sizes.chart_bottom - 2 - timeline.heights * (sizes.chart - 4)
     judged = ~np.isnan(timeline.heights[shown])
-    for first, last, yes in stretches(judged.astype(np.int64), timeline.first[shown]):
-        if yes:
+    for first, last, is_judged in equal_runs(judged.astype(np.int64), timeline.first[shown]):
+        if is_judged:
             here = shown[first : last + 1]
             points = np.stack([x[here], y[here]], axis=-1).round().astype(np.int32)
             cv2.polylines(picture, [points], False, rgb(CURVE), 2, cv2.LINE_AA)
 
 
-def _band(
-    picture: Image, timeline: Timeline, shown: np.ndarray, x: np.ndarray, wide: int, strip: Strip
+def _draw_band(
+    picture: Image, sizes: StripSizes, timeline: Timeline, documents: _Documents
 ) -> None:
-    """Behaviours along the foot, each in its colour and with its number where that has room."""
-    top = strip.top + strip.chart + 3
-    letters = strip.band * 0.72
-    for first, last, z in stretches(timeline.behaviours[shown], timeline.first[shown]):
-        left, right = max(int(x[shown[first]]), 0), int(x[shown[last]]) + wide
+    """Draw the behaviours along the bottom, with their numbers where these fit."""
+    shown, size = documents.shown, sizes.band * 0.72
+    top = sizes.chart_bottom + 3
+    for first, last, z in equal_runs(timeline.behaviours[shown], timeline.first[shown]):
+        left = max(int(documents.left[shown[first]]), 0)
+        right = int(documents.left[shown[last]]) + documents.width
         colour = behaviour_colour(z)
-        picture[top : top + strip.band, left:right] = rgb(colour)
-        text = lettering(str(z + 1), letters, True).shape[1]
-        if right - left > text + 4:
-            place = ((left + min(right, strip.width) - text) // 2, top + 1)
-            write(picture, str(z + 1), place, letters, colour=ink_on(colour), bold=True)
+        picture[top : top + sizes.band, left:right] = rgb(colour)
+        width = text_width(str(z + 1), size, bold=True)
+        if right - left > width + 4:
+            place = ((left + min(right, sizes.width) - width) // 2, top + 1)
+            draw_text(picture, str(z + 1), place, size, colour=ink_on(colour), bold=True)
 
 
 def draw_strip(
     chart: Image,
-    strip: Strip,
+    sizes: StripSizes,
     time: float,
-    window: tuple[float, float],
+    window: Window,
     behaviour: int | None,
     event: tuple[int, str] | None,
 ) -> Image:
-    """The chart with its cursor at a time, and the line of letters above it."""
+    """Return the strip at a time: the chart with its cursor, and the line of text above it.
+
+    Parameters
+    ----------
+    chart, sizes, window
+        What `draw_chart` returned, and what it was drawn with.
+    time
+        Current time in seconds.
+    behaviour
+        Current behaviour, counted from 0; None between documents.
+    event
+        Number and explanation of the current event, if any.
+    """
     picture = chart.copy()
-    cursor = round((time - window[0]) / (window[1] - window[0]) * strip.width)
-    if 0 <= cursor < strip.width:
-        rest = picture[strip.top :, cursor:]
-        rest[:] = (rest * TO_COME).astype(np.uint8)
-        cv2.line(picture, (cursor, strip.top - 2), (cursor, strip.height - 1), rgb(PAPER), 2)
-    size, row = float(strip.letters), strip.letters * 2
-    x = 8 + write(picture, clock(int(time)), (8, strip.letters // 3), size) + strip.letters
-    x = max(x, strip.letters * 5)
+    _draw_cursor(picture, sizes, time, window)
+    line_top = sizes.font // 3
+    x = 8 + draw_text(picture, clock(int(time)), (8, line_top), sizes.font) + sizes.font
+    x = max(x, sizes.font * 5)
     if behaviour is not None:
-        x += _chip(picture, f"behaviour {behaviour + 1}", x, strip, behaviour_colour(behaviour))
+        colour = behaviour_colour(behaviour)
+        x += _draw_chip(picture, f"behaviour {behaviour + 1}", x, sizes, colour)
     if event is not None:
-        picture[:row, x:] = rgb(EVENT)
-        _announce(picture, f"event {event[0]}: {event[1]}", x + strip.letters, strip)
+        picture[: sizes.font * 2, x:] = rgb(EVENT)
+        _draw_announcement(picture, f"event {event[0]}: {event[1]}", x + sizes.font, sizes)
     return picture
 
 
-def _chip(picture: Image, text: str, x: int, strip: Strip, colour: str) -> int:
-    """A text on a ground of its own; gives how much room it took."""
-    width = int(lettering(text, strip.letters, True).shape[1]) + 2 * strip.letters
-    picture[: strip.letters * 2, x : x + width] = rgb(colour)
-    place = (x + strip.letters, strip.letters // 3)
-    write(picture, text, place, strip.letters, colour=ink_on(colour), bold=True)
+def _draw_cursor(picture: Image, sizes: StripSizes, time: float, window: Window) -> None:
+    """Draw a line at the current time, and dim the part of the chart after it."""
+    cursor = round((time - window.start) / (window.end - window.start) * sizes.width)
+    if 0 <= cursor < sizes.width:
+        rest = picture[sizes.chart_top :, cursor:]
+        rest[:] = (rest * TO_COME).astype(np.uint8)
+        top, bottom = (cursor, sizes.chart_top - 2), (cursor, sizes.height - 1)
+        cv2.line(picture, top, bottom, rgb(PAPER), 2)
+
+
+def _draw_chip(picture: Image, text: str, x: int, sizes: StripSizes, colour: str) -> int:
+    """Draw a text on a coloured ground, and return the width of the ground."""
+    width = text_width(text, sizes.font, bold=True) + 2 * sizes.font
+    picture[: sizes.font * 2, x : x + width] = rgb(colour)
+    place = (x + sizes.font, sizes.font // 3)
+    draw_text(picture, text, place, sizes.font, colour=ink_on(colour), bold=True)
     return width
 
 
-def _announce(picture: Image, text: str, x: int, strip: Strip) -> None:
-    """An event's text: in one line, smaller where it is long; in two where it is longer still."""
-    room = strip.width - x - strip.letters // 2
-    for size in (strip.letters * share for share in (1.0, 0.9, 0.8)):
-        if lettering(text, size, True).shape[1] <= room:
-            place = (x, round(strip.letters - 0.64 * size))
-            write(picture, text, place, size, colour=INK, bold=True)
+def _draw_announcement(picture: Image, text: str, x: int, sizes: StripSizes) -> None:
+    """Draw an event's text on one line if it fits, else smaller on two."""
+    room = sizes.width - x - sizes.font // 2
+    for size in (sizes.font * share for share in ONE_LINE):
+        if text_width(text, size, bold=True) <= room:
+            place = (x, round(sizes.font - 0.64 * size))
+            draw_text(picture, text, place, size, colour=INK, bold=True)
             return
-    size = strip.letters * TWO_LINES
+    size = sizes.font * TWO_LINES
     for n, line in enumerate(_two_lines(text, size, room)):
-        place = (x, round(1 + n * 0.97 * strip.letters))
-        write(picture, fitted(line, size, room, bold=True), place, size, colour=INK, bold=True)
+        place = (x, round(1 + n * 0.97 * sizes.font))
+        fitting = shortened(line, size, room, bold=True)
+        draw_text(picture, fitting, place, size, colour=INK, bold=True)
 
 
 def _two_lines(text: str, size: float, room: int) -> tuple[str, str]:
-    """As many words as there is room for, and the others."""
+    """Return as many words as fit into `room` pixels, and the rest."""
     words = text.split(" ")
-    fit = (
-        n for n in range(len(words), 0, -1)
-        if lettering(" ".join(words[:n]), size, True).shape[1] <= room
-    )  # fmt: skip
-    n = next(fit, 1)
+    heads = ((n, " ".join(words[:n])) for n in range(len(words), 0, -1))
+    n = next((n for n, head in heads if text_width(head, size, bold=True) <= room), 1)
     return " ".join(words[:n]), " ".join(words[n:])
 
 

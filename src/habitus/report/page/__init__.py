@@ -1,1 +1,1 @@
-"""The HTML page about a video."""
+"""The HTML page: what was found in a video, in one file."""

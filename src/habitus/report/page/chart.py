@@ -1,4 +1,4 @@
-"""The timeline as a page shows it: shapes in percent and SVG, so that it fits any width."""
+"""The timeline of the page: shapes in percent and SVG, so that it fits any width."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,21 +8,23 @@ import numpy as np
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import clock
 from habitus.report.figures.drawing import behaviour_colour, ink_on
-from habitus.report.film.strip import LINE, Timeline, stretches
+from habitus.report.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
 
 WIDTH, HEIGHT = 1000, 160
-"""Of the drawing, in units of its own."""
+"""Size of the drawing, in units of its own."""
 MOST_POINTS = 3000
-"""Documents beyond that share points of the curve, the least usual of each few being shown."""
+"""Points of the curve; of longer footage, each is the least normal of several documents."""
 PILL = 3.4
-"""Width of an event's mark in percent, at the narrowest that the strip gets."""
+"""Width of the numbered mark of an event, in percent of the narrowest chart."""
 TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+"""Seconds that may lie between two ticks."""
 
 Truth = Sequence[tuple[float, float, str]]
+"""Start and end in seconds, and name, of each labelled event."""
 
 
 class Mark(NamedTuple):
-    """Something on the strip, in percent of its width."""
+    """A mark on the timeline; left and width in percent."""
 
     left: float
     width: float
@@ -30,27 +32,41 @@ class Mark(NamedTuple):
     colour: str = ""
     ink: str = ""
     lane: int = 0
+    """Row of a numbered mark, from the chart upwards."""
 
 
 class Chart(NamedTuple):
-    """Everything that the timeline of a page is drawn from."""
+    """Everything that the template needs to draw the timeline."""
 
     curve: str
-    """SVG path."""
+    """Normality, as an SVG path."""
     line: float
-    """Height of the threshold from above, in units of the drawing."""
+    """Distance of the threshold from the top, in units of the drawing."""
     pills: list[Mark]
+    """Numbered marks of the events."""
     events: list[Mark]
+    """Durations of the events."""
     band: list[Mark]
+    """Behaviours."""
     ticks: list[Mark]
     truth: list[Mark]
+    """Labelled events."""
     lanes: int
+    """Rows of numbered marks."""
     data: dict[str, Any]
-    """For the script that shows values under the pointer."""
+    """Values that the script shows under the pointer."""
 
 
 def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> Chart:
-    """Lay out the timeline of a detection."""
+    """Return the layout of the timeline of a detection.
+
+    Parameters
+    ----------
+    detection, timeline
+        What was found, and its timeline.
+    truth
+        Labelled events, if known.
+    """
     starts = timeline.starts
     events = [
         _mark(timeline, starts[span.first], starts[span.last] + timeline.clip, event.explanation)
@@ -59,7 +75,7 @@ def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> C
     pills = _pills(events)
     return Chart(
         curve=_curve(timeline),
-        line=(1 - LINE) * HEIGHT,
+        line=(1 - THRESHOLD_HEIGHT) * HEIGHT,
         pills=pills,
         events=events,
         band=_band(timeline),
@@ -71,6 +87,7 @@ def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> C
 
 
 def _mark(timeline: Timeline, start: float, end: float, text: str) -> Mark:
+    """Return a mark from `start` to `end`, in seconds, cut off at the ends of the timeline."""
     whole = timeline.end - timeline.begin
     left = min(max(float(start) - timeline.begin, 0.0), whole)
     right = min(max(float(end) - timeline.begin, left), whole)
@@ -78,7 +95,7 @@ def _mark(timeline: Timeline, start: float, end: float, text: str) -> Mark:
 
 
 def _pills(events: list[Mark]) -> list[Mark]:
-    """A numbered mark an event, in the lowest lane that has room for it."""
+    """Return a numbered mark per event, each in the lowest lane with room for it."""
     ends: list[float] = []
     pills = []
     for number, event in enumerate(events, 1):
@@ -92,28 +109,29 @@ def _pills(events: list[Mark]) -> list[Mark]:
 
 
 def _curve(timeline: Timeline) -> str:
-    """The normality curve; documents that were not judged, and new sequences, interrupt it."""
+    """Return the normality curve, interrupted at unjudged documents and between sequences."""
     whole = timeline.end - timeline.begin
     x = (timeline.starts + timeline.clip / 2 - timeline.begin) / whole * WIDTH
     y = (1 - timeline.heights) * HEIGHT
     step = -(-len(x) // MOST_POINTS)
     parts = []
     judged = ~np.isnan(timeline.heights)
-    for first, last, yes in stretches(judged.astype(np.int64), timeline.first):
-        if yes:
-            chunks = (slice(a, min(a + step, last + 1)) for a in range(first, last + 1, step))
-            points = [(x[c].mean(), y[c].max()) for c in chunks]
-            if len(points) == 1:  # alone among others that were not judged
+    for first, last, is_judged in equal_runs(judged.astype(np.int64), timeline.first):
+        if is_judged:
+            groups = (slice(a, min(a + step, last + 1)) for a in range(first, last + 1, step))
+            points = [(x[group].mean(), y[group].max()) for group in groups]
+            if len(points) == 1:  # a line needs two points to be visible
                 points.append((points[0][0] + 0.01, points[0][1]))
             parts.append("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points))
     return "".join(parts)
 
 
 def _band(timeline: Timeline) -> list[Mark]:
+    """Return a mark per run of documents of one behaviour."""
     step = -(-len(timeline.starts) // MOST_POINTS)
     starts, behaviours = timeline.starts[::step], timeline.behaviours[::step]
     found = []
-    for first, last, z in stretches(behaviours, np.zeros(len(starts), dtype=np.bool_)):
+    for first, last, z in equal_runs(behaviours, np.zeros(len(starts), dtype=np.bool_)):
         end = starts[last + 1] if last + 1 < len(starts) else timeline.end
         colour = behaviour_colour(z)
         mark = _mark(timeline, starts[first], end, str(z + 1))
@@ -122,16 +140,17 @@ def _band(timeline: Timeline) -> list[Mark]:
 
 
 def _ticks(timeline: Timeline) -> list[Mark]:
-    """Round times, at most nine of them."""
+    """Return at most nine round times."""
     whole = timeline.end - timeline.begin
     step = next((s for s in TICKS if whole / s <= 8), TICKS[-1] * -(-int(whole) // TICKS[-1] // 8))
     first = int(np.ceil(timeline.begin / step)) * step
-    # The last label would not fit beside the edge.
+    # A label close to the right edge would not fit.
     times = [t for t in np.arange(first, timeline.end, step) if t <= timeline.end - 0.03 * whole]
     return [_mark(timeline, t, t, clock(t)) for t in times]
 
 
 def _data(detection: Detection, timeline: Timeline, events: list[Mark]) -> dict[str, Any]:
+    """Return the values that the script shows under the pointer."""
     return {
         "begin": timeline.begin,
         "end": timeline.end,

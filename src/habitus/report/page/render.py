@@ -1,9 +1,4 @@
-"""What a report rests on: the model, the footage, the settings, the versions.
-
-Events as cards of the page: pictures, reasons, and a link into the annotated video.
-
-The report: one HTML file that needs nothing else, and that anyone can open.
-"""
+"""The report: one HTML file that contains everything it needs."""
 
 import base64
 import hashlib
@@ -21,159 +16,28 @@ from markupsafe import Markup
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import Event, clock
+from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
-from habitus.report.figures.drawing import COLOURS, EVENT, behaviour_colour, ink_on
+from habitus.report.figures.cycle import cycle_svg
+from habitus.report.figures.drawing import COLOURS, behaviour_colour, ink_on
 from habitus.report.figures.moments import EventPictures, event_pictures, jpeg
-from habitus.report.figures.scene import behaviour_pictures, captions, cycle_svg
+from habitus.report.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.report.film.annotation import film_start
-from habitus.report.film.strip import timeline_of
 from habitus.report.page.chart import HEIGHT, WIDTH, Truth, chart_of
+from habitus.report.timeline import timeline_of
 from habitus.video import Source
 
-PACKAGES = {
-    "numpy": "numpy",
-    "av": "av (FFmpeg)",
-    "opencv-python-headless": "OpenCV",
-    "numba": "numba",
-    "matplotlib": "matplotlib",
-}
-
-Facts = list[tuple[str, str]]
-
-
-def model_facts(model: MarkovClusteringTopicModel) -> Facts:
-    """How the model was learnt."""
-    n_words, n_topics, n_behaviours = model.sizes
-    v = model.vocabulary_
-    grid = f"{v.rows} x {v.columns} cells of {v.cell * v.scale} pixels, 4 directions" if v else "-"
-    prior = model.prior if isinstance(model.prior, str) else repr(model.prior)
-    kept = model.settings_ or {}
-    return [
-        ("learning", f"{model.learning}, prior {prior}, best of {len(model.restarts_)} run(s)"),
-        ("behaviours, topics", f"{n_behaviours}, {n_topics}"),
-        ("words", f"{n_words}: {grid}" if v else str(n_words)),
-        ("seed", "none" if model.random_state is None else str(model.random_state)),
-        ("a document", f"{model.clip_:g} s of video"),
-        ("shortest judged", f"{model.min_words:g} words"),
-        *((name, str(kept[name])) for name in ("motion", "region") if kept.get(name)),
-    ]
-
-
-def detection_facts(detection: Detection) -> Facts:
-    """What was judged, and how strictly."""
-    n, judged = len(detection.corpus), int(detection.judged.sum())
-    faults = int((detection.corpus.conditions != 0).sum())
-    promised = detection.expected_false_alarms
-    return [
-        ("source", detection.source or "-"),
-        ("length", clock(n * detection.corpus.clip)),
-        ("documents", f"{n}, of which {judged} were judged"),
-        ("camera out of order", f"{faults} documents (moved, covered or frozen)"),
-        ("threshold", f"{detection.threshold:.6g}"),
-        (
-            "alarms of nothing to expect",
-            f"{promised.low:.0f} to {promised.high:.0f}, {promised.mean:.2g} in the mean"
-            if promised
-            else "not known: the model was not calibrated",
-        ),
-    ]
-
-
-def version_facts() -> Facts:
-    """What it was made with."""
-    found = [("habitus", version("habitus")), ("Python", platform.python_version())]
-    for package, name in PACKAGES.items():
-        try:
-            found.append((name, version(package)))
-        except PackageNotFoundError:  # another build of it, as opencv-python
-            found.append((name, "unknown"))
-    return [*found, ("system", f"{platform.system()} {platform.machine()}")]
-
-
 MOST_PICTURES = 60
-"""Events that have pictures, the least usual ones; all others are told in words."""
-# Seconds before an event at which its link into the video begins.
-RUN_UP = 2.0
-# What this share of the usual documents stays under is called usual.
-USUAL = 0.95
-
-
-class SurpriseBar(NamedTuple):
-    """One of the two parts of a surprise, beside what is usual."""
-
-    name: str
-    value: str
-    usual: str
-    length: float
-    """Of its bar, in percent."""
-    mark: float
-    """Where the usual ends, in percent."""
-
-
-def cards_of(
-    detection: Detection, source: Source | None, video: str | None
-) -> list[dict[str, Any]]:
-    """Of each event in order: the event, its pictures, what there is to say, the link."""
-    strongest = np.argsort([event.normality for event in detection.events], kind="stable")
-    pictured = sorted(strongest[:MOST_PICTURES].tolist())
-    pictures = event_pictures(detection, source, events=pictured)
-    start = film_start(detection)
-    return [
-        {
-            "event": event,
-            "why": f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
-            "pictures": _addresses(pictures.get(k)),
-            "parts": _surprise_bars(detection, k),
-            "expected": _expected(event),
-            "link": f"{video}#t={max(event.start - start - RUN_UP, 0):.1f}" if video else None,
-        }
-        for k, event in enumerate(detection.events)
-    ]
-
-
-def _addresses(pictures: EventPictures | None) -> dict[str, str]:
-    """An address for each picture; none for an event without."""
-    return {name: data_uri(image) for name, image in pictures._asdict().items()} if pictures else {}
-
-
-def _expected(event: Event) -> list[tuple[int, str]]:
-    """Behaviours that were expected, most probable first, those that hardly were left out."""
-    order = np.argsort(-np.array(event.expected), kind="stable")
-    return [(int(z) + 1, f"{event.expected[z]:.0%}") for z in order if event.expected[z] >= 0.05]
-
-
-def _surprise_bars(detection: Detection, k: int) -> list[SurpriseBar]:
-    """Return the two parts of the surprise of event `k`."""
-    usual = detection.judged & ~detection.abnormal
-    peaks = [span.peak for span in detection.event_spans]
-    found = []
-    for name, values, unit in (
-        ("motion that fits no behaviour", detection.misfit, "nats per word"),
-        ("a behaviour out of its turn", detection.shift, "nats"),
-    ):
-        bound = float(np.quantile(values[usual], USUAL)) if usual.any() else 0.0
-        whole = max(1.15 * bound, float(values[peaks].max()), 1e-9)
-        value = float(values[peaks[k]])
-        found.append(
-            SurpriseBar(
-                name,
-                f"{value:.2f} {unit}",
-                f"usually under {bound:.2f}",
-                round(100 * value / whole, 1),
-                round(100 * bound / whole, 1),
-            )
-        )
-    return found
-
-
-def data_uri(image: bytes, kind: str = "jpeg") -> str:
-    """An image as an address that holds all of it."""
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
-
-
+"""Events with pictures: those of lowest normality; the others are described in text only."""
 SCENE = 640
-"""Pixels across a picture of a behaviour."""
+"""Width of the picture of a behaviour, in pixels."""
+# Seconds before an event at which its link into the video starts.
+LEAD_TIME = 2.0
+# Quantile of the normal documents that a surprise is compared with.
+NORMAL_QUANTILE = 0.95
+# Behaviours of a lower predicted probability are not listed.
+LEAST_EXPECTED = 0.05
 
 
 def write_report(
@@ -186,19 +50,37 @@ def write_report(
     settings: Mapping[str, object] | None = None,
     truth: Truth | None = None,
 ) -> None:
-    """Write the page.
+    """Write the report of a detection as an HTML page.
 
-    `source` is the footage, for thumbnails; `video` an annotated video to link into, best beside
-    the page. `commands` made it, one a line; `settings` are further ones of the detector to tell.
-    `truth` is what is known to have happened: start, end and name of each.
+    Parameters
+    ----------
+    path
+        Page to write, as .html.
+    detection
+        What was found.
+    source
+        The footage, for thumbnails; without it they show the model's picture of the scene.
+    video
+        Annotated video to link to, best in the same folder.
+    commands
+        Commands that made the report, to be listed in it.
+    settings
+        Further settings to list, by name.
+    truth
+        Start, end and name of each labelled event, to be shown below the timeline.
+
+    Raises
+    ------
+    InvalidInputError
+        If the page cannot be written.
     """
     html = render(
         detection,
         source=source,
+        video=_relative_address(Path(path), video) if video else None,
         commands=commands,
         settings=settings or {},
         truth=truth,
-        video=_link(Path(path), video) if video else None,
     )
     with written_whole(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
@@ -213,51 +95,80 @@ def render(
     settings: Mapping[str, object],
     truth: Truth | None,
 ) -> str:
-    """The page as text."""
+    """Return the page as text; `video` is the address of the annotated video.
+
+    The other parameters are those of `write_report`.
+    """
     templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.report.page"), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    model = detection.model
-    timeline = timeline_of(detection)
-    script = _text("page.js")
+        loader=jinja2.PackageLoader("habitus.report.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    script = _template_text("page.js")
     return templates.get_template("page.html").render(
-        detection=detection, clock=clock, headline=headline(detection), lead=lead(detection),
-        chart=chart_of(detection, timeline, truth), size=(WIDTH, HEIGHT),
-        cards=cards_of(detection, source, video),
-        behaviours=_behaviours(model), cycle=Markup(cycle_svg(model)),  # noqa: S704
-        directions={d.name.lower(): colour for d, colour in COLOURS.items()}, event_colour=EVENT,
-        facts=_facts(detection, model, settings), commands=commands, video=video,
-        style=Markup(stylesheet()), script=Markup(script),  # noqa: S704
+        detection=detection,
+        clock=clock,
+        headline=headline(detection),
+        lead=lead(detection),
+        chart=chart_of(detection, timeline_of(detection), truth),
+        size=(WIDTH, HEIGHT),
+        cards=event_cards(detection, source, video),
+        behaviours=_behaviours(detection.model),
+        cycle=Markup(cycle_svg(detection.model)),  # noqa: S704 - drawn here, from numbers
+        directions={d.name.lower(): colour for d, colour in COLOURS.items()},
+        facts=_facts(detection, settings),
+        commands=commands,
+        video=video,
+        style=Markup(stylesheet()),  # noqa: S704 - a file of this package
+        script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )  # fmt: skip
+    )
+
+
+def stylesheet() -> str:
+    """Return the style sheet that all pages share."""
+    return _template_text("page.css")
+
+
+def _template_text(name: str) -> str:
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def _relative_address(page: Path, video: Path) -> str:
+    """Return the address of a video relative to the page."""
+    try:
+        relative = os.path.relpath(video.resolve(), page.resolve().parent)
+    except ValueError:  # on another drive
+        return video.resolve().as_uri()
+    return quote(Path(relative).as_posix())
 
 
 def headline(detection: Detection) -> str:
-    """What was found, in a few words."""
-    n = len(detection.events)
-    seconds = len(detection.corpus) * detection.corpus.clip
-    length = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    """Return the number of events and the duration of the footage."""
+    n, seconds = len(detection.events), detection.seconds
+    duration = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     if seconds >= 7200:
-        length = f"{seconds / 3600:.1f} hours"
-    return f"{n or 'No'} unusual event{'' if n == 1 else 's'} in {length}"
+        duration = f"{seconds / 3600:.1f} hours"
+    return f"{n or 'No'} abnormal event{'' if n == 1 else 's'} in {duration}"
 
 
 def lead(detection: Detection) -> str:
-    """What to make of that."""
+    """Return the expected number of false alarms, to compare the number of events with."""
     if not detection.judged.any():
-        return "Nothing moved enough to be judged."
-    said = "" if detection.events else "Everything that moved was as the scene usually is. "
-    if detection.expected_false_alarms is None:
-        return f"{said}How many to expect of normal footage is not known."
-    low, _, high = (f"{x:.0f}" for x in detection.expected_false_alarms)
-    many = f"{low} to {high} events" if low != high else f"{low or 'no'} events"
-    if high == "0":
-        many = "no event"
-    return f"{said}Normal footage of this length would bring {many} by chance."
+        return "No document had enough motion to be judged."
+    expected = detection.expected_false_alarms
+    if expected is None:
+        return "The expected number of false alarms is not known: the model is not calibrated."
+    return (
+        f"Expected false alarms in normal footage of this duration: {expected.low:.0f} to "
+        f"{expected.high:.0f} (90 % interval)."
+    )
 
 
 def _behaviours(model: MarkovClusteringTopicModel) -> list[dict[str, Any]]:
+    """Return number, caption, picture and colours of each behaviour."""
     pictures = behaviour_pictures(model, width=SCENE)
     return [
         {
@@ -267,34 +178,181 @@ def _behaviours(model: MarkovClusteringTopicModel) -> list[dict[str, Any]]:
             "colour": behaviour_colour(z),
             "ink": ink_on(behaviour_colour(z)),
         }
-        for z, caption in enumerate(captions(model))
+        for z, caption in enumerate(behaviour_captions(model))
     ]
 
 
-def _facts(
-    detection: Detection, model: MarkovClusteringTopicModel, settings: Mapping[str, object]
-) -> dict[str, Facts]:
+class SurpriseBar(NamedTuple):
+    """One of the two components of a surprise, compared with normal documents."""
+
+    name: str
+    value: str
+    """With its unit."""
+    normal: str
+    """Quantile of the normal documents, as text."""
+    length: float
+    """Length of the bar, in percent."""
+    mark: float
+    """Position of the quantile on the bar, in percent."""
+
+
+class EventCard(NamedTuple):
+    """An event as the page shows it."""
+
+    event: Event
+    explanation: str
+    """As a sentence."""
+    pictures: dict[str, str]
+    """Addresses of the pictures by the names of EventPictures; empty without pictures."""
+    bars: list[SurpriseBar]
+    expected: list[tuple[int, str]]
+    """Number and predicted probability of the expected behaviours, most probable first."""
+    link: str | None
+    """Address of the event in the annotated video."""
+
+
+def event_cards(detection: Detection, source: Source | None, video: str | None) -> list[EventCard]:
+    """Return a card per event, in time order.
+
+    Parameters
+    ----------
+    detection
+        What was found.
+    source
+        The footage, for thumbnails.
+    video
+        Address of the annotated video.
+    """
+    order = np.argsort([event.normality for event in detection.events], kind="stable")
+    pictured = sorted(order[:MOST_PICTURES].tolist())
+    pictures = event_pictures(detection, source, events=pictured)
+    start = film_start(detection)
+    return [
+        EventCard(
+            event=event,
+            explanation=f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
+            pictures=_addresses(pictures.get(k)),
+            bars=_surprise_bars(detection, k),
+            expected=_expected_behaviours(event),
+            link=f"{video}#t={max(event.start - start - LEAD_TIME, 0):.1f}" if video else None,
+        )
+        for k, event in enumerate(detection.events)
+    ]
+
+
+def _addresses(pictures: EventPictures | None) -> dict[str, str]:
+    return {name: data_uri(image) for name, image in pictures._asdict().items()} if pictures else {}
+
+
+def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
+    order = np.argsort(-np.array(event.expected), kind="stable")
+    return [
+        (int(z) + 1, f"{event.expected[z]:.0%}")
+        for z in order
+        if event.expected[z] >= LEAST_EXPECTED
+    ]
+
+
+def _surprise_bars(detection: Detection, k: int) -> list[SurpriseBar]:
+    """Return the two components of the surprise of event `k`."""
+    return [
+        _surprise_bar(
+            detection, k, "Misfit: motion that fits no behaviour", detection.misfit, "nats per word"
+        ),
+        _surprise_bar(
+            detection, k, "Shift: behaviour that was not expected next", detection.shift, "nats"
+        ),
+    ]
+
+
+def _surprise_bar(detection: Detection, k: int, name: str, values: Array, unit: str) -> SurpriseBar:
+    """Return one component of the surprise of event `k`; all events share the scale."""
+    normal = detection.judged & ~detection.abnormal
+    peaks = [span.peak for span in detection.event_spans]
+    bound = float(np.quantile(values[normal], NORMAL_QUANTILE)) if normal.any() else 0.0
+    full = max(1.15 * bound, float(values[peaks].max()), 1e-9)
+    value = float(values[peaks[k]])
+    return SurpriseBar(
+        name,
+        f"{value:.2f} {unit}",
+        f"{NORMAL_QUANTILE:.0%} of normal documents: up to {bound:.2f}",
+        round(100 * value / full, 1),
+        round(100 * bound / full, 1),
+    )
+
+
+def data_uri(image: bytes, kind: str = "jpeg") -> str:
+    """Return an image as an address that contains all of it."""
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+
+
+Facts = list[tuple[str, str]]
+"""Names and values, in the order to show them."""
+
+PACKAGES = {
+    "numpy": "numpy",
+    "av": "av (FFmpeg)",
+    "opencv-python-headless": "OpenCV",
+    "numba": "numba",
+    "matplotlib": "matplotlib",
+}
+"""Distributions whose versions are listed, and their names on the page."""
+
+
+def _facts(detection: Detection, settings: Mapping[str, object]) -> dict[str, Facts]:
     further = [(name, str(value)) for name, value in settings.items()]
     return {
         "Footage": [*detection_facts(detection), *further],
-        "Model": model_facts(model),
-        "Made with": version_facts(),
+        "Model": model_facts(detection.model),
+        "Software": version_facts(),
     }
 
 
-def _link(page: Path, video: Path) -> str:
-    """The address of a video as seen from the page."""
-    try:
-        relative = os.path.relpath(video.resolve(), page.resolve().parent)
-    except ValueError:  # on another drive
-        return video.resolve().as_uri()
-    return quote(Path(relative).as_posix())
+def detection_facts(detection: Detection) -> Facts:
+    """Return what was judged, and by which threshold."""
+    n, judged = len(detection.corpus), int(detection.judged.sum())
+    faults = int((detection.corpus.conditions != 0).sum())
+    expected = detection.expected_false_alarms
+    return [
+        ("source", detection.source or "-"),
+        ("duration", clock(detection.seconds)),
+        ("documents", f"{n}, of which {judged} were judged"),
+        ("camera moved, covered or frozen", f"{faults} documents"),
+        ("threshold", f"{detection.threshold:.6g}"),
+        (
+            "expected false alarms",
+            f"{expected.low:.0f} to {expected.high:.0f} (90 % interval), mean {expected.mean:.2g}"
+            if expected
+            else "not known: the model is not calibrated",
+        ),
+    ]
 
 
-def stylesheet() -> str:
-    """Return the style that all pages share."""
-    return _text("page.css")
+def model_facts(model: MarkovClusteringTopicModel) -> Facts:
+    """Return how the model was learnt."""
+    n_words, n_topics, n_behaviours = model.sizes
+    v = model.vocabulary_
+    grid = f": {v.rows} x {v.columns} cells of {v.cell * v.scale} pixels, 4 directions" if v else ""
+    prior = model.prior if isinstance(model.prior, str) else repr(model.prior)
+    kept = model.settings_ or {}
+    return [
+        ("learning", f"{model.learning}, prior {prior}, best of {len(model.restarts_)} run(s)"),
+        ("behaviours", str(n_behaviours)),
+        ("topics", str(n_topics)),
+        ("words", f"{n_words}{grid}"),
+        ("random seed", "none" if model.random_state is None else str(model.random_state)),
+        ("document", f"{model.clip_:g} s of video"),
+        ("shortest judged document", f"{model.min_words:g} words"),
+        *((name, str(kept[name])) for name in ("motion", "region") if kept.get(name)),
+    ]
 
 
-def _text(name: str) -> str:
-    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+def version_facts() -> Facts:
+    """Return the versions of the software."""
+    found = [("habitus", version("habitus")), ("Python", platform.python_version())]
+    for package, name in PACKAGES.items():
+        try:
+            found.append((name, version(package)))
+        except PackageNotFoundError:  # installed as another distribution, such as opencv-python
+            found.append((name, "unknown"))
+    return [*found, ("system", f"{platform.system()} {platform.machine()}")]

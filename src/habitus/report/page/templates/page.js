@@ -1,5 +1,6 @@
 "use strict";
-// Values under the pointer, and a click anywhere near an event. Without this, links do the same.
+// Show values under the pointer, and open the event nearest to a click. Without scripts, the
+// numbered links lead to the events.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const curve = document.querySelector(".curve");
