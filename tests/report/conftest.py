@@ -1,4 +1,4 @@
-"""Things to report on: footage in which something goes wrong, and documents without footage."""
+"""Detections to report on: footage with one event, and documents without footage."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from reference.two_lanes import normal_documents, two_lanes
 
 
 class Found(NamedTuple):
-    """A model, and what it found in which corpus."""
+    """A model, and what it found in a corpus."""
 
     model: MarkovClusteringTopicModel
     corpus: Corpus
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 @pytest.fixture(scope="session")
 def lanes(tmp_path_factory) -> Found:
-    """Footage of two lanes, with one event."""
+    """Return what was found in footage of two lanes with one event."""
     source = Source(str(two_lanes(tmp_path_factory.mktemp("lanes") / "lanes.mp4")))
     corpus, _ = extract_corpus([source], DocumentSettings())
     normal = corpus.take(normal_documents(len(corpus)))
@@ -41,7 +41,7 @@ def lanes(tmp_path_factory) -> Found:
 
 @pytest.fixture(scope="session")
 def documents() -> Found:
-    """Documents of the crossing, some with words from anywhere; no footage, no picture."""
+    """Return what was found in documents of the crossing, some with random words; no footage."""
     rng = np.random.default_rng(0)
     v = crossing_vocabulary()
     normal = generate(crossing(), rng.poisson(80, 300), rng, vocabulary=v).corpus

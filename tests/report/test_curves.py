@@ -1,4 +1,4 @@
-"""The picture of the curves: whole, the same each time, and drawn from the figures."""
+"""The figure of the curves of an assessment."""
 
 import cv2
 import numpy as np
@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import evaluate_model
-from habitus.report.figures.curves import _precision_recall, draw_curves
+from habitus.report.figures.curves import _draw_precision_recall, draw_curves
 from reference.planted import detector_of, planted
 
 
@@ -17,7 +17,7 @@ def found():
     return evaluate_model(detector_of(model), corpus, labels, share=0.05)
 
 
-def test_a_picture_with_and_without_places(tmp_path, found):
+def test_a_figure_with_and_without_localisation(tmp_path, found):
     draw_curves(tmp_path / "all.png", found, title="planted")
     draw_curves(tmp_path / "less.png", found._replace(localisation=None), title="planted")
     whole, less = (cv2.imread(str(tmp_path / f"{name}.png")) for name in ("all", "less"))
@@ -28,15 +28,15 @@ def test_a_picture_with_and_without_places(tmp_path, found):
     assert (less[corner] == 255).all()
 
 
-def test_the_same_figures_give_the_same_svg(tmp_path, found):
+def test_the_svg_is_reproducible(tmp_path, found):
     for name in ("a.svg", "b.svg"):
         draw_curves(tmp_path / name, found, title="planted")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_the_area_under_the_drawn_line_is_the_area_told(found):
+def test_the_area_under_the_curve_is_average_precision(found):
     ax = Figure().subplots()
-    _precision_recall(ax, found)
+    _draw_precision_recall(ax, found)
     line = max(ax.get_lines(), key=lambda line: len(line.get_xdata()))
     assert line.get_drawstyle() == "steps-pre"
     recall, precision = line.get_xdata(), line.get_ydata()
@@ -44,7 +44,7 @@ def test_the_area_under_the_drawn_line_is_the_area_told(found):
     assert area == pytest.approx(found.documents["average_precision"].value, rel=1e-9)
 
 
-def test_other_kinds_of_picture_are_refused(tmp_path, found):
+def test_other_formats_are_refused(tmp_path, found):
     with pytest.raises(InvalidInputError, match=r"ends in \.png, \.svg, \.pdf, found \.gif"):
         draw_curves(tmp_path / "curves.gif", found, title="planted")
     assert not list(tmp_path.iterdir())

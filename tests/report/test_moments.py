@@ -1,10 +1,19 @@
+"""Pictures of events."""
+
 import cv2
 import numpy as np
 import pytest
 
 from habitus.corpus.vocabulary import Direction
 from habitus.report.figures.drawing import COLOURS, EVENT, arrows_of, rgb
-from habitus.report.figures.moments import NARROW, WIDTH, event_pictures, frame_at, thumbnails
+from habitus.report.figures.moments import (
+    NARROW,
+    WIDTH,
+    event_pictures,
+    event_thumbnails,
+    expected_words,
+    frame_at,
+)
 from habitus.video import Source
 from reference.footage import limited
 from reference.two_lanes import FPS, SECONDS, pictures
@@ -37,7 +46,7 @@ def test_a_thumbnail_is_the_frame_with_boxes_and_arrows(lanes, shown):
     assert orange[top:bottom, left:right].sum() > 100
 
 
-def test_a_thumbnail_is_of_the_strongest_moment(lanes, shown):
+def test_a_thumbnail_shows_the_strongest_document(lanes, shown):
     v, peak = lanes.model.vocabulary_, lanes.detection.events[0].peak
     picture = decoded(shown.thumbnail)[..., 1]
     below = cv2.resize(picture, (v.width, v.height), interpolation=cv2.INTER_AREA)[80:]
@@ -49,35 +58,40 @@ def test_a_thumbnail_is_of_the_strongest_moment(lanes, shown):
     assert min(apart, key=apart.get) == middle
 
 
-def test_expected_against_seen(lanes, shown):
+def test_expected_against_observed_motion(lanes, shown):
     event = lanes.detection.events[0]
-    expected, seen = decoded(shown.expected), decoded(shown.seen)
-    assert expected.shape[1] == seen.shape[1] == NARROW
+    expected, observed = decoded(shown.expected), decoded(shown.observed)
+    assert expected.shape[1] == observed.shape[1] == NARROW
     usual = lanes.model.parameters_.word_given_behaviour[:, np.argmax(event.expected)].argmax()
     v = lanes.model.vocabulary_
     (way,) = v.places([usual]).directions
     assert near(expected, COLOURS[Direction(way)]).sum() > 300
     assert near(expected, COLOURS[Direction.LEFT]).sum() < 20
     for x, y in arrows_of(event.words, np.ones(10), v).outlines.mean(axis=1) * NARROW / v.width:
-        assert near(seen[round(y) - 2 : round(y) + 3, round(x) - 2 : round(x) + 3],
-                    COLOURS[Direction.LEFT]).any()  # fmt: skip
+        around = observed[round(y) - 2 : round(y) + 3, round(x) - 2 : round(x) + 3]
+        assert near(around, COLOURS[Direction.LEFT]).any()
 
 
-def test_without_footage_the_scene_itself_is_the_ground(lanes, documents, tmp_path):
+def test_without_footage_thumbnails_show_the_scene(lanes, documents, tmp_path):
     gone = Source(str(tmp_path / "gone.mp4"))
     for source in (None, gone, Source("rtsp://camera/live")):
-        (jpeg,) = thumbnails(lanes.detection, source)
+        (jpeg,) = event_thumbnails(lanes.detection, source)
         assert near(decoded(jpeg), EVENT).any()
-    assert len(thumbnails(documents.detection)) == len(documents.detection.events)
+    assert len(event_thumbnails(documents.detection)) == len(documents.detection.events)
 
 
-def test_the_last_frame_stands_for_those_after_it(lanes):
+def test_after_the_end_the_last_frame_is_returned(lanes):
     last, beyond = (frame_at(lanes.source, time, 96, 72) for time in (SECONDS - 0.1, 500.0))
     assert last is not None
     assert beyond is not None
     assert np.abs(last.astype(int) - beyond).mean() < 3
 
 
-def test_only_those_asked_for(documents):
+def test_pictures_of_some_events(documents):
     found = event_pictures(documents.detection, events=[1, 4])
     assert sorted(found) == [1, 4]
+
+
+def test_expected_words_are_a_distribution(lanes):
+    expected = expected_words(lanes.detection.events[0], lanes.model)
+    assert expected.sum() == pytest.approx(1, rel=1e-9)

@@ -1,4 +1,4 @@
-"""The report in a real browser, as a person opens it: from disk, without a network."""
+"""The report in a real browser, opened from disk and without network."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.anomaly.detection import detect_events
 from habitus.anomaly.events import clock
-from habitus.report.page import render as cards
+from habitus.report.page import render
 from habitus.report.page.render import write_report
 from reference.two_lanes import WRONG
 
@@ -23,10 +23,14 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
         Detector(lanes.model, lanes.calibration, threshold=-1e9), lanes.corpus, source=HOSTILE
     )
     write_report(
-        folder / "lanes.html", lanes.detection, source=lanes.source,
-        video=folder / "an annotated#video.mp4", commands=["habitus report lanes.mp4"],
-        settings={"measure": "tail"}, truth=[(*WRONG, "wrong <way>")],
-    )  # fmt: skip
+        folder / "lanes.html",
+        lanes.detection,
+        source=lanes.source,
+        video=folder / "an annotated#video.mp4",
+        commands=["habitus report lanes.mp4"],
+        settings={"measure": "tail"},
+        truth=[(*WRONG, "wrong <way>")],
+    )
     write_report(folder / "quiet.html", quiet, source=lanes.source)
     write_report(folder / "many.html", documents.detection)
     return {path.stem: path for path in folder.iterdir()}
@@ -34,7 +38,7 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
 
 @pytest.mark.parametrize("name", ["lanes", "quiet", "many"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_to_complain_about(pages, opened, name, scheme):
+def test_no_errors_and_no_requests(pages, opened, name, scheme):
     page, complaints = opened(pages[name], color_scheme=scheme)
     page.hover(".curve", position={"x": 300, "y": 60})
     assert complaints == []
@@ -44,7 +48,7 @@ def test_nothing_to_complain_about(pages, opened, name, scheme):
 
 
 @pytest.mark.parametrize(("name", "expected"), [("lanes", 1), ("quiet", 0)])
-def test_a_card_an_event(pages, opened, name, expected):
+def test_one_card_per_event(pages, opened, name, expected):
     page, _ = opened(pages[name])
     assert page.locator(".event").count() == expected
     assert page.locator(".pill").count() == expected
@@ -52,7 +56,7 @@ def test_a_card_an_event(pages, opened, name, expected):
     assert page.locator(".none").count() == (expected == 0)
 
 
-def test_many_events_are_all_there_in_order(pages, opened, documents):
+def test_many_events_are_listed_in_order(pages, opened, documents):
     page, _ = opened(pages["many"])
     events = documents.detection.events
     assert len(events) > 10
@@ -81,11 +85,11 @@ COLOURS = """all => all.map(element => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(pages, opened, scheme):
+def test_contrast_of_text(pages, opened, scheme):
     page, _ = opened(pages["lanes"], color_scheme=scheme)
     grounds = set()
     text = (
-        "p, h1, h2, h3, figcaption, td, th, dt, dd, a, pre, .usual, .axis, .ticks span, .band span"
+        "p, h1, h2, h3, figcaption, td, th, dt, dd, a, pre, .normal, .axis, .ticks span, .band span"
     )
     for pair in page.eval_on_selector_all(text, COLOURS):
         ink, ground = (
@@ -126,7 +130,7 @@ def place_of(page, selector):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_mark_leads_to_its_event(pages, opened, documents, scripts):
+def test_a_mark_links_to_its_event(pages, opened, documents, scripts):
     page, _ = opened(pages["many"], java_script_enabled=scripts)
     last = len(documents.detection.events)
     page.locator(".pill").nth(last - 1).click()
@@ -136,7 +140,7 @@ def test_a_mark_leads_to_its_event(pages, opened, documents, scripts):
     assert page.url.endswith(f"#event-{last}")
 
 
-def test_a_click_on_the_curve_leads_to_the_event_and_hovering_tells(pages, opened, lanes):
+def test_clicking_the_curve_opens_the_event_and_hovering_shows_values(pages, opened, lanes):
     page, complaints = opened(pages["lanes"])
     curve = page.locator(".curve").bounding_box()
     t = int(WRONG[0]) + 1
@@ -161,7 +165,7 @@ def test_keyboard_reaches_events(pages, opened):
     assert page.url.endswith("#event-1")
 
 
-def test_names_are_text_whatever_they_are(pages, opened):
+def test_names_are_escaped(pages, opened):
     page, complaints = opened(pages["quiet"])
     assert page.locator(".source").inner_text() == HOSTILE
     assert HOSTILE in page.title()
@@ -170,33 +174,33 @@ def test_names_are_text_whatever_they_are(pages, opened):
     assert page.locator(".truth [title]").get_attribute("title") == "wrong <way>"
 
 
-def test_links_into_the_video_beside_it(pages, opened, lanes):
+def test_links_into_the_annotated_video(pages, opened, lanes):
     page, _ = opened(pages["lanes"])
     start = lanes.detection.events[0].start
     link = page.locator(".watch").get_attribute("href")
     assert link == f"an%20annotated%23video.mp4#t={start - 2:.1f}"
 
 
-def test_it_tells_how_it_was_made(pages, opened):
+def test_details(pages, opened):
     from habitus import __version__
 
     page, _ = opened(pages["lanes"])
     assert page.locator("pre").inner_text().strip() == "habitus report lanes.mp4"
-    text = page.locator("#made").inner_text()
-    for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\ttail", "seed\t0"):
+    text = page.locator("#details").inner_text()
+    for fact in (f"habitus\t{__version__}", "numpy", "OpenCV", "measure\ttail", "random seed\t0"):
         assert fact in text
 
 
-def test_the_parts_of_the_surprise_beside_the_usual(pages, opened, lanes):
+def test_surprise_bars(pages, opened, lanes):
     page, _ = opened(pages["lanes"])
-    misfit, shift = page.locator(".parts .number").all_inner_texts()
+    misfit, shift = page.locator(".bars .number").all_inner_texts()
     event = lanes.detection.events[0]
     n_words = lanes.corpus.n_tokens[int(event.peak)]
-    assert misfit == f"{event.misfit / n_words:.2f} nats a word"
+    assert misfit == f"{event.misfit / n_words:.2f} nats per word"
     assert shift == f"{event.shift:.2f} nats"
 
 
-def test_a_model_that_does_not_know_its_words(tmp_path, opened):
+def test_a_model_without_a_vocabulary(tmp_path, opened):
     counts = np.random.default_rng(0).poisson(3, (60, 12))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(Corpus(counts))
     detector = Detector(model, measure="mean", threshold=0.0)
@@ -212,14 +216,14 @@ def test_the_page_stays_small(pages, documents, lanes, monkeypatch, tmp_path):
     assert pages["lanes"].stat().st_size < 600_000
     each = pages["many"].stat().st_size / len(documents.detection.events)
     assert 30 * each < 6e6
-    monkeypatch.setattr(cards, "MOST_PICTURES", 2)
+    monkeypatch.setattr(render, "MOST_PICTURES", 2)
     write_report(tmp_path / "few.html", documents.detection)
     text = (tmp_path / "few.html").read_text()
     assert text.count("<img") == 3 * 2 + 4
     assert text.count("<article") == len(documents.detection.events)
 
 
-def test_the_same_bytes_twice_and_nothing_half_written(pages, tmp_path, documents):
+def test_the_page_is_reproducible_and_complete(pages, tmp_path, documents):
     write_report(tmp_path / "many.html", documents.detection)
     assert (tmp_path / "many.html").read_bytes() == pages["many"].read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["many.html"]

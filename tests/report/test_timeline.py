@@ -1,23 +1,26 @@
+"""Timelines, and the chart of the page."""
+
 import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly.detection import Detection
-from habitus.report.film.strip import LINE, heights_of, stretches, timeline_of
 from habitus.report.page.chart import WIDTH, chart_of
+from habitus.report.timeline import THRESHOLD_HEIGHT, chart_heights, equal_runs, timeline_of
 
 
 def test_heights_keep_the_order_and_meet_at_the_threshold():
     normality = np.linspace(-500, 2, 400)
-    heights = heights_of(normality, -7.0, np.ones(400, bool))
+    heights = chart_heights(normality, -7.0, np.ones(400, bool))
     assert (np.diff(heights) >= 0).all()
     assert heights.min() >= 0
     assert heights.max() == 1
-    np.testing.assert_allclose(heights_of(np.array([-7.0, 2.0]), -7.0, np.ones(2, bool))[0], LINE)
-    assert ((heights < LINE) == (normality < -7.0)).all()
+    at_threshold = chart_heights(np.array([-7.0, 2.0]), -7.0, np.ones(2, bool))[0]
+    np.testing.assert_allclose(at_threshold, THRESHOLD_HEIGHT, rtol=1e-12)
+    assert ((heights < THRESHOLD_HEIGHT) == (normality < -7.0)).all()
 
 
-def test_documents_that_were_not_judged_have_no_height():
-    heights = heights_of(np.array([0.0, -3.0, 0.0]), -1.0, np.array([True, True, False]))
+def test_unjudged_documents_have_no_height():
+    heights = chart_heights(np.array([0.0, -3.0, 0.0]), -1.0, np.array([True, True, False]))
     assert np.isnan(heights).tolist() == [False, False, True]
 
 
@@ -43,24 +46,24 @@ def detection_of(times, lengths):
     )
 
 
-def test_times_rise_whatever_the_sequences_say():
+def test_times_increase_across_sequences():
     again = timeline_of(detection_of([0, 1, 2, 0, 1], [3, 2]))
     assert again.starts.tolist() == [0, 1, 2, 3, 4]
     gap = timeline_of(detection_of([10, 11, 50, 51], [2, 2]))
     assert (gap.begin, gap.end) == (10, 52)
 
 
-def test_stretches_cover_everything_once():
+def test_runs_cover_everything_once():
     rng = np.random.default_rng(0)
     values, breaks = rng.integers(0, 3, 200), rng.random(200) < 0.1
-    found = stretches(values, breaks)
+    found = equal_runs(values, breaks)
     assert [t for a, b, _ in found for t in range(a, b + 1)] == list(range(200))
     for a, b, value in found:
         assert (values[a : b + 1] == value).all()
         assert not breaks[a + 1 : b + 1].any()
 
 
-def test_long_footage_keeps_its_least_usual_document():
+def test_the_curve_of_long_footage_keeps_its_least_normal_document():
     n = 50_000
     found = detection_of(np.arange(n), [n])
     found.normality[31_234] = -9.0

@@ -1,3 +1,5 @@
+"""Summaries in numbers."""
+
 import json
 
 import numpy as np

@@ -1,0 +1,59 @@
+"""Figures of models and corpora."""
+
+import numpy as np
+from matplotlib.image import imread
+
+from habitus import MarkovClusteringTopicModel
+from habitus.corpus.vocabulary import Direction
+from habitus.model.inspection import long_run_shares
+from habitus.report.figures.drawing import COLOURS, FAULT, rgb
+from habitus.report.figures.scene import (
+    behaviour_captions,
+    behaviour_pictures,
+    draw_corpus,
+    draw_model,
+)
+
+
+def test_a_figure_of_a_model(lanes, documents, tmp_path):
+    plain = MarkovClusteringTopicModel(2, 3, random_state=0)
+    plain.fit(np.random.default_rng(0).poisson(4, (40, 9)))
+    sizes = {}
+    for name, model in (("lanes", lanes.model), ("crossing", documents.model), ("plain", plain)):
+        draw_model(tmp_path / f"{name}.png", model, title=name)
+        picture = imread(tmp_path / f"{name}.png")
+        assert picture.std() > 0.05
+        sizes[name] = picture.shape[:2]
+    assert sizes["plain"][0] < sizes["lanes"][0]
+    assert sizes["plain"][1] < sizes["crossing"][1]
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_captions_give_share_and_duration(lanes):
+    model = lanes.model
+    shares = long_run_shares(model.parameters_.xi)
+    for caption, share in zip(behaviour_captions(model), shares, strict=True):
+        assert caption.startswith(f"{share:.0%} of the time, mean duration ")
+        assert caption.endswith(" s")
+
+
+def shown(picture):
+    """Return the directions of the arrows in a picture."""
+    return {
+        direction
+        for direction, colour in COLOURS.items()
+        if (picture == rgb(colour)).all(axis=2).sum() > 100
+    }
+
+
+def test_each_behaviour_shows_its_own_motion_only(lanes):
+    pictures = behaviour_pictures(lanes.model, width=480)
+    assert {picture.shape for picture in pictures} == {(360, 480, 3)}
+    assert sorted(map(sorted, map(shown, pictures))) == [[Direction.DOWN], [Direction.RIGHT]]
+
+
+def test_a_figure_of_a_corpus_shows_motion_and_faults(lanes, tmp_path):
+    draw_corpus(tmp_path / "lanes.png", lanes.corpus, title="lanes")
+    picture = (imread(tmp_path / "lanes.png")[..., :3] * 255).round().astype(np.uint8)
+    assert {Direction.DOWN, Direction.RIGHT, Direction.LEFT} <= shown(picture)
+    assert not (np.abs(picture.astype(int) - rgb(FAULT)).max(axis=2) < 10).any()
