@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
+import habitus
 from habitus import Corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
@@ -96,9 +97,21 @@ def test_a_script_on_standard_input(folder, expected):
 
 
 def test_a_package_found_through_a_changed_path(folder, expected):
-    """A script that finds habitus by `sys.path` alone: its processes have to find it too."""
-    source = Path(sys.modules["habitus"].__file__).parents[1]
-    (folder / "script.py").write_text(f"import sys\nsys.path.insert(0, {str(source)!r})\n{CODE}")
+    """A script that finds habitus by `sys.path` alone: its processes find the same package.
+
+    The package differs from any other that is installed: a decoder of another one would not be
+    understood.
+    """
+    package, other = Path(habitus.__file__).parent, folder / "elsewhere" / "habitus"
+    (other / "ingest").mkdir(parents=True)
+    for path in [*package.iterdir(), *(package / "ingest").iterdir()]:
+        place = other / path.relative_to(package)
+        if path.name not in ("ingest", "decoder.py"):
+            place.symlink_to(path)
+    decoder = (package / "ingest" / "decoder.py").read_text()
+    (other / "ingest" / "decoder.py").write_text(f'{decoder}\n\nSTART = b"another start\\n"\n')
+    code = f"import sys\nsys.path.insert(0, {str(other.parent)!r})\n{CODE}"
+    (folder / "script.py").write_text(code)
     found = run(["-E", "script.py"], folder)
     assert found.stderr == ""
     assert_extracted(folder, found.stdout, expected)
@@ -135,7 +148,9 @@ def test_a_system_without_what_only_linux_has(folder, expected):
 
 def test_what_is_printed_in_the_decoder_does_not_reach_its_messages(folder, expected):
     """Something prints when Python starts, before the decoder can prevent it."""
-    (folder / "sitecustomize.py").write_text("print('no end of line', end='', flush=True)\n")
+    (folder / "sitecustomize.py").write_text(
+        "print('one line')\nprint('no end of line', end='', flush=True)\n"
+    )
     code = f"import sys\nsys.path.append({str(folder)!r})\n{CODE}"
     found = run(["-c", code], folder)
     assert_extracted(folder, found.stdout, expected)

@@ -27,6 +27,8 @@ from habitus.ingest.segments import (
 from habitus.model.expected_counts import gather
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
+from reference.processes import decoders, workers
+from reference.streams import free_port, playing, silent
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "30"}
 SHORT = DocumentSettings(clip=0.12)
@@ -255,22 +257,6 @@ def test_segments_cover_what_is_missing_once_and_nothing_else(jobs, missing):
         assert len(found) < 20
 
 
-def children():
-    """Process ids of this process's children that are worker processes."""
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(pid) for pid in path.read_text().split()]
-    return [pid for pid in found if "popen_loky" in command_of(pid)]
-
-
-def command_of(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
-
-
 @contextlib.contextmanager
 def to_workers(what):
     """Send a signal to the workers as soon as one of them has decoded something."""
@@ -279,7 +265,7 @@ def to_workers(what):
     def report(progress):
         if progress.done > 0 and not sent:
             sent.append(time.monotonic())
-            for pid in children():
+            for pid in workers():
                 os.kill(pid, what)
 
     yield report
@@ -307,7 +293,7 @@ def test_a_worker_that_crashes_is_an_error_in_one_line(endless, jobs):
     ):
         extract_corpus([endless], jobs=jobs, progress=report)
     assert len(str(raised.value).splitlines()) == 1
-    assert children() == []
+    assert workers() == []
 
 
 @needs_proc
@@ -318,7 +304,7 @@ def test_workers_that_hang_are_ended(endless, monkeypatch):
         pytest.raises(VideoError, match="gave no frame for 1 s and was ended"),
     ):
         extract_corpus([endless], jobs=2, progress=report)
-    assert children() == []
+    assert workers() == []
 
 
 @needs_proc
@@ -329,13 +315,121 @@ def test_an_interrupt_ends_the_workers(endless):
 
     with pytest.raises(KeyboardInterrupt):
         extract_corpus([endless], jobs=2, progress=interrupt)
-    assert children() == []
+    assert workers() == []
 
 
 @needs_proc
 def test_no_process_is_left(folder):
     extract_corpus([Source(str(folder / "one.mp4"))], jobs=2)
-    assert children() == []
+    assert workers() == []
+
+
+CLIP = 0.2
+
+
+@pytest.fixture(scope="module")
+def stream(folder):
+    """Twelve seconds as a camera sends them."""
+    options = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
+    return encode(folder / "camera.ts", moving_square(12 * FPS), options=options)
+
+
+@pytest.fixture(scope="module")
+def recorded(stream):
+    """The same footage as a file."""
+    return extract_corpus([Source(str(stream))], DocumentSettings(clip=CLIP)).corpus
+
+
+def assert_start_of(corpus, whole):
+    n = len(corpus)
+    assert np.array_equal(corpus.times, whole.times[:n])
+    assert np.array_equal(corpus.n_frames[:-1], whole.n_frames[: n - 1])
+    assert np.array_equal(corpus.counts[: n - 1].toarray(), whole.counts[: n - 1].toarray())
+
+
+def test_a_live_source_ends_after_its_duration(stream, recorded):
+    port, seen = free_port(), []
+    with playing(port, stream):
+        source, settings = Source(f"tcp://127.0.0.1:{port}"), DocumentSettings(clip=CLIP)
+        corpus, notes = extract_corpus([source], settings, duration=3.0, progress=seen.append)
+    assert notes == []
+    assert len(corpus) == 15
+    assert_start_of(corpus, recorded)
+    assert seen[-1].done == seen[-1].total == 3.0
+
+
+def test_a_stream_that_ends_gives_all_its_documents(stream, recorded):
+    port = free_port()
+    with playing(port, stream, fps=200):
+        source = Source(f"tcp://127.0.0.1:{port}")
+        corpus = extract_corpus([source], DocumentSettings(clip=CLIP)).corpus
+    assert np.array_equal(corpus.counts.toarray(), recorded.counts.toarray())
+
+
+def test_live_sources_and_files_are_extracted_together(folder, stream, recorded):
+    port = free_port()
+    with playing(port, stream, fps=200):
+        sources = [Source(f"tcp://127.0.0.1:{port}") for _ in range(2)]
+        sources.insert(1, Source(str(folder / "one.mp4")))
+        corpus = extract_corpus(sources, DocumentSettings(clip=CLIP), jobs=2).corpus
+    assert corpus.lengths.tolist() == [60, 15, 60]
+    for start in (0, 75):
+        part = corpus.counts[start : start + 60].toarray()
+        assert np.array_equal(part, recorded.counts.toarray())
+
+
+def test_an_interrupt_ends_a_live_source_with_what_it_gave(stream, recorded):
+    """The last document is one of half a clip or more, as at the end of a file."""
+    port, interrupts = free_port(), []
+
+    def interrupt(progress):
+        if progress.done >= 2 and not interrupts:
+            interrupts.append(progress)
+            raise KeyboardInterrupt
+
+    with playing(port, stream):
+        source = Source(f"tcp://127.0.0.1:{port}")
+        corpus = extract_corpus([source], DocumentSettings(clip=CLIP), progress=interrupt).corpus
+    assert 10 <= len(corpus) < len(recorded)
+    assert_start_of(corpus, recorded)
+    assert decoders() == []
+
+
+def test_a_second_interrupt_is_raised():
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with silent() as camera, pytest.raises(KeyboardInterrupt):
+        extract_corpus([Source(camera.address)], progress=interrupt)
+    assert decoders() == []
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("by", "said"), [(signal.SIGSTOP, "gave no frame for 1 s"), (signal.SIGKILL, "crashed")]
+)
+def test_a_decoder_of_a_live_source_that_hangs_or_crashes(stream, monkeypatch, by, said):
+    monkeypatch.setattr("habitus.ingest.extraction.PATIENCE", 1.0)
+    port, sent = free_port(), []
+
+    def harm(progress):
+        if progress.done > 0 and not sent:
+            sent.extend(decoders())
+            for pid in sent:
+                os.kill(pid, by)
+
+    with playing(port, stream), pytest.raises(VideoError, match=said) as raised:
+        extract_corpus(
+            [Source(f"tcp://127.0.0.1:{port}")], DocumentSettings(clip=CLIP), progress=harm
+        )
+    assert len(sent) == 1
+    assert len(str(raised.value).splitlines()) == 1
+    assert decoders() == []
+
+
+def test_no_source_is_an_error():
+    with pytest.raises(InvalidInputError, match="no video"):
+        extract_corpus([])
 
 
 def test_compiling_is_no_silence_of_the_decoder(monkeypatch):

@@ -17,6 +17,7 @@ from habitus.ingest.clips import DocumentSettings, documents
 from habitus.ingest.live import Arrived, Notice, live_documents
 from habitus.video import Source
 from reference.footage import encode, moving_square
+from reference.processes import decoders, running
 from reference.streams import free_port, playing, rtsp, silent
 
 X264 = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
@@ -55,7 +56,7 @@ def watching(address, *, settings=None, **options):
         yield found, stop
     finally:
         found.close()
-        assert children() == []
+        assert decoders() == []
 
 
 def take(found, n):
@@ -162,37 +163,13 @@ def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
     with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
         take(found, 2)
         for by, said in ((signal.SIGSTOP, "nothing came for"), (signal.SIGKILL, "crashed")):
-            (decoder,) = children()
+            (decoder,) = decoders()
             os.kill(decoder, by)
             _, notice = until_notice(found)
             assert said in notice.text
             after, _ = take(found, 2)
             assert not running(decoder)
             assert [one.follows for one in after] == [False, True]
-
-
-def children(pid="self"):
-    """Process ids of the decoders of a process."""
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in path.read_text().split()]
-    return [child for child in found if b"habitus.ingest.decoder" in command_of(child)]
-
-
-def command_of(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def running(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 def seconds_to_end(found, stop, wait):
@@ -217,7 +194,7 @@ def test_stop_while_streaming(footage):
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, stop), playing(port, footage["ts"]):
         take(found, 2)
-        (decoder,) = children()
+        (decoder,) = decoders()
         assert seconds_to_end(found, stop, lambda: time.sleep(0.3)) < SOON
         assert not running(decoder)
 
@@ -237,7 +214,7 @@ def test_stop_while_the_server_says_nothing():
 def test_stop_while_documents_pile_up(footage):
     with watching(footage["ts"]) as (found, stop):
         take(found, 1)
-        (decoder,) = children()
+        (decoder,) = decoders()
         assert running(decoder)  # far from the end of the file
         # More documents than the pipe holds: the decoder sleeps until somebody reads them.
         end = time.monotonic() + SOON
@@ -327,7 +304,7 @@ def test_the_decoder_ends_with_its_parent():
         command = [sys.executable, "-c", code.format(camera.address)]
         with subprocess.Popen(command) as process:
             camera.wait()  # it is inside FFmpeg now
-            (decoder,) = children(process.pid)
+            (decoder,) = decoders(process.pid)
             assert running(decoder)
             process.kill()
         end = time.monotonic() + SOON
@@ -348,7 +325,7 @@ def test_memory_stays_the_same(tmp_path):
     ):
         for _ in range(400):
             assert isinstance(next(found), Arrived)
-        (decoder,) = children()
+        (decoder,) = decoders()
         start = [resident(pid) for pid in (os.getpid(), decoder)]
         for _ in range(1300):
             assert isinstance(next(found), Arrived)

@@ -39,6 +39,8 @@ QUEUE_SIZE = 2
 BEAT = 0.25
 # Number of frames from which the delay of a stream is known: clocks drift, older ones are dropped.
 DELAYS_REMEMBERED = 1000
+# Seconds that whoever reads waits for the next message before looking at anything else.
+TICK = 0.1
 # Seconds between two looks at whether the parent process is alive.
 PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.

@@ -22,6 +22,7 @@ from habitus.ingest.chunks import (
 from habitus.ingest.clips import DocumentSettings, vocabulary_of
 from habitus.ingest.decoder import (
     SILENCE,
+    TICK,
     Decoder,
     EndOfSource,
     Message,
@@ -35,10 +36,8 @@ from habitus.video import Reader, Source, watched_cells
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
-# Seconds between two looks at each live source.
-TICK = 0.1
-# Seconds that a live source may take to end after an interrupt.
-ENDING = 2.0
+# Seconds that a live source may take to send its last document after an interrupt.
+LAST_DOCUMENT = 2.0
 
 
 def extract_corpus(
@@ -87,6 +86,8 @@ def extract_corpus(
     InvalidInputError
         If the settings do not fit the video, or sources have different frame sizes.
     """
+    if not sources:
+        raise InvalidInputError("no video was given: name at least one", parameter="sources")
     settings = settings or DocumentSettings()
     with _chunk_cache(output) as cache:
         end = None if duration is None else math.ceil(duration / settings.clip)
@@ -170,7 +171,7 @@ class _Meter:
     ) -> None:
         limits = [min(plan.duration or math.inf, duration or math.inf) for plan in plans]
         self.total = None if math.inf in limits else sum(limits)
-        self.fps, self.report = plans[0].fps if plans else 25.0, report
+        self.fps, self.report = plans[0].fps, report
         self.cached, self.started = 0.0, time.monotonic()
         """Seconds of video that were in the cache; when decoding started."""
 
@@ -235,7 +236,7 @@ class _Decoding:
                     for recorder in recorders:
                         recorder.listen()
                     self.pool.watch(within=0.0)
-                    if time.monotonic() - interrupted > ENDING:
+                    if time.monotonic() - interrupted > LAST_DOCUMENT:
                         break
                 except KeyboardInterrupt:
                     if interrupted < math.inf:

@@ -13,6 +13,7 @@ from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import (
     SILENCE,
+    TICK,
     Decoder,
     EndOfSource,
     Message,
@@ -25,8 +26,6 @@ from habitus.video import Source
 FIRST_WAIT = 1.0
 # Seconds that a decoder may take to start: its kernels may have to be compiled.
 STARTING = 120.0
-# Seconds between two looks at `stop`.
-TICK = 0.1
 # Steps to the first frame, each of which may take `patience` seconds: connect, probe, decode.
 STEPS = 3
 # Seconds more for the decoder to give up by itself: it knows the reason.

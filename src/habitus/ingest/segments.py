@@ -28,9 +28,9 @@ from habitus.video import Frame, Reader, Source
 # Seconds without a decoded frame after which the workers are ended.
 PATIENCE = 60.0
 # Seconds between two looks at the workers.
-TICK = 0.2
+LOOK = 0.2
 # Frames from one sign of life to the next.
-BEAT = 16
+FRAMES_PER_SIGN = 16
 
 
 class FilePlan(NamedTuple):
@@ -144,7 +144,7 @@ class SegmentPool:
         missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in own)
         return max(0, plan.n_documents - missing)
 
-    def watch(self, *, within: float = TICK) -> None:
+    def watch(self, *, within: float = LOOK) -> None:
         """Wait `within` seconds for the workers, and raise if one failed, crashed or hangs."""
         done, self.pending = wait(self.pending, timeout=within, return_when=FIRST_COMPLETED)
         for future in done:
@@ -246,6 +246,6 @@ class _CountedFrames:
 
     def __iter__(self) -> Iterator[Frame]:
         for n, frame in enumerate(self.reader):
-            if n % BEAT == 0:
-                self.status[FRAMES] += BEAT
+            if n % FRAMES_PER_SIGN == 0:
+                self.status[FRAMES] += FRAMES_PER_SIGN
             yield frame
