@@ -4,7 +4,10 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +17,12 @@ from habitus import Corpus
 from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
-from habitus.ingest.chunks import CHUNK, ChunkCache
+from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.ingest.segments import (
     STARTED,
+    FilePlan,
     SegmentPool,
     StatusFile,
     neighbouring,
@@ -27,7 +31,7 @@ from habitus.ingest.segments import (
 from habitus.model.expected_counts import gather
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
-from reference.processes import decoders, workers
+from reference.processes import decoders, has_loaded, workers
 from reference.streams import free_port, playing, silent
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "30"}
@@ -318,6 +322,41 @@ def test_an_interrupt_ends_the_workers(endless):
     assert workers() == []
 
 
+INTERRUPTED = """
+import signal
+from habitus.ingest.extraction import extract_corpus
+from habitus.video import Source
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+try:
+    extract_corpus([Source({address!r})], jobs=2)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@needs_proc
+def test_ctrl_c_shows_nothing_of_the_workers(endless):
+    """A terminal sends it to all processes, here while the workers import what they need."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(address=endless.address)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for(lambda: any(has_loaded(pid, "numpy") for pid in workers(process.pid)))
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (output, errors) == ("interrupted\n", "")
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @needs_proc
 def test_no_process_is_left(folder):
     extract_corpus([Source(str(folder / "one.mp4"))], jobs=2)
@@ -442,6 +481,18 @@ def test_compiling_is_no_silence_of_the_decoder(monkeypatch):
     pool._check_signs()  # a sign
     with pytest.raises(VideoError, match="gave no frame"):
         pool._check_signs()
+
+
+def test_a_failure_at_the_last_moment_is_not_overlooked(tmp_path):
+    """A worker that fails after the last look at it gave no whole segment."""
+    plan = FilePlan(Source("a.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
+    pool = SegmentPool([plan], 1)
+    failed = Future()
+    failed.set_exception(VideoError("damaged"))
+    pool.futures, pool.pending = [failed], {failed}
+    pool.status = StatusFile(Path(), np.zeros((1, 3), dtype=np.int64))
+    with pytest.raises(VideoError, match="damaged"):
+        list(pool.chunks(plan))
 
 
 def test_the_number_of_workers_is_that_of_processors_where_none_is_given():

@@ -29,6 +29,13 @@ def _command(pid: int) -> bytes:
     return b""
 
 
+def has_loaded(pid: int, name: str) -> bool:
+    """Whether a process has loaded a compiled module of a package."""
+    with contextlib.suppress(OSError):
+        return f"/{name}/" in Path(f"/proc/{pid}/maps").read_text()
+    return False
+
+
 def running(pid: int) -> bool:
     """Whether a process is there and no zombie."""
     try:

@@ -45,6 +45,8 @@ TICK = 0.1
 PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.
 ENDING = 10.0
+# What the process runs.
+COMMAND = "from habitus.ingest.decoder import main; main()"
 # Precedes the messages: what Python prints while it starts is skipped.
 START = b"habitus: messages\n"
 # Precedes each message: its length in bytes.
@@ -77,6 +79,15 @@ class EndOfSource(NamedTuple):
 
 # The vocabulary comes with the first frame; a string is a note; an error is the last message.
 Message = Sign | Vocabulary | TimedDocument | str | EndOfSource | HabitusError
+
+
+class Silence(Enum):
+    """No message came in time."""
+
+    SILENCE = 0
+
+
+SILENCE = Silence.SILENCE
 
 
 @dataclass(frozen=True)
@@ -162,7 +173,7 @@ class Decoder:
                 self.messages.put(read_message(pipe))
         self.messages.put(None)
 
-    def next_message(self, *, within: float) -> "Message | Silence | None":
+    def next_message(self, *, within: float) -> Message | Silence | None:
         """Return the next message, None at the end, or `SILENCE` after `within` seconds."""
         try:
             return self.messages.get(timeout=within)
@@ -180,16 +191,6 @@ class Decoder:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         return self.process.returncode
-
-
-class Silence(Enum):
-    """No message came in time."""
-
-    SILENCE = 0
-
-
-SILENCE = Silence.SILENCE
-COMMAND = "from habitus.ingest.decoder import main; main()"
 
 
 def _write_job(job: Job) -> Path:

@@ -115,6 +115,11 @@ class SegmentPool:
             self.executor = ProcessPoolExecutor(
                 self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
             )
+            if os.name == "posix":
+                from multiprocessing import resource_tracker
+
+                # Loky would start it with the first worker; starting it unblocks interrupts.
+                resource_tracker.ensure_running()
             with interrupts_blocked():
                 for row, segment in enumerate(self.segments):
                     task = self.executor.submit(decode_segment, segment, self.status.path, row)
