@@ -134,7 +134,7 @@ def test_a_stream_that_stalls(footage, expected):
     ):
         before, notice = until_notice(found)
         after, notices = take(found, 3)
-    assert f"nothing came for {PATIENCE:g} s" in notice.text
+    assert f"no data for {PATIENCE:g} s" in notice.text
     assert 5 <= len(before) <= 8
     # From the start of the last clip to the notice: the clip, the silence.
     assert PATIENCE - 0.2 < notice.time - before[-1].time < PATIENCE + SOON
@@ -162,7 +162,7 @@ def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
         take(found, 2)
-        for by, said in ((signal.SIGSTOP, "nothing came for"), (signal.SIGKILL, "crashed")):
+        for by, said in ((signal.SIGSTOP, "no data for"), (signal.SIGKILL, "crashed")):
             (decoder,) = decoders()
             os.kill(decoder, by)
             _, notice = until_notice(found)

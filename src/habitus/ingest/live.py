@@ -151,7 +151,7 @@ class _Reconnection:
             message = decoder.next_message(within=TICK)
             if message is SILENCE:
                 if time.monotonic() - since > patience:
-                    return f"{self.source.name}: nothing came for {self.patience:g} s"
+                    return f"{self.source.name}: no data for {self.patience:g} s"
                 continue
             if message is None:
                 return self._crashed(decoder)
