@@ -34,7 +34,7 @@ class Judged(NamedTuple):
     model: Any
     detection: Detection
     surprisals: list[Any]
-    """Of each document, by one step of a detector after the other."""
+    """Surprisals of the words of each document, from single steps of a detector."""
 
     @property
     def abnormal(self):

@@ -1,4 +1,4 @@
-"""Labels a frame, a clip or as masks: set to time, and refused where they do not fit."""
+"""Labels per frame, per clip or as masks: their times, and refusal of other footage."""
 
 import cv2
 import numpy as np
@@ -14,7 +14,7 @@ FPS = 10
 
 
 def footage(seconds=20, *, tail=0, clip=1.0):
-    """So many seconds at ten frames per second; `tail` frames of a last document."""
+    """Return footage at ten frames per second; `tail` frames of a last document."""
     n_frames = np.array([round(FPS * clip)] * round(seconds / clip) + [tail] * (tail > 0))
     return LabelledFootage("a video", np.arange(len(n_frames)) * clip, clip, n_frames, (40, 30))
 
@@ -25,7 +25,7 @@ def written(path, text):
 
 
 def flags_of(labels, n):
-    """Whether the middle of each frame is in a label."""
+    """Return whether the midpoint of each frame is in a label."""
     middles = (np.arange(n) + 0.5) / FPS
     return np.array([any(la.start <= m < la.end for la in labels) for m in middles])
 
@@ -47,7 +47,7 @@ FORMS = {
 
 
 def ranges_of(flags):
-    """First and last of each stretch, from 1 on, by going through all."""
+    """Return first and last frame of each run of flags, from 1, by a plain loop."""
     found = []
     for k, flag in enumerate(flags, start=1):
         if flag and found and found[-1][1] == k - 1:
@@ -59,7 +59,7 @@ def ranges_of(flags):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("tail", [0, 6])
-def test_every_list_of_frames_gives_back_its_frames(tmp_path, form, tail):
+def test_every_list_of_frames_marks_its_frames(tmp_path, form, tail):
     flags = np.random.default_rng(0).random(200 + tail) < 0.3
     labels = read_labels(written(tmp_path / form, FORMS[form](flags)), footage(tail=tail))
     assert np.array_equal(flags_of(labels, len(flags)), flags)
@@ -89,7 +89,7 @@ def test_one_of_several_videos_is_chosen(tmp_path):
         read_labels(path, footage(), line=3)
 
 
-def test_a_line_is_chosen_only_where_a_line_is_a_video(tmp_path):
+def test_a_line_is_chosen_only_in_files_with_one_video_per_line(tmp_path):
     text = "60:152\n50:70, 90:200\n"
     assert len(read_labels(written(tmp_path / "ranges.txt", text), footage(), line=2)) == 2
     np.save(tmp_path / "gt.npy", np.zeros(200))
@@ -100,7 +100,7 @@ def test_a_line_is_chosen_only_where_a_line_is_a_video(tmp_path):
             read_labels(tmp_path / name, footage(), line=1)
 
 
-def test_a_row_a_clip(tmp_path):
+def test_one_row_per_clip(tmp_path):
     flags = np.array([0, 1, 1, 0, 1])
     given = footage(10, clip=2.0)
     expected = [Label(2.0, 6.0), Label(8.0, 10.0)]
@@ -110,7 +110,7 @@ def test_a_row_a_clip(tmp_path):
     assert read_labels(written(tmp_path / "c.csv", f"abnormal,start\n{rows}"), given) == expected
 
 
-def test_masks_tell_when_and_where(tmp_path):
+def test_masks_give_times_and_boxes(tmp_path):
     for k in range(200):
         mask = np.zeros((30, 40), np.uint8)
         if 42 <= k < 61:
@@ -133,7 +133,7 @@ def test_masks_tell_when_and_where(tmp_path):
         read_labels(tmp_path, footage())
 
 
-def test_boxes_frame_by_frame_are_the_junctions_own(tmp_path, scene):
+def test_boxes_per_frame_are_those_of_the_junction(tmp_path, scene):
     write_boxes(scene, tmp_path / "boxes.csv")
     labels = read_labels(tmp_path / "boxes.csv")
     truth = sorted(scene.truth(), key=lambda event: event.start)

@@ -1,4 +1,4 @@
-"""Labels: read, checked, and refused in one line."""
+"""Tables of labels: read, checked, and refused in one line."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_intervals_with_kinds_boxes_and_clock_times(tmp_path):
     assert read_labels(written(tmp_path, "end,start\n2,1\n")) == [Label(1.0, 2.0)]
 
 
-def test_the_junction_writes_what_is_read(tmp_path, scene):
+def test_labels_written_by_the_junction_are_read(tmp_path, scene):
     write_labels(scene, tmp_path / "junction.csv")
     labels = read_labels(tmp_path / "junction.csv")
     truth = scene.truth()
@@ -70,13 +70,13 @@ def test_the_junction_writes_what_is_read(tmp_path, scene):
         ("a.gt_frame = [1:z];\n", "such as 60:152, found '1:z'"),
     ],
 )
-def test_what_is_no_label_is_said_in_one_line(tmp_path, text, message):
+def test_a_file_that_holds_no_labels_is_refused_in_one_line(tmp_path, text, message):
     with pytest.raises(InvalidInputError, match=re.escape(message)) as raised:
         read_labels(written(tmp_path, text))
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_what_happens_at_once_must_differ_in_kind_or_place(tmp_path):
+def test_simultaneous_labels_must_differ_in_kind_or_box(tmp_path):
     head = "start,end,kind,left,top,right,bottom\n"
     allowed = "1,5,x,0,0,9,9\n2,6,x,20,20,29,29\n3,4,y,,,,\n6,9,x,20,20,29,29\n"
     assert len(read_labels(written(tmp_path, head + allowed))) == 4
@@ -86,7 +86,7 @@ def test_what_happens_at_once_must_differ_in_kind_or_place(tmp_path):
         read_labels(written(tmp_path, f"{head}{allowed}8,10,x,20,20,29,29\n"))
 
 
-def test_missing_and_binary_files(tmp_path):
+def test_missing_and_binary_files_are_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_labels(tmp_path / "absent.csv")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))

@@ -1,4 +1,4 @@
-"""The rules from labels to documents and words, against counts of milliseconds and of cells."""
+"""Documents and words that labels mark, against counts of milliseconds and of cells."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ MS = 1000
 
 
 def by_counting(labels, times, clip):
-    """Half of the milliseconds at least, or the middle of a label shorter than a document."""
+    """Mark half of the milliseconds or more, or the midpoint of a label shorter than a document."""
     end = round((times[-1] + clip) * MS)
     marked = np.zeros(end + 60 * MS, dtype=bool)
     for label in labels:
@@ -52,7 +52,7 @@ def test_documents_are_those_a_count_of_milliseconds_gives(clip):
         assert np.array_equal(abnormal_documents(labels, times, clip), expected)
 
 
-def test_just_half_is_enough_and_no_label_is_lost():
+def test_half_a_document_is_enough_and_every_label_marks_one():
     times = np.arange(5.0)
     assert abnormal_documents([Label(1.5, 3.49)], times, 1.0).tolist() == [0, 1, 1, 0, 0]
     assert abnormal_documents([Label(2.9, 3.05)], times, 1.0).tolist() == [0, 0, 1, 0, 0]
@@ -67,7 +67,7 @@ FULL = Corpus(np.ones((8, GRID.n_words)), vocabulary=GRID)  # a document a secon
 
 
 def words_of(labels, corpus=FULL):
-    """Abnormal words of each document."""
+    """Return the abnormal words of each document."""
     flags, counts = abnormal_words(corpus, abnormal_places(labels)), corpus.counts
     return [
         counts.indices[a:b][flags[a:b]].tolist()
@@ -86,7 +86,7 @@ def words_of(labels, corpus=FULL):
         (Box(12, 4, 21, 13), [1, 2, 7, 8]),
     ],
 )
-def test_a_word_is_abnormal_if_the_middle_of_its_cell_is_in_the_box(box, cells):
+def test_a_word_is_abnormal_if_the_centre_of_its_cell_is_in_the_box(box, cells):
     expected = [4 * cell + k for cell in cells for k in range(4)]
     assert words_of([Label(3.0, 4.0, "", box)]) == [[], [], [], expected, [], [], [], []]
 
@@ -106,7 +106,7 @@ def test_words_are_abnormal_while_the_label_lasts():
     assert [len(words) for words in edges] == [0, 96, 96, 0, 96, 0, 0, 0]
 
 
-def test_abnormal_words_are_those_a_look_at_every_cell_gives():
+def test_abnormal_words_are_those_of_a_loop_over_all_cells():
     rng = np.random.default_rng(0)
     corpus = Corpus(rng.poisson(0.3, (8, GRID.n_words)), vocabulary=GRID)
     for _ in range(20):
@@ -130,7 +130,7 @@ def test_abnormal_words_are_those_a_look_at_every_cell_gives():
             assert words == expected
 
 
-def test_no_word_is_abnormal_where_nobody_knows_what_words_mean():
+def test_no_word_is_abnormal_without_a_vocabulary():
     place = AbnormalPlace(0.0, 8.0, Box(0, 0, 48, 32))
     assert abnormal_words(FULL, [place]).all()
     assert not abnormal_words(Corpus(FULL.counts), [place]).any()

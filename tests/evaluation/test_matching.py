@@ -102,7 +102,7 @@ def test_false_alarms_that_merge_with_true_ones_at_a_higher_threshold_still_coun
 
 
 def test_one_event_over_all_documents_does_not_find_every_label():
-    """Without the stop, the loosest threshold would find all events by a single alarm."""
+    """Without a limit, the highest threshold would find all labels by a single event."""
     rng = np.random.default_rng(0)
     scored = ScoredDocuments(-rng.random(600), np.ones(600, dtype=bool), np.arange(600.0), 1.0)
     truth = [Label(100, 102), Label(300, 302), Label(500, 502)]

@@ -1,4 +1,4 @@
-"""Each baseline against a direct few lines, and what all have in common."""
+"""Each baseline against a few lines of its own, and properties common to all."""
 
 import numpy as np
 import pytest

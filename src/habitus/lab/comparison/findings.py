@@ -235,7 +235,7 @@ def _mean_over_runs(recalls: list[LocalisationRecall]) -> LocalisationRecall | N
     return LocalisationRecall(np.mean(by_number, axis=0), np.mean(by_share, axis=0))
 
 
-REMARKABLE = 0.01
+NOTABLE = 0.01
 """Smallest difference in average precision that is stated, if beyond two standard errors."""
 LEARNERS = ("em", "vb", "gibbs")
 
@@ -286,7 +286,7 @@ def _priors(comparison: Comparison) -> Iterator[Finding]:
         low, high = (pick(rows, key=lambda row: row.mean) for pick in (min, max))
         moved[group] = high.mean - low.mean
         parts.append(
-            f"{SHORT_NAMES[group]}'s by {_number(moved[group])} ({low.method.name} "
+            f"{SHORT_NAMES[group]} by {_number(moved[group])} ({low.method.name} "
             f"{_number(low.mean)}, {high.method.name} {_number(high.mean)}{_noise(low, high)})"
         )
     if "em" not in moved or len(moved) < 2:
@@ -301,8 +301,9 @@ def _priors(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _approximation(comparison: Comparison) -> Iterator[Finding]:
+    """Yield how much Monte Carlo changes average precision against plug-in, paired by run."""
     changes: dict[str, float] = {}
-    worth: dict[str, float] = {}
+    notable: dict[str, float] = {}
     for group in ("vb", "gibbs"):
         for prior in PRIORS:
             name = f"{SHORT_NAMES[group]} {prior}"
@@ -311,26 +312,27 @@ def _approximation(comparison: Comparison) -> Iterator[Finding]:
                 change = many.average_precisions - plug_in.average_precisions
                 changes[name] = float(change.mean())
                 error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else 0.0
-                if abs(changes[name]) > max(REMARKABLE, 2 * error):
-                    worth[name] = changes[name]
+                if abs(changes[name]) > max(NOTABLE, 2 * error):
+                    notable[name] = changes[name]
     if not changes:
         return
     low, high = min(changes.values()), max(changes.values())
-    told = ", ".join(f"{name} ({_signed(change)})" for name, change in worth.items())
+    listed = ", ".join(f"{name} ({_signed(change)})" for name, change in notable.items())
     yield Finding(
         "Plug-in is as good as Monte Carlo",
-        max(worth.values(), default=0.0) <= 0,
+        max(notable.values(), default=0.0) <= 0,
         f"Monte Carlo with 100 samples changes the mean average precision by {_signed(low)} to "
         f"{_signed(high)} against plug-in, over {len(changes)} settings; "
         + (
-            f"beyond {REMARKABLE:g} and two standard errors: {told}."
-            if worth
-            else f"in none beyond {REMARKABLE:g} and two standard errors."
+            f"beyond {NOTABLE:g} and two standard errors: {listed}."
+            if notable
+            else f"in none beyond {NOTABLE:g} and two standard errors."
         ),
     )
 
 
 def _order(comparison: Comparison) -> Iterator[Finding]:
+    """Yield the order of the learning algorithms by their best settings."""
     best = {group: row for group in LEARNERS if (row := best_setting(comparison, group))}
     if len(best) < 2:
         return
@@ -352,6 +354,7 @@ def _order(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _variance(comparison: Comparison) -> Iterator[Finding]:
+    """Yield how much the runs of each learning algorithm vary."""
     spreads = {}
     for group in LEARNERS:
         known = [row.spread for row in comparison.group(group) if row.spread is not None]
@@ -360,16 +363,19 @@ def _variance(comparison: Comparison) -> Iterator[Finding]:
     if "em" not in spreads or len(spreads) < 2:
         return
     most = spreads["em"] == max(spreads.values())
-    told = ", ".join(f"{SHORT_NAMES[group]} {_number(spread)}" for group, spread in spreads.items())
+    listed = ", ".join(
+        f"{SHORT_NAMES[group]} {_number(spread)}" for group, spread in spreads.items()
+    )
     yield Finding(
         "Runs of EM vary more than those of VB and Gibbs",
         most,
-        f"Standard deviation of the average precision over runs, mean over settings: {told}. "
+        f"Standard deviation of the average precision over runs, mean over settings: {listed}. "
         f"EM varies {'most' if most else 'less than another'}.",
     )
 
 
 def _measures(comparison: Comparison) -> Iterator[Finding]:
+    """Yield the default of habitus beside the best EM of the paper."""
     paper, ours = best_setting(comparison, "em"), comparison.row("habitus")
     if paper and ours:
         yield Finding(
@@ -384,10 +390,11 @@ def _measures(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _baselines(comparison: Comparison) -> Iterator[Finding]:
+    """Yield the best baseline beside EM and the default of habitus."""
     other = best_setting(comparison, "baselines")
     rivals = [row for row in (best_setting(comparison, "em"), comparison.row("habitus")) if row]
     if other and rivals:
-        told = " and ".join(
+        listed = " and ".join(
             f"{row.method.name} ({_number(row.mean)}) is "
             f"{'ahead of' if row.mean > other.mean else 'behind'} it"
             for row in rivals
@@ -396,11 +403,12 @@ def _baselines(comparison: Comparison) -> Iterator[Finding]:
             "habitus and EM against the baselines",
             None,
             f"The best baseline by mean average precision is {other.method.name} "
-            f"({_number(other.mean)}); {told}.",
+            f"({_number(other.mean)}); {listed}.",
         )
 
 
 def _localisation(comparison: Comparison) -> Iterator[Finding]:
+    """Yield localisation recall where the paper reports it."""
     row, chance = comparison.row("EM H+1 p"), comparison.chance_localisation
     if row is None or row.recall is None or chance is None:
         return
