@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
+from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, evaluate_events, evaluate_model
-from habitus.evaluation.labels import Label, footage_of_corpus, labels_since
+from habitus.evaluation.labels import Label, Sighting, footage_of_corpus, labels_since
 from habitus.evaluation.spatial_accuracy import localise
 from reference.planted import detector_of
 
@@ -56,6 +57,23 @@ def test_localisation_takes_the_surprisals_of_the_detection(judged, found):
     )
     assert found.localisation.n_documents == expected.n_documents
     assert np.array_equal(found.localisation.recall, expected.recall)
+
+
+def test_localisation_counts_abnormal_documents_only(judged):
+    """A sighting in a document that the label covers to 30 % does not make that one count."""
+    v = judged.corpus.vocabulary
+    frame = Box(0, 0, v.width, v.height)
+    labels = [
+        label._replace(
+            end=label.start + 4.3,
+            track=tuple(Sighting(label.start + k + 0.1, frame) for k in range(5)),
+        )
+        for label in judged.labels
+    ]
+    found = assess(judged.detection, labels)
+    assert found.n_abnormal == judged.abnormal.sum()
+    counted = judged.abnormal & judged.detection.judged
+    assert found.localisation.n_documents == counted.sum()
 
 
 def test_events_alone_give_the_same_figures(judged, found):

@@ -103,7 +103,7 @@ def test_one_call_chooses_and_estimates_with_every_stage_reported(footage):
 def test_parts_may_be_left_out_and_recall_that_is_impossible_has_a_note(footage):
     options = {"topics": [2], "behaviours": [2], "n_restarts": 1, "jobs": 1}
     found = tune_model(footage, hyperparameters=False, recall=False, **options)
-    assert found[1:] == (None, None, [])
+    assert found[1:] == (None, None, [], len(footage))
     still = footage.take(np.arange(len(footage)))
     object.__setattr__(still, "vocabulary", None)
     found = tune_model(still, hyperparameters=False, n_trials=1, **options)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from habitus import Detector
+from habitus import Corpus, Detector
 from habitus.anomaly import SceneModel, held_out_folds, learn_scene
 from habitus.corpus.vocabulary import Direction
 from habitus.errors import InvalidInputError
-from habitus.lab.tuning.recall import estimate_recall, jeffreys
+from habitus.lab.tuning.recall import _SegmentJudge, estimate_recall, jeffreys
 from habitus.lab.tuning.synthetic import (
     KINDS,
     RARE,
@@ -67,6 +67,27 @@ def test_detectors_of_held_out_folds_give_the_scores_of_the_calibration(model, f
     np.testing.assert_allclose(
         scores, model.calibration.plug_in.scores["tail"], rtol=1e-9, atol=1e-9
     )
+
+
+def test_a_segment_is_judged_from_its_start_whatever_was_judged_before(folds):
+    """The belief about the behaviour that an earlier trial left behind must not matter."""
+    other = folds[0].held_out.counts.toarray()[::-1]
+    fold = folds[0]._replace(held_out=Corpus(other, vocabulary=folds[0].held_out.vocabulary))
+    judge = _SegmentJudge(fold, "mean", [0.0])
+    detector = Detector(fold.model, fold.calibration, measure="mean", threshold=0.0)
+    expected = [judgement.normality for judgement in detector.judge(fold.held_out)]
+    assert judge.unchanged.normality.tolist() == expected
+    judge.scores(judge.segment.counts[::-1])
+    assert judge.scores(judge.segment.counts).normality.tolist() == expected
+
+
+def test_documents_of_an_unusable_camera_are_not_judged(folds):
+    held_out = folds[0].held_out
+    conditions = np.arange(len(held_out)) % 2
+    covered = Corpus(held_out.counts, vocabulary=held_out.vocabulary, conditions=conditions)
+    judge = _SegmentJudge(folds[0]._replace(held_out=covered), "tail", [0.0])
+    assert judge.unchanged.judged.any()
+    assert not judge.unchanged.judged[conditions == 1].any()
 
 
 def test_wrong_way_is_along_a_lane_in_the_other_direction(scene, segments):
