@@ -1,0 +1,172 @@
+"""The public face: one call per command, values in and out, nothing printed."""
+
+import inspect
+import json
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import habitus
+from habitus import pipeline
+from habitus.cli.main import app
+from reference.two_lanes import WRONG, two_lanes
+
+COMMAND = [sys.executable, "-m", "habitus"]
+LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "duration": WRONG[0] - 2}
+JUDGE = {"alerts_per_day": 2000.0}
+
+
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory):
+    return str(two_lanes(tmp_path_factory.mktemp("face") / "lanes.mp4"))
+
+
+@pytest.fixture(scope="module")
+def scene(lanes):
+    return habitus.learn(lanes, **LEARN)
+
+
+def test_every_command_is_a_function_of_the_library():
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    assert commands <= set(habitus.__all__)
+    for name in commands:
+        assert getattr(habitus, name) is getattr(pipeline, name)
+        assert "Parameters\n" in inspect.getdoc(getattr(habitus, name))
+
+
+def test_every_public_name_is_there():
+    assert sorted(habitus.__all__) == sorted(habitus._HOMES)
+    for name in habitus.__all__:
+        assert getattr(habitus, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = habitus.nothing
+
+
+def test_paths_as_strings_are_enough_and_nothing_is_printed(lanes, tmp_path, capfd):
+    reports = []
+    corpus, notes = habitus.extract([lanes], jobs=2, progress=reports.append)
+    again = habitus.extract(lanes, output=tmp_path / "lanes.corpus", jobs=1).corpus
+    assert (corpus.counts != again.counts).nnz == 0
+    assert notes == []
+    assert {report.stage for report in reports} == {"extracting"}
+    assert reports[-1].done <= reports[-1].total
+    loaded = habitus.Corpus.load(tmp_path / "lanes.corpus")
+    assert (corpus.counts != loaded.counts).nnz == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lanes.corpus"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_learning_and_detecting_in_three_lines(lanes, scene, tmp_path, capfd):
+    stages = []
+    detection = habitus.detect(
+        lanes,
+        scene,
+        output=tmp_path / "events.jsonl",
+        scores=tmp_path / "scores.csv",
+        progress=lambda report: stages.append(report.stage),
+        **JUDGE,
+    )
+    (event,) = detection.events
+    assert WRONG[0] - 1 <= event.start < event.end <= WRONG[1] + 1
+    assert event.thumbnail is not None
+    assert (tmp_path / event.thumbnail).is_file()
+    (line,) = (tmp_path / "events.jsonl").read_text().splitlines()
+    assert json.loads(line)["thumbnail"] == event.thumbnail
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == len(detection.corpus) + 1
+    assert set(stages) == {"extracting"}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_command_gives_what_the_library_gives(lanes, scene, tmp_path):
+    options = ["--topics", "2", "--behaviours", "2", "--restarts", "2", "--duration", "64"]
+    model = str(tmp_path / "lanes.model")
+    for arguments in (
+        ["learn", lanes, "-o", model, *options],
+        ["detect", lanes, "-m", model, "--alerts-per-day", "2000", "-o", tmp_path / "events"],
+    ):
+        run = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+    detection = habitus.detect(lanes, scene, **JUDGE)
+    (written,) = map(json.loads, (tmp_path / "events").read_text().splitlines())
+    (event,) = detection.events
+    expected = event.to_json() | {"thumbnail": written["thumbnail"]}
+    assert written == json.loads(json.dumps(expected))
+    loaded = habitus.SceneModel.load(model)
+    for one, other in zip(loaded.model.parameters_, scene.model.parameters_, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_corpus_in_memory_serves_as_well(lanes, scene):
+    corpus, _ = habitus.extract(lanes)
+    again = habitus.learn(corpus, **LEARN)
+    for one, other in zip(again.model.parameters_, scene.model.parameters_, strict=True):
+        np.testing.assert_array_equal(one, other)
+    found = habitus.detect(corpus, scene, **JUDGE)
+    assert [event.start for event in found.events] == [
+        event.start for event in habitus.detect(lanes, scene, **JUDGE).events
+    ]
+    with pytest.raises(habitus.InvalidInputError, match="needs the video itself"):
+        habitus.detect(corpus, scene, annotate="x.mp4", **JUDGE)
+
+
+def test_a_page_and_a_summary(lanes, scene, tmp_path):
+    page = tmp_path / "page.html"
+    detection = habitus.report(lanes, scene, page, commands=["a <command>"], **JUDGE)
+    text = page.read_text()
+    assert detection.events[0].explanation.split(",")[0][1:] in text
+    assert "a &lt;command&gt;" in text
+    scene.save(tmp_path / "lanes.model")
+    summary = habitus.show(tmp_path / "lanes.model", output=tmp_path / "lanes.png")
+    assert summary == habitus.summarise_model(scene.model)
+    assert (tmp_path / "lanes.png").stat().st_size > 10_000
+
+
+def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
+    events = tmp_path / "events.jsonl"
+    happenings = list(habitus.watch(lanes, scene, output=events, **JUDGE))
+    started = [h for h in happenings if isinstance(h, habitus.EventStarted)]
+    ended = [h for h in happenings if isinstance(h, habitus.EventEnded)]
+    assert len(started) == len(ended) == len(events.read_text().splitlines()) == 1
+    assert WRONG[0] - 1 <= ended[0].event.start < ended[0].event.end <= WRONG[1] + 1
+    stop = threading.Event()
+    stop.set()
+    assert list(habitus.watch(lanes, scene, stop=stop)) == []
+
+
+def test_evaluating_against_labels(lanes, scene, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"start,end,kind\n{WRONG[0]},{WRONG[1]},wrong way\n")
+    found = habitus.evaluate(scene, lanes, labels, **JUDGE)
+    assert found.chosen.found.tolist() == [True]
+    assert found.documents["roc_auc"].value > 0.9
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "parameter"),
+    [
+        (lambda v, s: habitus.extract([]), "at least one source", None),
+        (lambda v, s: habitus.extract(v, duration=0), "above 0 seconds", "duration"),
+        (lambda v, s: habitus.extract(v, output="/nowhere/x"), "in a folder that exists", None),
+        (lambda v, s: habitus.detect(v, s, share=2.0), "between 0 and 1", "share"),
+        (lambda v, s: habitus.detect(v, s, skip=500.0), "shorter than the 500 s", "skip"),
+        (lambda v, s: habitus.learn(v, learning="magic"), "magic", "learning"),
+        (lambda v, s: habitus.parse_duration("soon"), "found 'soon'", None),
+    ],
+)
+def test_errors_name_the_parameter_and_no_flag(lanes, scene, call, message, parameter):
+    with pytest.raises(habitus.HabitusError, match=message) as raised:
+        call(lanes, scene)
+    assert "--" not in str(raised.value)
+    if parameter is not None:
+        assert raised.value.parameter == parameter
+
+
+def test_the_command_line_adds_the_flag(lanes, scene, tmp_path):
+    scene.save(tmp_path / "lanes.model")
+    arguments = ["detect", lanes, "-m", tmp_path / "lanes.model", "--share", "2"]
+    run = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr == "habitus: share must lie between 0 and 1, found 2 (--share)\n"
