@@ -1,5 +1,53 @@
-"""Fixtures that several rooms share."""
+"""What every test may count on: processes that end with it, and in CI that it is not skipped."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+import pytest
 
 from reference.browser import browser, opened
+from reference.system import in_ci
 
-__all__ = ["browser", "opened"]
+__all__ = ["browser", "opened", "start"]
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail what would be skipped, with CI=true."""
+    report = yield
+    if in_ci() and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome, report.longrepr = "failed", f"skipped, with CI=true: {report.longreprtext}"
+    return report
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """A function that starts a command as a terminal does, in a process group of its own.
+
+    Ctrl-C reaches it even where the tests are a background job of a plain shell, which ignores
+    SIGINT and hands that down. Whatever the command started is killed at the end of the test.
+    """
+    processes: list[subprocess.Popen[str]] = []
+
+    def started(command: Sequence[object], **options: Any) -> "subprocess.Popen[str]":
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            process = subprocess.Popen(
+                [*map(str, command)], text=True, start_new_session=True, **options
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
+        processes.append(process)
+        return process
+
+    yield started
+    for process in processes:
+        # Gone already, or, on macOS, about to be.
+        with process, contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -2,10 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from habitus import MarkovClusteringTopicModel, generate
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.model.learning import WORTH_A_THREAD
+from reference.processes import LONG, wait_until
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 
@@ -115,23 +116,23 @@ def test_help_and_version_start_fast_libraries_only(folder):
 
 
 @pytest.mark.parametrize("corpus", ["scene.corpus", "long.corpus"])  # one thread, and several
-def test_interrupted_learning_leaves_nothing_behind(folder, corpus):
+def test_interrupted_learning_leaves_nothing_behind(folder, corpus, tmp_path, start):
     before = sorted(folder.iterdir())
     arguments = ("learn", corpus, "-o", "cut.model", "--iterations", "10000000")
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    time.sleep(6)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert "interrupted" in err
-    assert "Traceback" not in err
+    errors = tmp_path / "errors"
+    with errors.open("w") as told:
+        process = start(
+            [*COMMAND, *arguments],
+            cwd=folder,
+            stderr=told,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"FORCE_COLOR": "1"},  # with a progress bar
+        )
+        wait_until(lambda: re.search(r"[1-9]\d*/\d+", errors.read_text()), "some iterations")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=LONG)
+    assert process.returncode == 130, errors.read_text()
+    assert "interrupted" in errors.read_text()
+    assert "Traceback" not in errors.read_text()
     assert out == ""
     assert sorted(folder.iterdir()) == before

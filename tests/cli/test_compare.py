@@ -1,7 +1,6 @@
 """habitus compare, run as a person runs it: killed, gone on, and told what is wrong."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from habitus.evaluation.labels import Label
 from habitus.files import read_tensors
 from habitus.lab import Junction, render
 from reference.labelled import BOX, labelled_corpus, labels, write_csv
+from reference.processes import descendants, running, wait_until
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()", "compare"]
 HOW = (
@@ -80,17 +80,16 @@ def test_it_tells_a_table_and_where_the_page_is(folder, whole):
     assert whole.stderr == ""
 
 
-def test_killed_it_goes_on_where_it_was_and_ends_the_same(folder, whole):
+def test_killed_it_goes_on_where_it_was_and_ends_the_same(folder, whole, start):
     chains = folder / "killed" / "chains"
-    running = subprocess.Popen(
-        [*COMMAND, *map(str, HOW), "-o", "killed"], cwd=folder, stdout=subprocess.DEVNULL
-    )
+    process = start([*COMMAND, *HOW, "-o", "killed"], cwd=folder, stdout=subprocess.DEVNULL)
     while len(list(chains.glob("[!.]*"))) < 2:
-        assert running.poll() is None, "over before it could be killed"
+        assert process.poll() is None, "over before it could be killed"
         time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    time.sleep(1.0)  # its worker ends by itself, half a second later at most
+    workers = descendants(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(map(running, workers)), "workers end with their parent")
     kept = {path.name: path.stat().st_mtime_ns for path in chains.glob("[!.]*")}
     assert 2 <= len(kept) < len(CHAINS)
     run = compare(*HOW, "-o", "killed", cwd=folder)

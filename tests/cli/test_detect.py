@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from fractions import Fraction
 
 import av
@@ -17,6 +16,7 @@ from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly import SceneModel
 from habitus.lab import Junction, render
 from reference.footage import encode
+from reference.processes import LONG, wait_until
 from reference.streams import free_port, playing
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
@@ -161,12 +161,16 @@ def stream(folder):
     return encode(folder / "scene.ts", pictures, rate=Fraction(SIZE["fps"]), options=options)
 
 
+def n_lines(path):
+    return path.read_text().count("\n") if path.is_file() else 0
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end):
+def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end, start):
     port, events = free_port(), folder / f"live-{end}.jsonl"
     address = f"tcp://127.0.0.1:{port}"
     with playing(port, stream, fps=SIZE["fps"]):
-        process = subprocess.Popen(
+        process = start(
             [
                 *COMMAND,
                 "watch",
@@ -183,29 +187,20 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end):
             ],
             cwd=folder,
             stderr=subprocess.PIPE,
-            text=True,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
-        wait_for(lambda: events.is_file() and events.read_text().count("\n") >= 1, process)
-    before = events.read_text().count("\n")
+        wait_until(lambda: n_lines(events) >= 1 or process.poll() is not None, "an event")
+    before = n_lines(events)
     with playing(port, stream, fps=SIZE["fps"]):
-        wait_for(lambda: events.read_text().count("\n") > before + 1, process)
+        wait_until(lambda: n_lines(events) > before + 1 or process.poll() is not None, "two more")
         process.send_signal(end)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
     assert "trying again in" in errors
     assert "is back after" in errors
     assert "Traceback" not in errors
     found = events_of(events.read_text())
     assert all(event["clock"].startswith("20") and event["source"] == address for event in found)
-
-
-def wait_for(condition, process, *, seconds=60):
-    start = time.monotonic()
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() - start < seconds, "nothing came"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

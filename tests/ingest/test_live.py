@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +16,22 @@ from habitus.ingest.clips import DocumentSettings, documents
 from habitus.ingest.live import Arrived, Notice, live_documents
 from habitus.video import Source
 from reference.footage import encode, moving_square
-from reference.processes import decoders, running
+from reference.processes import (
+    LONG,
+    cpu_seconds,
+    decoders,
+    resident_bytes,
+    running,
+    wait_until,
+)
 from reference.streams import free_port, playing, rtsp, silent
 
 X264 = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
 CLIP = 0.2
-# Seconds of silence until a stream counts as lost, here.
-PATIENCE = 2.0
+# Seconds of silence until a stream counts as lost, here: more than a busy machine makes.
+PATIENCE = 4.0
 # Seconds that anything may take that should happen at once, on a busy machine.
-SOON = 5.0
+SOON = 30.0
 # Bytes that memory may grow by for other reasons than documents being kept.
 NOISE = 12e6
 
@@ -201,9 +207,9 @@ def test_stop_while_streaming(footage):
 
 def test_stop_while_waiting_for_the_next_attempt():
     with watching(f"tcp://127.0.0.1:{free_port()}", longest_wait=600) as (found, stop):
-        waits = [until_notice(found)[1].text.partition("trying again in ")[2] for _ in range(2)]
-        assert waits == ["1 s", "2 s"]
-        assert seconds_to_end(found, stop, lambda: None) < 1.5
+        waits = [until_notice(found)[1].text.partition("trying again in ")[2] for _ in range(3)]
+        assert waits == ["1 s", "2 s", "4 s"]
+        assert seconds_to_end(found, stop, lambda: None) < 3.5
 
 
 def test_stop_while_the_server_says_nothing():
@@ -217,9 +223,7 @@ def test_stop_while_documents_pile_up(footage):
         (decoder,) = decoders()
         assert running(decoder)  # far from the end of the file
         # More documents than the pipe holds: the decoder sleeps until somebody reads them.
-        end = time.monotonic() + SOON
-        while not idle(decoder):
-            assert time.monotonic() < end, "the decoder works on although nobody reads"
+        wait_until(lambda: idle(decoder), "the decoder waits, as nobody reads")
         stop.set()
         started = time.monotonic()
         assert list(found) == []
@@ -232,11 +236,6 @@ def idle(pid, seconds=0.5):
     spent = cpu_seconds(pid)
     time.sleep(seconds)
     return cpu_seconds(pid) - spent < 0.2 * seconds
-
-
-def cpu_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_file_ends_at_its_end(footage, expected):
@@ -260,7 +259,7 @@ def test_standard_input_ends_at_its_end(footage):
     with footage["ts"].open("rb") as video:
         command = [sys.executable, "-c", code]
         run = subprocess.run(
-            command, stdin=video, capture_output=True, text=True, timeout=120, check=False
+            command, stdin=video, capture_output=True, text=True, timeout=LONG, check=False
         )
     assert run.stderr == ""
     assert run.stdout.split() == ["25"] * 12
@@ -291,7 +290,7 @@ def test_another_frame_size_after_a_reconnection(footage, tmp_path):
     assert len(str(e.value).splitlines()) == 1
 
 
-def test_the_decoder_ends_with_its_parent():
+def test_the_decoder_ends_with_its_parent(start):
     code = (
         "import threading\n"
         "from habitus.ingest.clips import DocumentSettings\n"
@@ -302,15 +301,12 @@ def test_the_decoder_ends_with_its_parent():
     )
     with silent() as camera:
         command = [sys.executable, "-c", code.format(camera.address)]
-        with subprocess.Popen(command) as process:
-            camera.wait()  # it is inside FFmpeg now
-            (decoder,) = decoders(process.pid)
-            assert running(decoder)
-            process.kill()
-        end = time.monotonic() + SOON
-        while running(decoder) and time.monotonic() < end:
-            time.sleep(0.05)
-        assert not running(decoder)
+        process = start(command)
+        camera.wait()  # it is inside FFmpeg now
+        (decoder,) = decoders(process.pid)
+        assert running(decoder)
+        process.kill()
+        wait_until(lambda: not running(decoder), "the decoder ends")
 
 
 def test_memory_stays_the_same(tmp_path):
@@ -326,12 +322,8 @@ def test_memory_stays_the_same(tmp_path):
         for _ in range(400):
             assert isinstance(next(found), Arrived)
         (decoder,) = decoders()
-        start = [resident(pid) for pid in (os.getpid(), decoder)]
+        start = [resident_bytes(pid) for pid in (os.getpid(), decoder)]
         for _ in range(1300):
             assert isinstance(next(found), Arrived)
-        grown = np.subtract([resident(pid) for pid in (os.getpid(), decoder)], start)
+        grown = np.subtract([resident_bytes(pid) for pid in (os.getpid(), decoder)], start)
     assert (grown < NOISE).all(), grown
-
-
-def resident(pid):
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,32 +1,69 @@
-"""Processes that habitus starts, as Linux lists them."""
+"""Processes that a test started: which there are, and waiting for what they should do."""
 
 import contextlib
-import os
-from pathlib import Path
+import time
+from collections.abc import Callable
+
+import psutil
+
+# Seconds in which a busy machine gets anything done. What holds earlier takes no longer for it.
+LONG = 120.0
+
+
+def wait_until(condition: Callable[[], object], what: str, *, seconds: float = LONG) -> None:
+    """Return once the condition holds; fail, saying what was expected, where it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
+        time.sleep(0.02)
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of all that a process started, and they in turn."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return []
+
+
+def command_of(pid: int) -> str:
+    """What a process was started as; nothing once it has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return " ".join(psutil.Process(pid).cmdline())
+    return ""
+
+
+def running(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used so far."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory that a process holds."""
+    return int(psutil.Process(pid).memory_info().rss)
 
 
 def workers(pid: int | None = None) -> list[int]:
     """Process ids of the loky workers of a process, by default of this one."""
-    return _children(pid, b"popen_loky")
+    return _children(pid, "popen_loky")
 
 
 def decoders(pid: int | None = None) -> list[int]:
     """Process ids of the decoders of a process, by default of this one."""
-    return _children(pid, b"habitus.ingest.decoder")
+    return _children(pid, "habitus.ingest.decoder")
 
 
-def _children(pid: int | None, command: bytes) -> list[int]:
-    found: list[int] = []
-    for path in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in path.read_text().split()]
-    return [child for child in found if command in _command(child)]
-
-
-def _command(pid: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+def _children(pid: int | None, command: str) -> list[int]:
+    found = descendants(pid or os.getpid())
+    return [child for child in found if command in command_of(child)]
 
 
 def has_loaded(pid: int, name: str) -> bool:
@@ -34,12 +71,3 @@ def has_loaded(pid: int, name: str) -> bool:
     with contextlib.suppress(OSError):
         return f"/{name}/" in Path(f"/proc/{pid}/maps").read_text()
     return False
-
-
-def running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
