@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
+from reference.system import BROWSER, needs
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -19,17 +21,12 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's Chromium, which has to be there: a page nobody looked at is not tested."""
+    """Debian's Chromium: a page nobody looked at is not tested."""
     from playwright.sync_api import sync_playwright
 
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.fail(
-            "the report is tested in a real browser, and there is no chromium: "
-            "apt-get install --no-install-recommends chromium"
-        )
+    needs(BROWSER)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield chromium
         chromium.close()
 

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from reference.processes import LONG
+from reference.system import RTSP_SERVER, needs
+
 HERE = Path(__file__).parent
 # The one that Debian's python3-gi belongs to.
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -32,6 +35,7 @@ def playing(
 @contextlib.contextmanager
 def rtsp(port: int, path: Path) -> Iterator[str]:
     """GStreamer's RTSP server, killed at the end; gives the address of its camera."""
+    needs(RTSP_SERVER)
     with _serving([SYSTEM_PYTHON, str(HERE / "rtsp_server.py"), str(port), str(path)]):
         yield f"rtsp://127.0.0.1:{port}/camera"
 
@@ -61,9 +65,9 @@ def _serving(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     )
     try:
         if process.stdout is None or process.stdout.readline() != "ready\n":
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=LONG)
             last = errors.strip().splitlines()[-1:]
-            raise AssertionError(f"no server ({last}): scripts/system_packages.sh sets it up")
+            raise AssertionError(f"the server did not start: {last}")
         yield process
     finally:
         process.kill()
