@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint types layers unit system docs format kernels clean
+.PHONY: demo test bench lint types layers unit system docs format hooks kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
@@ -21,7 +21,7 @@ layers: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.ready-dev system
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 system:
 	@sh scripts/system_packages.sh
@@ -31,21 +31,23 @@ bench: $(VENV)/.ready-dev
 
 docs: $(VENV)/.ready-dev
 	$(BIN)/python scripts/command_reference.py
+	[ ! -f mkdocs.yml ] || $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+hooks: $(VENV)/.ready-dev
+	$(BIN)/pre-commit install
+
 kernels:
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
 
 clean: kernels
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo dist site
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "habitus needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@sh scripts/environment.sh $(PYTHON) $(VENV)
 
 $(VENV)/.ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
