@@ -10,6 +10,11 @@ fail() {
   exit 1
 }
 
+apt() {
+  DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes \
+    apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
+
 complete() {
   "$python" -c 'import ensurepip, venv' 2>/dev/null
 }
@@ -22,9 +27,8 @@ if ! complete; then
   package="$(basename "$python")-venv"
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing $package" >&2
-    apt-get -qq update >/dev/null || true
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
-      install -y --no-install-recommends "$package" >/dev/null || true
+    apt update || true
+    apt install -y --no-install-recommends "$package" || true
   fi
   complete || fail "$python cannot make a virtual environment; as root: apt-get install $package"
 fi
