@@ -10,9 +10,10 @@ fail() {
   exit 1
 }
 
+# Quiet, unless it fails.
 apt() {
-  DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes \
-    apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >/dev/null
+  told=$(DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+    -o Dpkg::Use-Pty=0 "$@" 2>&1) || echo "$told" >&2
 }
 
 complete() {
@@ -27,8 +28,8 @@ if ! complete; then
   package="$(basename "$python")-venv"
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing $package" >&2
-    apt update || true
-    apt install -y --no-install-recommends "$package" || true
+    apt update
+    apt install -y --no-install-recommends "$package"
   fi
   complete || fail "$python cannot make a virtual environment; as root: apt-get install $package"
 fi

@@ -21,15 +21,17 @@ needs() { # a package, and the test that shows it
 look() {
   missing=""
   needs chromium command -v chromium
+  needs libatomic1 library libatomic.so.1 # of playwright's own Node.js
   needs python3-gi [ -d /usr/lib/python3/dist-packages/gi ]
   needs gir1.2-gst-rtsp-server-1.0 library girepository-1.0/GstRtspServer-1.0.typelib
   needs gstreamer1.0-plugins-base library gstreamer-1.0/libgstapp.so
   needs gstreamer1.0-plugins-good library gstreamer-1.0/libgstrtp.so
 }
 
+# Quiet, unless it fails.
 apt() {
-  DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes \
-    apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >/dev/null
+  told=$(DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+    -o Dpkg::Use-Pty=0 "$@" 2>&1) || echo "$told" >&2
 }
 
 look
@@ -41,9 +43,9 @@ fi
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "installing system packages for the tests: $missing" >&2
-  apt update || echo "apt-get update failed; trying with the package lists there are" >&2
+  apt update
   # shellcheck disable=SC2086 # a list of words
-  apt install -y --no-install-recommends $missing || true
+  apt install -y --no-install-recommends $missing
   look
   [ -n "$missing" ] || exit 0
 fi

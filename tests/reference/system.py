@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "system_packages.sh"
-BROWSER = ("chromium",)
+BROWSER = ("chromium", "libatomic1")
 RTSP_SERVER = (
     "python3-gi",
     "gir1.2-gst-rtsp-server-1.0",
