@@ -89,7 +89,9 @@ def test_the_sdist_holds_what_its_tests_need(built):
     wanted |= {"CITATION.cff", "scripts/system_packages.sh", "scripts/environment.sh"}
     wanted |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/*.py")}
     assert wanted <= held
-    assert not [name for name in held if "__pycache__" in name or name.startswith((".venv", "site"))]
+    assert not [
+        name for name in held if "__pycache__" in name or name.startswith((".venv", "site"))
+    ]
 
 
 def test_the_command_and_the_module_are_one(clean):

@@ -1,0 +1,93 @@
+"""What the tests themselves count on: skipping, failing in CI, and processes that end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reference import system
+from reference.processes import running
+
+TESTS = Path(__file__).parents[1]
+
+
+def run_tests(folder, code, **variables):
+    """Run pytest, with our conftest, on one file of tests."""
+    (folder / "test_it.py").write_text(code)
+    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rs"]
+    return subprocess.run(
+        [*command, "test_it.py"], cwd=folder, capture_output=True, text=True, check=False,
+        env={k: v for k, v in os.environ.items() if k != "CI"}
+        | {"PYTHONPATH": str(TESTS), **variables},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def without_chromium(monkeypatch):
+    monkeypatch.setattr(system, "missing", lambda: {"chromium"})
+
+
+def test_a_missing_package_skips_with_the_command(without_chromium, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    command = "as root: apt-get install --no-install-recommends chromium"
+    with pytest.raises(pytest.skip.Exception, match=command):
+        system.needs(system.BROWSER)
+    system.needs(system.RTSP_SERVER)  # of which nothing is missing
+
+
+def test_a_missing_package_fails_in_ci(without_chromium, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="apt-get install"):
+        system.needs(system.BROWSER)
+
+
+SKIPPED = "import pytest\ndef test(): pytest.skip('for a reason')\n"
+
+
+def test_whatever_is_skipped_fails_in_ci(tmp_path):
+    here = run_tests(tmp_path, SKIPPED)
+    assert here.returncode == 0, here.stdout
+    assert "1 skipped" in here.stdout
+    there = run_tests(tmp_path, SKIPPED, CI="true")
+    assert there.returncode == 1, there.stdout
+    assert "skipped, with CI=true" in there.stdout
+    assert "for a reason" in there.stdout
+
+
+def test_what_is_expected_to_fail_may_do_so_in_ci(tmp_path):
+    code = "import pytest\n@pytest.mark.xfail\ndef test(): assert False\n"
+    assert run_tests(tmp_path, code, CI="true").returncode == 0
+
+
+def test_a_started_process_hears_ctrl_c_where_the_tests_ignore_it(start):
+    code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.communicate()[0] == "True\n"
+
+
+LEFT = """
+import subprocess, sys
+def test(start):
+    child = "c = subprocess.Popen(['sleep', '600']); print(c.pid, flush=True); c.wait()"
+    code = f"import subprocess; {child}"
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    with open("pids", "w") as file:
+        print(process.pid, process.stdout.readline(), file=file)
+    raise AssertionError
+"""
+
+
+def test_nothing_outlives_a_test_that_fails(tmp_path):
+    done = run_tests(tmp_path, LEFT)
+    assert "1 failed" in done.stdout, done.stdout
+    process, grandchild = map(int, (tmp_path / "pids").read_text().split())
+    assert not running(process)
+    assert not running(grandchild)
