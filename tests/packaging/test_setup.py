@@ -106,7 +106,10 @@ def test_without_python_at_all_the_hint_is_the_same(machine):
 
 def test_an_old_python_is_refused(machine, tmp_path):
     old = tmp_path / "old"
-    old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.1\nexit 1\n')
+    run = "import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])"
+    old.write_text(
+        f'#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.1 || exec {sys.executable} -c "{run}" "$2"\n'
+    )
     old.chmod(0o755)
     done, _ = machine("environment.sh", old, "venv", user="root")
     assert done.returncode == 1
