@@ -19,10 +19,14 @@ def run_tests(folder, code, **variables):
     (folder / "test_it.py").write_text(code)
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rs"]
     return subprocess.run(
-        [*command, "test_it.py"], cwd=folder, capture_output=True, text=True, check=False,
+        [*command, "test_it.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={k: v for k, v in os.environ.items() if k != "CI"}
         | {"PYTHONPATH": str(TESTS), **variables},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

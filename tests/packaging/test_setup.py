@@ -25,9 +25,12 @@ def machine(tmp_path):
         (folder / "basename").symlink_to("/usr/bin/basename")
         done = subprocess.run(
             ["/bin/sh", SCRIPTS / command, *map(str, arguments)],
-            cwd=tmp_path, env={"PATH": str(folder), **variables},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env={"PATH": str(folder), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         asked = tmp_path / "asked"
         return done, asked.read_text() if asked.exists() else ""
 
