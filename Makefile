@@ -31,7 +31,7 @@ bench: $(VENV)/.ready-dev
 
 docs: $(VENV)/.ready-dev
 	$(BIN)/python scripts/command_reference.py
-	[ ! -f mkdocs.yml ] || $(BIN)/mkdocs build --strict
+	[ ! -f mkdocs.yml ] || NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
