@@ -1,8 +1,10 @@
 """Processes that a test started: which there are, and waiting for what they should do."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
