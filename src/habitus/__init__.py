@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         watch,
     )
     from habitus.progress import Progress, ProgressCallback
-    from habitus.report.summaries import (
+    from habitus.reporting.summaries import (
         CorpusSummary,
         Likely,
         ModelSummary,
@@ -83,7 +83,7 @@ _HOMES = {
     "Choice": "habitus.lab.tuning.selection",
     "Comparison": "habitus.lab.comparison.findings",
     "Corpus": "habitus.corpus",
-    "CorpusSummary": "habitus.report.summaries",
+    "CorpusSummary": "habitus.reporting.summaries",
     "DegenerateWarning": "habitus.errors",
     "Demonstration": "habitus.lab.demonstration",
     "Detection": "habitus.anomaly",
@@ -104,9 +104,9 @@ _HOMES = {
     "Judgement": "habitus.anomaly",
     "Label": "habitus.evaluation.labels",
     "LearningError": "habitus.errors",
-    "Likely": "habitus.report.summaries",
+    "Likely": "habitus.reporting.summaries",
     "MarkovClusteringTopicModel": "habitus.model",
-    "ModelSummary": "habitus.report.summaries",
+    "ModelSummary": "habitus.reporting.summaries",
     "Notice": "habitus.ingest.live",
     "Parameters": "habitus.model",
     "Prior": "habitus.model",
@@ -132,8 +132,8 @@ _HOMES = {
     "recall_in_words": "habitus.lab.tuning.advice",
     "report": "habitus.pipeline",
     "show": "habitus.pipeline",
-    "summarise_corpus": "habitus.report.summaries",
-    "summarise_model": "habitus.report.summaries",
+    "summarise_corpus": "habitus.reporting.summaries",
+    "summarise_model": "habitus.reporting.summaries",
     "tune": "habitus.pipeline",
     "watch": "habitus.pipeline",
 }

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from habitus.lab.comparison.findings import Comparison
     from habitus.lab.demonstration import Demonstration
     from habitus.lab.tuning.advice import Tuning
-    from habitus.report.summaries import CorpusSummary, ModelSummary
+    from habitus.reporting.summaries import CorpusSummary, ModelSummary
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
@@ -129,7 +129,7 @@ def extract(
         extraction.corpus.save(output)
         forget_chunks(output)
     if preview is not None:
-        from habitus.report.film.annotation import write_preview
+        from habitus.reporting.film.annotation import write_preview
 
         write_preview(preview, found[0], settings, progress=progress)
     return extraction
@@ -285,7 +285,7 @@ def detect(
     judged.read(jobs=jobs, progress=progress)
     detection = judged.detect(skip=skip, share=share)
     if output is not None:
-        from habitus.report.figures.moments import write_events
+        from habitus.reporting.figures.moments import write_events
 
         detection = write_events(output, detection, judged.video)
     if annotate is not None:
@@ -406,7 +406,7 @@ def report(
     Detection
         What the page shows.
     """
-    from habitus.report.page.render import write_report
+    from habitus.reporting.page.render import write_report
 
     check_outputs(output, annotate)
     check_seconds("skip", skip)
@@ -486,7 +486,7 @@ def evaluate(
     check_seconds("skip", skip)
     check_seconds("clip", clip)
     if picture is not None:
-        from habitus.report.figures.curves import check_picture, draw_curves
+        from habitus.reporting.figures.curves import check_picture, draw_curves
 
         check_picture(Path(picture))
     known = parse_labels(labels, line=label_line)
@@ -711,8 +711,8 @@ def show(file: Address, *, output: Address | None = None) -> "ModelSummary | Cor
     output
         Where to write the picture, as .png, .jpg, .svg or .pdf.
     """
-    from habitus.report.figures.scene import draw_corpus, draw_model
-    from habitus.report.summaries import summarise_corpus, summarise_model
+    from habitus.reporting.figures.scene import draw_corpus, draw_model
+    from habitus.reporting.summaries import summarise_corpus, summarise_model
 
     check_outputs(output)
     title = Path(file).name
@@ -775,7 +775,7 @@ def parse_duration(text: str) -> float:
 def _annotate(
     path: Address, detection: Detection, judged: JudgedSource, progress: ProgressCallback
 ) -> None:
-    from habitus.report.film.annotation import write_annotated
+    from habitus.reporting.film.annotation import write_annotated
 
     if judged.video is None:
         raise InvalidInputError(
@@ -798,7 +798,7 @@ def _appended(output: Address | None) -> Iterator[TextIO | None]:
 
 def _with_thumbnail(ended: "EventEnded", detector: Detector, output: Path) -> "EventEnded":
     """Write the picture of an event beside the events, and name it in the event."""
-    from habitus.report.figures.moments import still_thumbnail
+    from habitus.reporting.figures.moments import still_thumbnail
 
     vocabulary = detector.model.vocabulary_
     if ended.still is None or vocabulary is None:

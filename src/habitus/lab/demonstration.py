@@ -16,9 +16,9 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.lab.junction import Anomaly, Junction, render, write_labels
 from habitus.progress import ProgressCallback, ignore_progress
-from habitus.report.figures.moments import write_events
-from habitus.report.film.annotation import write_annotated
-from habitus.report.page.render import write_report
+from habitus.reporting.figures.moments import write_events
+from habitus.reporting.film.annotation import write_annotated
+from habitus.reporting.page.render import write_report
 from habitus.video import Source
 
 NORMAL, WHOLE = 300.0, 720.0

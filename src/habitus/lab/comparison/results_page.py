@@ -21,7 +21,7 @@ from habitus.lab.comparison.protocol import (
     PAPER_EM_ACCURACY,
     SHORT_NAMES,
 )
-from habitus.report.page.render import Facts, stylesheet, version_facts
+from habitus.reporting.page.render import Facts, stylesheet, version_facts
 
 TITLES = {
     "em": "The paper: EM",

@@ -15,7 +15,7 @@ from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.recall import RecallEstimate
 from habitus.lab.tuning.selection import Choice
 from habitus.model.hyperparameters import HyperparameterFit
-from habitus.report.figures.drawing import EVENT, INK, PAPER, behaviour_colour
+from habitus.reporting.figures.drawing import EVENT, INK, PAPER, behaviour_colour
 
 MARKERS = "osD^vPX*"
 

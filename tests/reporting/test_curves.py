@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import evaluate_model
-from habitus.report.figures.curves import _draw_precision_recall, draw_curves
+from habitus.reporting.figures.curves import _draw_precision_recall, draw_curves
 from reference.planted import detector_of, planted
 
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from habitus.arrays import Array
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import expected_durations, long_run_shares, successors
-from habitus.report.figures.drawing import INK, behaviour_colour, ink_on
+from habitus.reporting.figures.drawing import INK, behaviour_colour, ink_on
 
 LEAST = 0.1
 """Transitions of a lower probability are not drawn."""

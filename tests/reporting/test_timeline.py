@@ -4,8 +4,8 @@ import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly.detection import Detection
-from habitus.report.page.chart import WIDTH, chart_of
-from habitus.report.timeline import THRESHOLD_HEIGHT, chart_heights, equal_runs, timeline_of
+from habitus.reporting.page.chart import WIDTH, chart_of
+from habitus.reporting.timeline import THRESHOLD_HEIGHT, chart_heights, equal_runs, timeline_of
 
 
 def test_heights_keep_the_order_and_meet_at_the_threshold():

@@ -8,7 +8,7 @@ import numpy as np
 from habitus.anomaly.detection import Detection, EventSpan
 from habitus.anomaly.events import clock
 from habitus.arrays import Image, Indices
-from habitus.report.figures.drawing import (
+from habitus.reporting.figures.drawing import (
     EVENT,
     INK,
     PAPER,
@@ -19,7 +19,7 @@ from habitus.report.figures.drawing import (
     shortened,
     text_width,
 )
-from habitus.report.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
+from habitus.reporting.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
 
 WINDOW = 240.0
 """Seconds that the strip shows at most."""

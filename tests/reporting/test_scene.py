@@ -6,8 +6,8 @@ from matplotlib.image import imread
 from habitus import MarkovClusteringTopicModel
 from habitus.corpus.vocabulary import Direction
 from habitus.model.inspection import long_run_shares
-from habitus.report.figures.drawing import COLOURS, FAULT, rgb
-from habitus.report.figures.scene import (
+from habitus.reporting.figures.drawing import COLOURS, FAULT, rgb
+from habitus.reporting.figures.scene import (
     behaviour_captions,
     behaviour_pictures,
     draw_corpus,

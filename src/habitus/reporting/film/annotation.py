@@ -22,7 +22,7 @@ from habitus.errors import InvalidInputError
 from habitus.files import written_whole
 from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.report.figures.drawing import (
+from habitus.reporting.figures.drawing import (
     EVENT,
     arrows_of,
     draw_boxes,
@@ -30,8 +30,8 @@ from habitus.report.figures.drawing import (
     draw_text,
     resized,
 )
-from habitus.report.film.strip import draw_chart, draw_strip, event_at, strip_sizes, window_at
-from habitus.report.timeline import timeline_of
+from habitus.reporting.film.strip import draw_chart, draw_strip, event_at, strip_sizes, window_at
+from habitus.reporting.timeline import timeline_of
 from habitus.video import Frame, Reader, Source
 
 # Times are rounded by their containers: a frame this much early still opens the next document.

@@ -13,8 +13,8 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import expected_durations, long_run_shares
-from habitus.report.figures.cycle import draw_cycle, duration_text
-from habitus.report.figures.drawing import (
+from habitus.reporting.figures.cycle import draw_cycle, duration_text
+from habitus.reporting.figures.drawing import (
     FAULT,
     FINER,
     add_legend,
@@ -26,7 +26,7 @@ from habitus.report.figures.drawing import (
     probable_arrows,
     reduced,
 )
-from habitus.report.summaries import SHORT
+from habitus.reporting.summaries import SHORT
 
 # Inches: width of the figure of a model, height of the title of a panel, height of the cycle.
 WIDTH, TITLE, GRAPH = 15.0, 0.45, 5.6

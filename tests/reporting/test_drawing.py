@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from habitus.corpus.vocabulary import Direction, Vocabulary
-from habitus.report.figures.drawing import (
+from habitus.reporting.figures.drawing import (
     COLOURS,
     EVENT,
     arrows_of,

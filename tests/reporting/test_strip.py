@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from habitus.report.figures.drawing import EVENT, PAPER, behaviour_colour, rgb, text_width
-from habitus.report.film.strip import PAST, WINDOW, draw_chart, draw_strip, strip_sizes, window_at
-from habitus.report.timeline import Timeline, timeline_of
+from habitus.reporting.figures.drawing import EVENT, PAPER, behaviour_colour, rgb, text_width
+from habitus.reporting.film.strip import (
+    PAST,
+    WINDOW,
+    draw_chart,
+    draw_strip,
+    strip_sizes,
+    window_at,
+)
+from habitus.reporting.timeline import Timeline, timeline_of
 
 SIZES = strip_sizes(720)
 

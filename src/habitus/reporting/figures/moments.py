@@ -17,7 +17,7 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
-from habitus.report.figures.drawing import (
+from habitus.reporting.figures.drawing import (
     EVENT,
     FINER,
     INK,

@@ -19,13 +19,13 @@ from habitus.anomaly.events import Event, clock
 from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
-from habitus.report.figures.cycle import cycle_svg
-from habitus.report.figures.drawing import COLOURS, behaviour_colour, ink_on
-from habitus.report.figures.moments import EventPictures, event_pictures, jpeg
-from habitus.report.figures.scene import behaviour_captions, behaviour_pictures
-from habitus.report.film.annotation import film_start
-from habitus.report.page.chart import HEIGHT, WIDTH, Truth, chart_of
-from habitus.report.timeline import timeline_of
+from habitus.reporting.figures.cycle import cycle_svg
+from habitus.reporting.figures.drawing import COLOURS, behaviour_colour, ink_on
+from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
+from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
+from habitus.reporting.film.annotation import film_start
+from habitus.reporting.page.chart import HEIGHT, WIDTH, Truth, chart_of
+from habitus.reporting.timeline import timeline_of
 from habitus.video import Source
 
 MOST_PICTURES = 60
@@ -100,7 +100,7 @@ def render(
     The other parameters are those of `write_report`.
     """
     templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.report.page"),
+        loader=jinja2.PackageLoader("habitus.reporting.page"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

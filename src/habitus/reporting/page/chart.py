@@ -7,8 +7,8 @@ import numpy as np
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import clock
-from habitus.report.figures.drawing import behaviour_colour, ink_on
-from habitus.report.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
+from habitus.reporting.figures.drawing import behaviour_colour, ink_on
+from habitus.reporting.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
 
 WIDTH, HEIGHT = 1000, 160
 """Size of the drawing, in units of its own."""

@@ -17,7 +17,7 @@ from habitus.evaluation.assessment import Assessment
 from habitus.evaluation.matching import RATES
 from habitus.evaluation.metrics import Curve
 from habitus.files import written_whole
-from habitus.report.figures.drawing import COLOURS, EVENT, INK, PAPER
+from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER
 
 SUFFIXES = (".png", ".svg", ".pdf")
 """Formats that `draw_curves` writes."""

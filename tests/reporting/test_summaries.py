@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel, Parameters
-from habitus.report.summaries import summarise_model
+from habitus.reporting.summaries import summarise_model
 
 
 def model_with(xi):

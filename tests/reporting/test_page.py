@@ -9,8 +9,8 @@ import pytest
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.anomaly.detection import detect_events
 from habitus.anomaly.events import clock
-from habitus.report.page import render
-from habitus.report.page.render import write_report
+from habitus.reporting.page import render
+from habitus.reporting.page.render import write_report
 from reference.two_lanes import WRONG
 
 HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"

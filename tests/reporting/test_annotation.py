@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.report.figures.drawing import EVENT, behaviour_colour, rgb
-from habitus.report.film.annotation import film, film_size, write_annotated
-from habitus.report.film.strip import strip_sizes
+from habitus.reporting.figures.drawing import EVENT, behaviour_colour, rgb
+from habitus.reporting.film.annotation import film, film_size, write_annotated
+from habitus.reporting.film.strip import strip_sizes
 from habitus.video import Source
 from reference.two_lanes import FPS, HEIGHT, SECONDS, WIDTH, WRONG
 

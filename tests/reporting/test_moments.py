@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from habitus.corpus.vocabulary import Direction
-from habitus.report.figures.drawing import COLOURS, EVENT, arrows_of, rgb
-from habitus.report.figures.moments import (
+from habitus.reporting.figures.drawing import COLOURS, EVENT, arrows_of, rgb
+from habitus.reporting.figures.moments import (
     NARROW,
     WIDTH,
     event_pictures,
