@@ -163,7 +163,7 @@ def _draw_roc(ax: Axes, found: Assessment) -> None:
     false_positives = detected * found.n_documents - recall * found.n_abnormal
     _draw_operating_point(ax, false_positives / n_normal, recall)
     _percent_x(ax, "false positive rate: share of normal documents detected")
-    ax.set_ylabel("true positive rate: share of abnormal documents detected")
+    ax.set_ylabel("true positive rate: recall of documents")
     _draw_heading(ax, "ROC", _figure_text(found, "roc_auc", "area under the curve"))
 
 
@@ -200,7 +200,7 @@ def _draw_localisation(ax: Axes, found: Assessment) -> None:
     recall: dict[str, Any] = {"color": CURVE, "marker": "o", "markersize": 4}
     label = "recall: share of min(N_top, abnormal words)"
     ax.plot(n_top, where.recall, linewidth=2, label=label, **recall)
-    label = "reach: largest share of all abnormal words"
+    label = "reach: largest share that N_top words can hold"
     ax.plot(n_top, where.reach, linewidth=2, label=label, color=COLOURS[Direction.LEFT])
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, loc="best")
     _log_x(ax, "N_top: least likely words of a document", [1, 3, 10, 30, 100, 300])

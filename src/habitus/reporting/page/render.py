@@ -118,6 +118,7 @@ def render(
         behaviours=_behaviours(detection.model),
         cycle=Markup(cycle_svg(detection.model)),  # noqa: S704 - drawn here, from numbers
         directions={d.name.lower(): colour for d, colour in COLOURS.items()},
+        normal_quantile=NORMAL_QUANTILE,
         facts=_facts(detection, settings),
         commands=commands,
         video=video,
@@ -189,7 +190,7 @@ class SurpriseBar(NamedTuple):
     value: str
     """With its unit."""
     normal: str
-    """Quantile of the normal documents, as text."""
+    """NORMAL_QUANTILE of the normal documents, as text."""
     length: float
     """Length of the bar, in percent."""
     mark: float
@@ -257,11 +258,9 @@ def _surprise_bars(detection: Detection, k: int) -> list[SurpriseBar]:
     """Return the two components of the surprise of event `k`."""
     return [
         _surprise_bar(
-            detection, k, "Misfit: motion that fits no behaviour", detection.misfit, "nats per word"
+            detection, k, "Misfit: motion of no behaviour", detection.misfit, "nats per word"
         ),
-        _surprise_bar(
-            detection, k, "Shift: behaviour that was not expected next", detection.shift, "nats"
-        ),
+        _surprise_bar(detection, k, "Shift: unexpected behaviour", detection.shift, "nats"),
     ]
 
 
@@ -275,7 +274,7 @@ def _surprise_bar(detection: Detection, k: int, name: str, values: Array, unit: 
     return SurpriseBar(
         name,
         f"{value:.2f} {unit}",
-        f"{NORMAL_QUANTILE:.0%} of normal documents: up to {bound:.2f}",
+        f"normal up to {bound:.2f}",
         round(100 * value / full, 1),
         round(100 * bound / full, 1),
     )
