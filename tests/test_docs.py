@@ -99,12 +99,6 @@ def workplace(footage, tmp_path, monkeypatch):
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_code_of_a_page_runs(page, workplace):
-    import habitus
-
-    if not hasattr(habitus, "learn") and re.search(
-        r"habitus\.(learn|detect|extract|watch)", page.read_text()
-    ):
-        pytest.skip("the functions of the library are not merged yet")
     space: dict[str, object] = {"__name__": "page"}
     for block in blocks_of(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
@@ -165,13 +159,7 @@ def test_every_name_of_the_library_exists(page):
     text = page.read_text()
     for name in re.findall(r"(?:`|^::: )(habitus\.[A-Za-z_][\w.]*\w)", text, re.MULTILINE):
         if not re.search(r"\.(mp4|model|csv|html|jsonl|md)$", name):
-            try:
-                resolved(name)
-            except AttributeError:
-                import habitus
-
-                if hasattr(habitus, "learn"):
-                    raise
+            resolved(name)
 
 
 def test_the_table_of_equations_names_functions():
