@@ -1,10 +1,13 @@
 """The public face: one call per command, values in and out, nothing printed."""
 
+import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import pytest
 import habitus
 from habitus import pipeline
 from habitus.cli.main import app
+from habitus.cli.options import plain
 from reference.two_lanes import WRONG, two_lanes
 
 COMMAND = [sys.executable, "-m", "habitus"]
@@ -35,6 +39,34 @@ def test_every_command_is_a_function_of_the_library():
     for name in commands:
         assert getattr(habitus, name) is getattr(pipeline, name)
         assert "Parameters\n" in inspect.getdoc(getattr(habitus, name))
+
+
+def test_a_command_has_the_defaults_of_its_function():
+    shown = {"as_json", "train", "methods", "topics", "behaviours"}  # another form of the same
+    for registered in app.registered_commands:
+        command = registered.callback
+        library = inspect.signature(getattr(habitus, command.__name__)).parameters
+        for name, option in inspect.signature(command).parameters.items():
+            if name in library and name not in shown and option.default is not option.empty:
+                assert plain(option.default) == library[name].default, (command.__name__, name)
+
+
+def raised_texts():
+    for file in Path(habitus.__file__).parent.rglob("*.py"):
+        if "cli" not in file.parts:
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Raise):
+                    for part in ast.walk(node):
+                        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                            yield file.name, part.value
+
+
+def test_no_message_of_the_library_names_a_flag_or_a_command():
+    texts = list(raised_texts())
+    assert len(texts) > 300
+    commands = "|".join(registered.callback.__name__ for registered in app.registered_commands)
+    named = re.compile(rf"(?<![\w-])--[a-z]|`?habitus ({commands})\b")
+    assert [(file, text) for file, text in texts if named.search(text)] == []
 
 
 def test_every_public_name_is_there():

@@ -195,8 +195,8 @@ def _learn(
     seed: np.random.SeedSequence,
 ) -> dict[Samples, _LearntSets]:
     """Return a point estimate, a few samples and many samples, as far as the learner has them."""
-    rng, model = np.random.default_rng(seed), _model(run, protocol)
-    model.random_state = rng
+    rng = np.random.default_rng(seed)
+    model = _model(run, protocol, rng)
     times: list[float] = []
     began = process_time()
     with warnings.catch_warnings():
@@ -219,7 +219,9 @@ def _learn(
     }
 
 
-def _model(run: LearningRun, protocol: ComparisonProtocol) -> MarkovClusteringTopicModel:
+def _model(
+    run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Generator
+) -> MarkovClusteringTopicModel:
     needed = {method.samples for method in run.methods}
     return MarkovClusteringTopicModel(
         protocol.n_topics,
@@ -231,6 +233,7 @@ def _model(run: LearningRun, protocol: ComparisonProtocol) -> MarkovClusteringTo
         burn_in=protocol.burn_in,
         thinning=protocol.thinning,
         n_samples=protocol.many if "many" in needed else protocol.few,
+        random_state=rng,
     )
 
 
