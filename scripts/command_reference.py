@@ -1,4 +1,4 @@
-"""Write docs/commands.md from the commands' own help; with --check, fail when it is stale."""
+"""Write docs/reference/commands.md from the commands' own help; with --check, fail when it is stale."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 
 
 def reference() -> str:
-    """The page as it should be."""
+    """Return the page as it should be."""
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     parts = ["# Commands\n\nWritten by `make docs` from `habitus COMMAND --help`.\n"]
     for name in names:
