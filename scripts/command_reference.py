@@ -1,4 +1,4 @@
-"""Write docs/reference/commands.md from the commands' own help; with --check, fail when it is stale."""
+"""Write docs/reference/commands.md from the help of the commands; --check fails if it is stale."""
 
 import sys
 from pathlib import Path

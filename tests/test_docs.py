@@ -21,7 +21,7 @@ WRITTEN = [page for page in PAGES if page.name != "commands.md"]
 STAND_INS = {"rtsp://camera/stream": "later.mp4"}
 
 BLOCK = re.compile(
-    r"^(?P<mark><!-- not run: (?P<reason>.+) -->\n)?"
+    r"^(?P<mark><!-- not run: (?P<reason>[^\n]+) -->\n)?"
     r"^(?P<indent> *)```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
