@@ -267,8 +267,8 @@ def test_bad_input_is_one_line_and_nothing_is_left(folder, bad_files, arguments,
 
 
 def listed(folder):
-    """All files; parts of video that wait to be gone on from are not counted."""
-    return sorted(path for path in folder.iterdir() if not path.name.endswith(".parts"))
+    """All files but chunks of video, which a further run goes on from."""
+    return sorted(path for path in folder.iterdir() if not path.name.endswith(".chunks"))
 
 
 @pytest.fixture(scope="module")
@@ -278,8 +278,8 @@ def bad_files(folder):
     encode(folder / "large.mp4", np.random.default_rng(0).integers(0, 255, (50, 96, 128), np.uint8))
     Corpus(np.ones((30, 7)) * 9).save(folder / "foreign.corpus")
     Corpus(np.empty((0, 7))).save(folder / "empty.corpus")
-    bare = MarkovClusteringTopicModel.load(folder / "scene.model")
-    bare.settings_ = None
+    bare = SceneModel.load(folder / "scene.model")
+    bare.model.settings_ = None
     bare.save(folder / "bare.model")
     data = (folder / "scene.model").read_bytes()
     size = int.from_bytes(data[:8], "little")

@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from habitus.cli.advice import command
 
 from habitus import Corpus, MarkovClusteringTopicModel
+from habitus.cli.tune import learn_command
 from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.selection import Candidate, Choice, Prediction
 from reference.traffic import traffic
@@ -83,7 +83,7 @@ def test_in_words_and_as_a_picture(folder):
     assert run.returncode == 0, run.stderr
     assert "the simplest within one standard error" in run.stdout
     assert "learn    habitus learn lanes.corpus --behaviours 2 --topics" in run.stdout
-    assert "--duration 170.5 --continue --seed 3 -o scene.model" in run.stdout
+    assert "--continue --duration 170.5 --seed 3 -o scene.model" in run.stdout
     assert "at 48 alerts per day this camera would find" in run.stdout
     assert "of 10 wrong-way drivers" in run.stdout
     assert "nan" not in run.stdout
@@ -102,7 +102,7 @@ def test_words_without_places_leave_only_the_recall_out(folder):
     ("arguments", "message"),
     [
         (("short.corpus",), "tuning needs at least 60 documents of 20 words or more, found 40"),
-        (("lanes.corpus", "--topics", "4;8"), "topics must be whole numbers with commas"),
+        (("lanes.corpus", "--topics", "4;8"), "topics must be whole numbers separated by commas"),
         (("lanes.corpus", "--behaviours", "0,2"), "behaviours to try must be whole numbers"),
         (("lanes.corpus", "--behaviours", "200"), "n_behaviours=200 needs at least as many"),
         (("lanes.corpus", "--alerts-per-day", "0"), "alerts_per_day must be above 0, found 0"),
@@ -126,9 +126,9 @@ def recommended(candidate):
 
 
 def test_the_command_learns_the_recommended_model():
-    line = command(recommended(Candidate(8, 4)), ["a b.mp4"])
+    line = learn_command(recommended(Candidate(8, 4)), ["a b.mp4"], [])
     assert line == "habitus learn 'a b.mp4' --behaviours 4 --topics 8 -o scene.model"
-    line = command(recommended(Candidate(8, 4, "vb", "alpha=2")), ["x"], ["--seed", "3"])
+    line = learn_command(recommended(Candidate(8, 4, "vb", "alpha=2")), ["x"], ["--seed", "3"])
     assert line == (
         "habitus learn x --behaviours 4 --topics 8 --learning vb --prior alpha=2 --seed 3 "
         "-o scene.model"

@@ -88,7 +88,7 @@ def tune(
         )
     for note in tuning.notes:
         typer.echo(f"note: {note}", err=True)
-    advised = _command(tuning, sources, options.given_options(context, PASSED_ON))
+    advised = learn_command(tuning, sources, options.given_options(context, PASSED_ON))
     if as_json:
         values = tuning.to_json()
         values["recommended"]["command"] = advised
@@ -109,7 +109,7 @@ def _numbers(name: str, text: str) -> list[int]:
         ) from error
 
 
-def _command(tuning: habitus.Tuning, sources: list[str], further: list[str]) -> str:
+def learn_command(tuning: habitus.Tuning, sources: list[str], further: list[str]) -> str:
     """Return the command line that learns what is recommended."""
     found = tuning.recommended
     size = f"--behaviours {found.n_behaviours} --topics {found.n_topics}"
