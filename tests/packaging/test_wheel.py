@@ -15,8 +15,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# One build, one environment and one demo for all of them, however many processes run the tests.
-pytestmark = pytest.mark.xdist_group("wheel")
 
 
 def run(*command, cwd):
@@ -54,21 +52,6 @@ class Environment(NamedTuple):
         self.run("python", "-m", "pip", "install", *quiet, *what)
 
 
-@pytest.fixture(scope="module")
-def clean(built):
-    """An environment with the wheel and what it asks for; a gigabyte, so not kept."""
-    with tempfile.TemporaryDirectory() as folder:
-        run(sys.executable, "-m", "venv", "venv", cwd=folder)
-        environment = Environment(Path(folder))
-        environment.install(built.wheel)
-        yield environment
-
-
-@pytest.fixture(scope="module")
-def demo(clean):
-    return json.loads(clean.run("habitus", "demo", "--json"))
-
-
 def test_the_wheel_holds_the_package_and_nothing_else(built):
     package = ROOT / "src" / "habitus"
     source = {
@@ -94,21 +77,35 @@ def test_the_sdist_holds_what_its_tests_need(built):
     ]
 
 
-def test_the_command_and_the_module_are_one(clean):
-    assert clean.run("habitus", "--version") == f"habitus {PROJECT['version']}\n"
-    assert clean.run("python", "-m", "habitus", "--version") == f"habitus {PROJECT['version']}\n"
+def test_what_is_installed_does_what_it_promises(built):
+    """One test: the environment takes a gigabyte and the demo minutes, whoever runs it."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, "-m", "venv", "venv", cwd=folder)
+        clean = Environment(Path(folder))
+        clean.install(built.wheel)
+        assert_the_command_and_the_module_are_one(clean)
+        assert_no_extra_is_there(clean)
+        assert_the_demo_finds_anomalies(clean)
+        assert_the_sdist_installs_the_same_files(clean, built.sdist)
+
+
+def assert_the_command_and_the_module_are_one(clean):
+    version = f"habitus {PROJECT['version']}\n"
+    assert clean.run("habitus", "--version") == version
+    assert clean.run("python", "-m", "habitus", "--version") == version
     told = clean.run("habitus", "--help").replace("Usage: habitus", "Usage: python -m habitus")
     assert clean.run("python", "-m", "habitus", "--help").split() == told.split()
 
 
-def test_no_extra_is_there(clean):
+def assert_no_extra_is_there(clean):
     names = json.loads(clean.run("python", "-m", "pip", "list", "--format=json"))
     installed = {package["name"].lower() for package in names}
     assert "habitus" in installed
     assert not installed & {"hmmlearn", "arviz", "pandas", "ipykernel", "mkdocs", "pytest"}
 
 
-def test_the_demo_makes_what_it_says(clean, demo):
+def assert_the_demo_finds_anomalies(clean):
+    found = json.loads(clean.run("habitus", "demo", "--json"))
     folder = clean.folder / "demo"
     assert {path.name for path in folder.iterdir()} >= {
         "junction.mp4",
@@ -118,23 +115,20 @@ def test_the_demo_makes_what_it_says(clean, demo):
         "annotated.mp4",
         "report.html",
     }
-    assert len((folder / "events.jsonl").read_text().splitlines()) == len(demo["events"])
-    assert len((folder / "junction.csv").read_text().splitlines()) == len(demo["truth"]) + 1
+    assert len((folder / "events.jsonl").read_text().splitlines()) == len(found["events"])
+    assert len((folder / "junction.csv").read_text().splitlines()) == len(found["truth"]) + 1
+    assert found["found"] >= 2
+    assert found["false_alarms"] <= 3
 
 
-def test_the_demo_finds_anomalies_and_hardly_anything_else(demo):
-    assert demo["found"] >= 2
-    assert demo["false_alarms"] <= 3
-
-
-def test_the_sdist_installs_the_same_files(clean, built):
+def assert_the_sdist_installs_the_same_files(clean, sdist):
     code = (
         "import importlib.metadata as m; "
         "print(*sorted(f'{f} {f.hash.value}' for f in m.files('habitus') "
         "if str(f).startswith('habitus/') and f.hash), sep='\\n')"
     )
     before = clean.run("python", "-c", code)
-    clean.install("--no-deps", "--force-reinstall", built.sdist)
+    clean.install("--no-deps", "--force-reinstall", sdist)
     assert "habitus/__main__.py" in before
     assert clean.run("python", "-c", code) == before
     assert clean.run("habitus", "--version") == f"habitus {PROJECT['version']}\n"
