@@ -31,7 +31,7 @@ from habitus.ingest.segments import (
 from habitus.model.expected_counts import gather
 from habitus.video import Source
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
-from reference.processes import decoders, has_loaded, workers
+from reference.processes import LONG, decoders, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "30"}
@@ -323,10 +323,8 @@ def test_an_interrupt_ends_the_workers(endless):
 
 
 INTERRUPTED = """
-import signal
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 try:
     extract_corpus([Source({address!r})], jobs=2)
 except KeyboardInterrupt:
@@ -335,26 +333,18 @@ except KeyboardInterrupt:
 
 
 @needs_proc
-def test_ctrl_c_shows_nothing_of_the_workers(endless):
+def test_ctrl_c_shows_nothing_of_the_workers(endless, start):
     """A terminal sends it to all processes, here while the workers import what they need."""
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-c", INTERRUPTED.format(address=endless.address)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
     )
-    wait_for(lambda: any(has_loaded(pid, "numpy") for pid in workers(process.pid)))
+    loaded = "a worker imports NumPy"
+    wait_until(lambda: any(has_loaded(pid, "numpy") for pid in workers(process.pid)), loaded)
     os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=LONG)
     assert (output, errors) == ("interrupted\n", "")
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @needs_proc
