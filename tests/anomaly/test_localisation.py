@@ -73,7 +73,9 @@ def test_cells_belong_together_up_to_the_reach_and_no_further(step):
         words = GRID.words(rows, columns, Direction.LEFT)
         assert len(boxes_of(words, np.ones(2), GRID)) == n_groups
         cells = rows * GRID.columns + columns
-        assert len(connected_groups(cells, GRID.columns)) == n_groups
+        groups = connected_groups(cells, GRID.columns)
+        assert len(groups) == n_groups
+        assert sorted(k for group in groups for k in group) == [0, 1]
 
 
 def test_cells_at_the_two_ends_of_a_row_are_not_neighbours():
