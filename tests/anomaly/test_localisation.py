@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from habitus.anomaly.localisation import (
-    REACH,
     boxes_of,
     connected_groups,
     least_likely,
@@ -68,7 +67,7 @@ def test_a_stray_word_beside_a_strong_group_gets_no_box():
 @pytest.mark.parametrize("step", [(0, 1), (1, 0), (1, 1), (0, -1), (1, -1)])
 def test_cells_belong_together_up_to_the_reach_and_no_further(step):
     start = np.array([20, 20])
-    for apart, n_groups in ((REACH, 1), (REACH + 1, 2)):
+    for apart, n_groups in ((2, 1), (3, 2)):
         rows, columns = np.stack([start, start + apart * np.array(step)], axis=1)
         words = GRID.words(rows, columns, Direction.LEFT)
         assert len(boxes_of(words, np.ones(2), GRID)) == n_groups
