@@ -45,7 +45,7 @@ def evaluate(
             "-l",
             help="What is known to have happened: CSV with start,end (and kind, and "
             "left,top,right,bottom), or clip,abnormal; one 0 or 1 per frame; ranges of frames; a "
-            "folder of masks. All forms: docs/evaluation.md.",
+            "folder of masks. All forms: docs/reference/labels.md.",
         ),
     ],
     judging: options.JudgingOptions,
