@@ -32,9 +32,11 @@ if TYPE_CHECKING:
         VideoError,
     )
     from habitus.evaluation.assessment import Assessment
+    from habitus.evaluation.frames import FrameFigures, PixelFigures
     from habitus.evaluation.label_files import read_labels
     from habitus.evaluation.labels import Label
     from habitus.evaluation.matching import FoundEvents
+    from habitus.evaluation.metrics import Estimate
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
@@ -90,6 +92,7 @@ _HOMES = {
     "Detector": "habitus.anomaly",
     "Direction": "habitus.corpus",
     "DirichletPosterior": "habitus.model",
+    "Estimate": "habitus.evaluation.metrics",
     "Event": "habitus.anomaly",
     "EventEnded": "habitus.anomaly.watching",
     "EventStarted": "habitus.anomaly.watching",
@@ -98,6 +101,7 @@ _HOMES = {
     "FileError": "habitus.errors",
     "FoundEvents": "habitus.evaluation.matching",
     "FoundShare": "habitus.lab.tuning.recall",
+    "FrameFigures": "habitus.evaluation.frames",
     "HabitusError": "habitus.errors",
     "Hyperparameters": "habitus.lab.tuning.advice",
     "InvalidInputError": "habitus.errors",
@@ -109,6 +113,7 @@ _HOMES = {
     "ModelSummary": "habitus.reporting.summaries",
     "Notice": "habitus.ingest.live",
     "Parameters": "habitus.model",
+    "PixelFigures": "habitus.evaluation.frames",
     "Prior": "habitus.model",
     "Progress": "habitus.progress",
     "ProgressCallback": "habitus.progress",
@@ -154,6 +159,7 @@ __all__ = [
     "Detector",
     "Direction",
     "DirichletPosterior",
+    "Estimate",
     "Event",
     "EventEnded",
     "EventStarted",
@@ -162,6 +168,7 @@ __all__ = [
     "FileError",
     "FoundEvents",
     "FoundShare",
+    "FrameFigures",
     "HabitusError",
     "Hyperparameters",
     "InvalidInputError",
@@ -173,6 +180,7 @@ __all__ = [
     "ModelSummary",
     "Notice",
     "Parameters",
+    "PixelFigures",
     "Prior",
     "Progress",
     "ProgressCallback",

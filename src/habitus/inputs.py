@@ -275,6 +275,40 @@ def check_events_alone(judge: Any, picture: Address | None, *thresholds: float |
         )
 
 
+def check_clips(
+    sources: Sequence[Address | Corpus],
+    of_clips: bool,
+    *,
+    masks: Address | None,
+    smooth: float,
+    skip: float | None,
+) -> None:
+    """Raise if something is wanted that only a model with labels of clips can give, or cannot."""
+    form = "a model, and labels with the columns clip,first_frame,last_frame"
+    if not sources:
+        raise InvalidInputError("there must be at least one source, found none")
+    if len(sources) > 1 and not of_clips:
+        raise InvalidInputError(
+            f"{len(sources)} clips: to evaluate them together, give {form}", parameter="labels"
+        )
+    if not 0 <= smooth < float("inf"):
+        raise InvalidInputError(
+            f"smooth must be 0 seconds or more, found {smooth:g}", parameter="smooth"
+        )
+    for name, wanted in {"masks": masks is not None, "smooth": smooth > 0}.items():
+        if wanted and not of_clips:
+            raise InvalidInputError(f"{name} needs {form}", parameter=name)
+    if masks is not None and not Path(masks).is_dir():
+        raise InvalidInputError(
+            f"{masks}: not a folder with a folder of masks for each clip", parameter="masks"
+        )
+    if skip is not None and of_clips:
+        raise InvalidInputError(
+            "labels of clips count frames from the start of each: nothing can be skipped",
+            parameter="skip",
+        )
+
+
 def check_outputs(*paths: Address | None) -> None:
     """Raise if a file cannot be written, before any work is done."""
     for path in paths:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,6 +23,7 @@ from habitus.inputs import (
     Address,
     JudgedSource,
     aligned_labels,
+    check_clips,
     check_events_alone,
     check_outputs,
     check_seconds,
@@ -434,10 +436,12 @@ def report(
 
 def evaluate(
     judge: Address | SceneModel,
-    source: Address | Corpus,
+    source: Address | Corpus | Sequence[Address],
     labels: Address,
     *,
     label_line: int | None = None,
+    masks: Address | None = None,
+    smooth: float = 0.0,
     picture: Address | None = None,
     skip: float | None = None,
     alerts_per_day: float | None = None,
@@ -461,14 +465,22 @@ def evaluate(
     judge
         What `learn` returned or wrote; or a file of events that `detect` wrote, for the figures
         that need no score of every document.
-    source, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, fps,
-    fast, timeout, jobs, progress
+    source
+        As of `detect`; or several clips, with labels of the form `clip,first_frame,last_frame`.
+    skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, fps, fast,
+    timeout, jobs, progress
         As of `detect`.
     labels
         What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
         folder of masks.
     label_line
         Which video of a file that labels several, one per line, counted from 1.
+    masks
+        With labels of clips: a folder of `CLIP/FRAME.png`, frames from 0, not black where
+        something is abnormal, for the figures per pixel.
+    smooth
+        With labels of clips: standard deviation, in seconds, of a Gaussian that smooths the scores
+        of frames over time; 0 for none.
     picture
         Where to draw the curves, as .png, .svg or .pdf.
     clip
@@ -479,8 +491,13 @@ def evaluate(
     Assessment
         All figures.
     """
-    from habitus.evaluation.assessment import evaluate_events, evaluate_model
-    from habitus.evaluation.label_files import parse_labels
+    from habitus.evaluation.assessment import (
+        LabelledClip,
+        evaluate_clips,
+        evaluate_events,
+        evaluate_model,
+    )
+    from habitus.evaluation.label_files import ClipRanges, parse_labels
 
     check_outputs(picture)
     check_seconds("skip", skip)
@@ -490,20 +507,35 @@ def evaluate(
 
         check_picture(Path(picture))
     known = parse_labels(labels, line=label_line)
+    sources = [source] if isinstance(source, str | PathLike | Corpus) else list(source)
+    of_clips = isinstance(known, ClipRanges) and not is_event_file(judge)
+    check_clips(sources, of_clips, masks=masks, smooth=smooth, skip=skip)
     if is_event_file(judge):
         check_events_alone(judge, picture, threshold, share, alerts_per_day)
-        footage = labelled_footage(source, clip, fps=fps, fast=fast, timeout=timeout)
+        footage = labelled_footage(sources[0], clip, fps=fps, fast=fast, timeout=timeout)
         return evaluate_events(read_events(judge), footage, known, skip=skip)
     detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
-    corpus = judged.read(jobs=jobs, progress=progress)
-    found = evaluate_model(
-        detector, corpus, known, name=judged.name, skip=skip, share=share, progress=progress
-    )
+    judged = [JudgedSource(each, detector, fps=fps, fast=fast, timeout=timeout) for each in sources]
+    corpora = [each.read(jobs=jobs, progress=progress) for each in judged]
+    name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
+    if isinstance(known, ClipRanges):
+        found = evaluate_clips(
+            detector,
+            [LabelledClip(each.name, corpus) for each, corpus in zip(judged, corpora, strict=True)],
+            known,
+            masks=None if masks is None else Path(masks),
+            smoothing=smooth,
+            share=share,
+            progress=progress,
+        )
+    else:
+        found = evaluate_model(
+            detector, corpora[0], known, name=name, skip=skip, share=share, progress=progress
+        )
     if picture is not None:
-        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {judged.name}")
+        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {name}")
     return found
 
 

@@ -148,6 +148,45 @@ def test_a_table_and_a_picture_of_the_video_itself(folder):
     assert cv2.imread(str(folder / "curves.png")) is not None
 
 
+@pytest.fixture(scope="module")
+def clips(folder):
+    """The abnormal part of the junction as two clips, with labels and masks by frame."""
+    corpus = Corpus.load(folder / "scene.corpus")
+    start = np.searchsorted(np.cumsum(corpus.n_frames), NORMAL * FPS, side="right")
+    middle = (start + len(corpus)) // 2
+    rows, n = [], int(corpus.n_frames[:start].sum())
+    flags = np.array((folder / "frames.txt").read_text().split()) == "1"
+    for name, part in (("a", range(start, middle)), ("b", range(middle, len(corpus)))):
+        own = corpus.take(part)
+        own.save(folder / f"{name}.corpus")
+        (folder / "clip-masks" / name).mkdir(parents=True)
+        for frame in range(int(own.n_frames.sum())):
+            if flags[n + frame]:
+                rows.append(f"{name},{frame},{frame}\n")
+                mask = (folder / "masks" / f"{n + frame:05d}.png").read_bytes()
+                (folder / "clip-masks" / name / f"{frame}.png").write_bytes(mask)
+        n += int(own.n_frames.sum())
+    (folder / "clips-of.csv").write_text("clip,first_frame,last_frame\n" + "".join(rows))
+    return int(flags[int(NORMAL * FPS) :].sum())
+
+
+def test_several_clips_have_one_label_file(folder, clips):
+    given = ("a.corpus", "b.corpus", "-l", "clips-of.csv", "--masks", "clip-masks")
+    given = ("evaluate", "scene.model", *given, *GIVEN[:4])
+    found = json.loads(done(*given, "--json", cwd=folder).stdout)
+    frames = found["frames"]
+    assert found["n_documents"] == (SECONDS - NORMAL) / CLIP
+    assert (frames["n_clips"], frames["n_abnormal"]) == (2, clips)
+    assert frames["pixels"]["n_frames"] == clips
+    assert frames["ranking"]["roc_auc"]["value"] == pytest.approx(
+        found["documents"]["roc_auc"]["value"], abs=0.1
+    )
+    table = done(*given, cwd=folder).stdout
+    for words in ("scene.model on 2 clips", "per pixel", "not smoothed", "equal error rate"):
+        assert words in table, words
+    assert "Gaussian of 1.5 s" in done(*given, "--smooth", 1.5, cwd=folder).stdout
+
+
 def test_events_alone_tell_what_they_can(folder, figures):
     whole = figures("boxes.csv")
     for source, more in (("scene.corpus", ()), ("scene.mp4", ("--clip", CLIP))):
@@ -218,6 +257,8 @@ BAD = {
     "colour.csv": "start,end,colour\n1,2,red\n",
     "rate.txt": "0\n" * (25 * SECONDS),
     "few.csv": "clip,abnormal\n0,1\n1,0\n",
+    "ranges.csv": "clip,first_frame,last_frame\nscene,1000,1100\n",
+    "others.csv": "clip,first_frame,last_frame\nx,1000,1100\n",
     "two.m": "a{end+1}.gt_frame = [1:5];\na{end+1}.gt_frame = [2:6];\n",
 }
 
@@ -248,6 +289,18 @@ BAD = {
         (("events.jsonl", "-l", "labels.csv", "--picture", "x.png"), "no curve to draw"),
         (("events.jsonl", "-l", "labels.csv", "--share", 0.1), "a threshold of their own"),
         (("events.jsonl", "-l", "none.csv"), "no document abnormal"),
+        (("scene.model", "scene.corpus", "-l", "labels.csv"), "2 clips: to evaluate them together"),
+        (("scene.model", "scene.corpus", "-l", "ranges.csv"), "several clips are called scene"),
+        (("events.jsonl", "scene.corpus", "-l", "ranges.csv"), "together, give a model"),
+        (("scene.model", "-l", "others.csv"), "labels of the clips x, but the footage is scene"),
+        (
+            ("scene.model", "-l", "labels.csv", "--masks", "masks"),
+            "masks needs a model, and labels",
+        ),
+        (("scene.model", "-l", "labels.csv", "--smooth", 1), "smooth needs a model, and labels"),
+        (("scene.model", "-l", "ranges.csv", "--smooth", -1), "0 seconds or more, found -1"),
+        (("scene.model", "-l", "ranges.csv", "--masks", "absent"), "absent: not a folder"),
+        (("scene.model", "-l", "ranges.csv", "--skip", 9), "nothing can be skipped"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_left(folder, monkeypatch, capsys, arguments, message):

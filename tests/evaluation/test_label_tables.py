@@ -2,11 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.labels import Label, check_labels
+from habitus.evaluation.label_files import parse_labels, read_labels
+from habitus.evaluation.labels import Label, LabelledFootage, check_labels
 from habitus.lab import write_labels
 
 
@@ -40,9 +41,22 @@ def test_labels_written_by_the_junction_are_read(tmp_path, scene):
         assert label.box == event.box
 
 
+def test_ranges_of_clips_count_frames_from_0_with_both_ends(tmp_path):
+    path = written(tmp_path, "clip,first_frame,last_frame\n01,0,4\n02,7,7\n01,10,14\n")
+    footage = LabelledFootage("testing/01.mp4", np.arange(3.0), 1.0, np.array([5, 5, 5]))
+    assert read_labels(path, footage) == [Label(0.0, 1.0), Label(2.0, 3.0)]
+    assert parse_labels(path).of("02.corpus").to_flags(footage).nonzero()[0].tolist() == [7]
+    assert parse_labels(path).of("03.mp4").to_labels(footage) == []
+    with pytest.raises(InvalidInputError, match="labels of the clips 01, 02, but the footage is 9"):
+        read_labels(path, footage._replace(name="9.mp4"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("clip,first_frame,last_frame\na,3,2\n", "the last not before the first, found '3' and"),
+        ("clip,first_frame,last_frame\na,-1,2\n", "must be whole numbers from 0"),
+        ("clip,first_frame,last_frame\na,1.5,2\n", "line 2: first_frame and last_frame must be"),
         ("", "found the columns none"),
         ("begin,end\n1,2\n", "found the columns begin, end; expected start,end"),
         ("start,end,colour\n1,2,red\n", "found the columns start, end, colour"),

@@ -47,7 +47,8 @@ class Detection:
     """-ln p(word | x_{1:t-1}) of each entry of `corpus.counts`; 0 where it was not judged."""
     threshold: float
     abnormal_words: dict[int, AbnormalWords]
-    """The least likely words of each abnormal document, by the number of the document."""
+    """The least likely words of each abnormal document, by the number of the document; of each
+    judged one where that was asked for."""
     events: list[Event]
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
@@ -110,6 +111,7 @@ def detect_events(
     source: str = "",
     share: float | None = None,
     n_top: int = N_TOP,
+    localise_all: bool = False,
 ) -> Detection:
     """Judge every document, and join the abnormal ones to events.
 
@@ -126,6 +128,8 @@ def detect_events(
         threshold.
     n_top
         Least likely words that a document is localised by.
+    localise_all
+        Whether to localise every judged document, not only the abnormal ones.
 
     Returns
     -------
@@ -137,7 +141,7 @@ def detect_events(
     if share is not None and found.judged.any():
         threshold = share_threshold(found.normality[found.judged], share)
     joiner = EventJoiner(detector.model, source=source, n_top=n_top, join=detector.join)
-    abnormal_words, events = _joined_events(joiner, corpus, found, threshold)
+    abnormal_words, events = _joined_events(joiner, corpus, found, threshold, localise_all)
     filtered, judged = found.filtered, found.judged
     return Detection(
         source=source,
@@ -160,16 +164,21 @@ def detect_events(
 
 
 def _joined_events(
-    joiner: EventJoiner, corpus: Corpus, found: JudgedCorpus, threshold: float
+    joiner: EventJoiner,
+    corpus: Corpus,
+    found: JudgedCorpus,
+    threshold: float,
+    localise_all: bool,
 ) -> tuple[dict[int, AbnormalWords], list[Event]]:
-    """Localise each abnormal document, and join them."""
+    """Localise each abnormal document, or each judged one, and join the abnormal ones."""
     ended: list[Event | None] = []
     first, abnormal_words = corpus.first, {}
     for t, document in enumerate(corpus.bags()):
         if first[t]:
             ended.append(joiner.new_sequence())
         judgement = found.judgement(t, threshold)
-        where = joiner.localise(document, judgement) if judgement.abnormal else None
+        wanted = judgement.abnormal or (localise_all and judgement.judged)
+        where = joiner.localise(document, judgement) if wanted else None
         if where is not None:
             abnormal_words[t] = where
         time = float(corpus.times[t])

@@ -37,20 +37,42 @@ def evaluate(
             metavar="MODEL|EVENTS",
         ),
     ],
-    source: options.OneSource,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="A video, as for extract; or a corpus file. Several clips are evaluated together, "
+            "with one label file of clip,first_frame,last_frame.",
+            metavar="VIDEO|CORPUS...",
+        ),
+    ],
     labels: Annotated[
         str,
         typer.Option(
             "--labels",
             "-l",
             help="What is known to have happened: CSV with start,end (and kind, and "
-            "left,top,right,bottom), or clip,abnormal; one 0 or 1 per frame; ranges of frames; a "
-            "folder of masks. All forms: docs/reference/labels.md.",
+            "left,top,right,bottom), or clip,abnormal, or clip,first_frame,last_frame (clip: the "
+            "file without folder and suffix; frames from 0, both ends inclusive); one 0 or 1 per "
+            "frame; ranges of frames; a folder of masks. All forms: docs/reference/labels.md.",
         ),
     ],
     judging: options.JudgingOptions,
     reading: options.ReadingOptions,
     label_line: options.LabelLine = None,
+    masks: Annotated[
+        str | None,
+        typer.Option(
+            help="With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not "
+            "black where something is abnormal, for the figures per pixel."
+        ),
+    ] = None,
+    smooth: Annotated[
+        float,
+        typer.Option(
+            help="With clip,first_frame,last_frame: smooth the scores of frames over time by a "
+            "Gaussian of this standard deviation in seconds; 0: not."
+        ),
+    ] = 0.0,
     skip: Annotated[
         float | None,
         typer.Option(help="Skip the first N seconds: those the model was learnt from."),
@@ -72,9 +94,11 @@ def evaluate(
     with progress_bars() as progress:
         found = habitus.evaluate(
             judge,
-            source,
+            sources,
             labels,
             label_line=label_line,
+            masks=masks,
+            smooth=smooth,
             picture=picture,
             skip=skip,
             clip=clip,
@@ -91,7 +115,8 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(found.to_json(), allow_nan=False))
         return
-    _tell(found, f"{Path(judge).name} on {Path(source).name}")
+    what = Path(sources[0]).name if len(sources) == 1 else f"{len(sources)} clips"
+    _tell(found, f"{Path(judge).name} on {what}")
     if picture is not None:
         typer.echo(f"wrote {picture}")
 
@@ -105,6 +130,8 @@ def _tell(found: habitus.Assessment, what: str) -> None:
         f"labels call {found.n_abnormal} abnormal ({found.n_abnormal / n:.1%}), in "
         f"{_events(len(found.labels))}"
     )
+    if found.frames is not None:
+        console.print(_frames(found.frames))
     console.print(_documents(found))
     console.print(_found(found))
     if any(found.kinds()):
@@ -113,6 +140,25 @@ def _tell(found: habitus.Assessment, what: str) -> None:
         console.print(line)
     for line in _notes(found):
         console.print(line, style="dim")
+
+
+def _frame_notes(found: habitus.FrameFigures) -> list[str]:
+    lines = [
+        "(3) a frame is found only if boxes cover 40 % of its mask; chance: random scores, boxes "
+        "of other documents",
+        "(4) where as large a share of the normal frames is not alarmed (Mahadevan et al. 2010)",
+    ]
+    smoothed = (
+        f"smoothed over time by a Gaussian of {found.smoothing:g} s"
+        if found.smoothing
+        else "not smoothed over time"
+    )
+    share = found.n_abnormal / found.n_frames
+    return [
+        *(lines if found.pixels is not None else []),
+        f"frames: {found.n_frames} of {found.n_clips} clips together, {found.n_abnormal} abnormal "
+        f"({share:.1%}); each has the score of its document, {smoothed}",
+    ]
 
 
 def _events(n: int) -> str:
@@ -128,18 +174,38 @@ def _table(*headings: str) -> Table:
     return table
 
 
+def _frames(found: habitus.FrameFigures) -> Table:
+    """Return the figures per frame and per pixel."""
+    table = _table("frames", "value", "chance", "90 % interval")
+    for name in ("roc_auc", "average_precision"):
+        e = found.ranking[name]
+        table.add_row(NAMES[name], *_cells(e))
+    table.add_row("equal error rate", f"{found.equal_error_rate:.3f}", "0.500", "-")
+    if found.pixels is not None:
+        where = found.pixels
+        table.add_row(
+            "area under ROC, per pixel (3)", f"{where.roc_auc:.3f}", f"{where.chance:.3f}", "-"
+        )
+        table.add_row("rate of detection, per pixel (4)", f"{where.detection_rate:.3f}", "-", "-")
+    return table
+
+
 def _documents(found: habitus.Assessment) -> Table:
     table = _table("documents", "value", "chance", "90 % interval")
     for name in NAMES:
         e = found.documents.get(name)
         if e is not None:
-            known = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
-            interval = f"{e.low:.3f} to {e.high:.3f}" if known else "-"
-            table.add_row(_name(name, found), f"{e.value:.3f}", f"{e.chance:.3f}", interval)
+            table.add_row(_name(name, found), *_cells(e))
         elif name == "precision":  # nothing was called abnormal
             share = found.n_abnormal / found.n_documents
             table.add_row(_name(name, found), "-", f"{share:.3f}", "-")
     return table
+
+
+def _cells(e: habitus.Estimate) -> tuple[str, str, str]:
+    """Return value, chance level and interval in words."""
+    known = isfinite(e.low) and isfinite(e.high)  # not of a handful of documents
+    return f"{e.value:.3f}", f"{e.chance:.3f}", f"{e.low:.3f} to {e.high:.3f}" if known else "-"
 
 
 def _name(name: str, found: habitus.Assessment) -> str:
@@ -182,6 +248,15 @@ def _kinds(found: habitus.Assessment) -> Table:
 
 def _places(found: habitus.Assessment) -> list[str]:
     lines = []
+    pixels = found.frames.pixels if found.frames is not None else None
+    if pixels is not None and pixels.n_alarmed:
+        lines.append(
+            f"place: a box meets the mask in {pixels.n_met} of {pixels.n_alarmed} alarmed abnormal "
+            f"frames ({pixels.n_met / pixels.n_alarmed:.0%}; boxes of other documents: "
+            f"{pixels.met_chance:.0%})"
+        )
+    elif pixels is not None:
+        lines.append(f"place: none of the {pixels.n_frames} frames with a mask is alarmed")
     if found.box_hits is not None:
         n, hits, chance = found.box_hits
         lines.append(
@@ -207,6 +282,8 @@ def _notes(found: habitus.Assessment) -> list[str]:
             "(1) as scikit-learn's average_precision_score; chance: the share of abnormal ones",
             "(2) over all thresholds; chance: calling every document the commoner of the two",
         ]
+    if found.frames is not None:
+        lines += _frame_notes(found.frames)
     blind = [f"{f.rate:g}/h" for f in found.at_rates if f.rate * found.seconds < 3600.0]
     if blind:
         lines.append(

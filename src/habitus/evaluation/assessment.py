@@ -1,16 +1,27 @@
 """All figures of a detector against labels, in one result."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector
 from habitus.arrays import Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.evaluation.label_files import Labelling, align
+from habitus.evaluation.frames import (
+    FrameFigures,
+    PixelFigures,
+    ScoredFrames,
+    assess_frames,
+    assess_pixels,
+    score_frames,
+)
+from habitus.evaluation.label_files import ClipRanges, Labelling, align, read_pixels
 from habitus.evaluation.labels import (
     Label,
     LabelledFootage,
@@ -49,6 +60,8 @@ VERSION = 2
 """Version of the JSON form; 2 renamed `area` and `roc_area` to `average_precision`, `roc_auc`."""
 CURVE_RATES = tuple(float(rate) for rate in np.geomspace(0.5, 60, 49))
 """False alarms per hour at which the curve of found events is computed."""
+# Documents of time between two clips, so that no alarm and no label reaches from one to the next.
+GAP = 10
 
 
 class Assessment(NamedTuple):
@@ -75,6 +88,8 @@ class Assessment(NamedTuple):
     events_chance: Curve | None
     localisation: Localisation | None
     box_hits: BoxHits | None
+    frames: FrameFigures | None = None
+    """Figures per frame and per pixel, all clips together; None but for labels of clips."""
 
     def kinds(self) -> dict[str, list[int]]:
         """Return the indices of the labels of each kind, kinds in alphabetical order."""
@@ -108,6 +123,7 @@ class Assessment(NamedTuple):
                 for name, value in where._asdict().items()
             },
             "box_hits": self.box_hits and self.box_hits._asdict(),
+            "frames": self.frames and self.frames.to_json(),
         }
 
     def _events_json(self, found: FoundEvents) -> dict[str, Any]:
@@ -172,6 +188,134 @@ def evaluate_model(
             )
     detection = detect_events(detector, corpus, source=name, share=share)
     return assess(detection, known, progress=progress)
+
+
+class LabelledClip(NamedTuple):
+    """One of several clips that are judged together."""
+
+    name: str
+    """Its file; the stem of the file's name is how labels and masks call it."""
+    corpus: Corpus
+
+    @property
+    def footage(self) -> LabelledFootage:
+        """Times of its documents and frames."""
+        return footage_of_corpus(self.corpus, self.name)
+
+
+def evaluate_clips(
+    detector: Detector,
+    clips: Sequence[LabelledClip],
+    labels: ClipRanges,
+    *,
+    masks: Path | None = None,
+    smoothing: float = 0.0,
+    share: float | None = None,
+    progress: ProgressCallback | None = None,
+) -> Assessment:
+    """Detect events in several clips of one camera and compute all figures, clips together.
+
+    Parameters
+    ----------
+    detector
+        Detector with its threshold.
+    clips
+        Documents of each clip.
+    labels
+        Abnormal frames of the clips.
+    masks
+        Folder with a folder of masks for each clip, for the figures per pixel.
+    smoothing
+        Standard deviation, in seconds, of a Gaussian that smooths the scores of frames over time,
+        for the figures per frame and per pixel alone; 0 for none.
+    share
+        Share of these documents to call abnormal, instead of the detector's threshold.
+    progress
+        Called while chance levels are computed, the slowest part.
+
+    Returns
+    -------
+    Assessment
+        Its times run on from clip to clip.
+    """
+    labels.check_clips([clip.name for clip in clips])
+    starts = _starts(clips)
+    corpus = Corpus.joined(
+        [
+            replace(clip.corpus, times=clip.corpus.times + start)
+            for clip, start in zip(clips, starts, strict=True)
+        ]
+    )
+    known = [
+        label.later(start)
+        for clip, start in zip(clips, starts, strict=True)
+        for label in labels.of(clip.name).to_labels(clip.footage)
+    ]
+    detection = detect_events(detector, corpus, share=share, localise_all=masks is not None)
+    found = assess(detection, known, progress=progress)
+    truth = [labels.of(clip.name).to_flags(clip.footage) for clip in clips]
+    frames = frames_of(detection, truth, smoothing)
+    pixels = None if masks is None else _assess_masks(detection, frames, clips, truth, masks)
+    return found._replace(
+        frames=assess_frames(frames, n_clips=len(clips), smoothing=smoothing, pixels=pixels)
+    )
+
+
+def frames_of(detection: Detection, truth: Sequence[Flags], smoothing: float = 0.0) -> ScoredFrames:
+    """Return the frames of a detection, each with the score of its document.
+
+    Parameters
+    ----------
+    detection
+        Documents of one or several clips, one after the other, with their numbers of frames.
+    truth
+        Whether each frame is abnormal, one array per clip.
+    smoothing
+        As of `score_frames`.
+    """
+    corpus = detection.corpus
+    scored = ScoredDocuments(detection.normality, detection.judged, corpus.times, corpus.clip)
+    if corpus.n_frames is None:
+        raise InvalidInputError("the number of frames per document is not known: give the videos")
+    return score_frames(
+        scored.abnormality,
+        detection.abnormal,
+        corpus.n_frames,
+        truth,
+        smoothing=smoothing,
+        clip=corpus.clip,
+    )
+
+
+def _assess_masks(
+    detection: Detection,
+    frames: ScoredFrames,
+    clips: Sequence[LabelledClip],
+    truth: Sequence[Flags],
+    masks: Path,
+) -> PixelFigures:
+    """Return the figures per pixel, from a folder with a folder of masks for each clip."""
+    size = _frame_size(detection.corpus)
+    if size is None:
+        raise InvalidInputError(
+            "documents without places cannot be compared with masks", parameter="masks"
+        )
+    pixels: dict[int, NDArray[np.int64]] = {}
+    n = 0
+    for clip, flags in zip(clips, truth, strict=True):
+        found = read_pixels(masks / Path(clip.name).stem, len(flags), size)
+        pixels |= {n + frame: where for frame, where in found.items()}
+        n += len(flags)
+    boxes = {number: where.boxes for number, where in detection.abnormal_words.items()}
+    return assess_pixels(frames, pixels, boxes, size)
+
+
+def _starts(clips: Sequence[LabelledClip]) -> list[float]:
+    """Return where each clip starts in seconds, if they follow each other with gaps."""
+    starts = [0.0]
+    for _, corpus in clips[:-1]:
+        starts.append(starts[-1] + float(corpus.times[-1]) + (1 + GAP) * corpus.clip)
+    return starts
 
 
 def evaluate_events(

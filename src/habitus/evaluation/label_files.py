@@ -135,14 +135,55 @@ class FrameRanges(NamedTuple):
     name: str
     ranges: list[FrameRange]
 
-    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
-        """Return one label per range."""
-        known = _required(footage, self.name, "frame")
-        n = len(known.frame_times())
+    def to_flags(self, footage: LabelledFootage) -> Flags:
+        """Return whether each frame is abnormal."""
+        n = len(footage.frame_times())
         flags = np.zeros(max([n, *(last for _, last in self.ranges)]), dtype=np.bool_)
         for first, last in self.ranges:
             flags[first - 1 : last] = True
-        return known.labels_from_flags(known.fit_flags(flags, self.name))
+        return footage.fit_flags(flags, self.name)
+
+    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
+        """Return one label per range."""
+        known = _required(footage, self.name, "frame")
+        return known.labels_from_flags(self.to_flags(known))
+
+
+class ClipRanges(NamedTuple):
+    """Ranges of abnormal frames of several clips, by the stem of each clip's file name."""
+
+    name: str
+    ranges: dict[str, list[FrameRange]]
+
+    def of(self, clip: str) -> FrameRanges:
+        """Return the ranges of one clip, by the name of its file; a clip may have none."""
+        return FrameRanges(self.name, self.ranges.get(Path(clip).stem, []))
+
+    def check_clips(self, clips: Sequence[str]) -> None:
+        """Raise InvalidInputError if no clip has a row, or two clips have the same stem."""
+        stems = [Path(clip).stem for clip in clips]
+        twice = {stem for stem in stems if stems.count(stem) > 1}
+        if twice:
+            raise InvalidInputError(
+                f"{self.name}: labels go by the stem of a clip's file name, and several clips are "
+                f"called {min(twice)}"
+            )
+        if not set(stems) & set(self.ranges):
+            raise InvalidInputError(
+                f"{self.name}: labels of the clips {_few(sorted(self.ranges))}, but the footage is "
+                f"{_few(stems)}: a clip is named by its file, without folder and suffix"
+            )
+
+    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
+        """Return one label per range of the clip that the footage is."""
+        known = _required(footage, self.name, "frame")
+        self.check_clips([known.name])
+        return self.of(known.name).to_labels(known)
+
+
+def _few(names: Sequence[str], most: int = 5) -> str:
+    """Return names in a row, the first few of many."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _required(footage: LabelledFootage | None, name: str, unit: str) -> LabelledFootage:
@@ -275,16 +316,61 @@ def read_masks(folder: Path) -> Masks:
 
     boxes, size = [], None
     for path in image_paths(str(folder)):
-        mask = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        if mask is None:
-            raise InvalidInputError(f"{path}: not an image")
+        mask = _read_mask(path)
         found = (mask.shape[1], mask.shape[0])
         if size is not None and found != size:
             raise InvalidInputError(f"{path}: {found} pixels, but the masks before it have {size}")
         size = found
-        _, _, parts, _ = cv2.connectedComponentsWithStats((mask > 0).astype(np.uint8))
+        _, _, parts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
         boxes.append([Box(int(x), int(y), int(x + w), int(y + h)) for x, y, w, h, _ in parts[1:]])
     return Masks(str(folder), boxes, size or (0, 0))
+
+
+def read_pixels(folder: Path, n_frames: int, size: tuple[int, int]) -> dict[int, NDArray[np.int64]]:
+    """Read the abnormal pixels of a clip from `FRAME.png`, frames from 0, not black where abnormal.
+
+    Parameters
+    ----------
+    folder
+        Masks of one clip. Frames without a mask, and clips without a folder, have no such pixel.
+    n_frames
+        Number of frames of the clip; masks of the few after its last document are left out.
+    size
+        Width and height of its frames.
+
+    Returns
+    -------
+    dict of int to array
+        Numbers of the abnormal pixels of each frame that has any, row by row.
+    """
+    from habitus.video.source import image_paths
+
+    pixels = {}
+    for path in image_paths(str(folder)) if folder.is_dir() else []:
+        if not path.stem.isdecimal():
+            raise InvalidInputError(
+                f"{path}: a mask is named by the number of its frame, such as 012.png"
+            )
+        mask = _read_mask(path)
+        if mask.shape != size[::-1]:
+            raise InvalidInputError(
+                f"{path}: {mask.shape[1]}x{mask.shape[0]} pixels, but the video has "
+                f"{size[0]}x{size[1]}: resize the masks"
+            )
+        found, frame = np.flatnonzero(mask), int(path.stem)
+        if len(found) and frame < n_frames:
+            pixels[frame] = found
+    return pixels
+
+
+def _read_mask(path: Path) -> Flags:
+    """Return which pixels of an image are not black, rows x columns."""
+    import cv2
+
+    mask = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    if mask is None:
+        raise InvalidInputError(f"{path}: not an image")
+    return np.asarray(mask > 0)
 
 
 class TimedLabels(NamedTuple):
@@ -331,7 +417,7 @@ class ClipFlags(NamedTuple):
 
 SIDES = ("left", "top", "right", "bottom")
 TableRow = dict[str, str]
-TableLabels = TimedLabels | ClipFlags | FrameFlags
+TableLabels = TimedLabels | ClipFlags | FrameFlags | ClipRanges
 
 
 def read_table(file: Path, text: str) -> TableLabels:
@@ -363,7 +449,7 @@ def _table_reader(file: Path, names: list[str]) -> _TableReader:
     raise InvalidInputError(
         f"{file}: found the columns {', '.join(names) or 'none'}; expected start,end (optional: "
         "kind,left,top,right,bottom), or clip,abnormal, or start,abnormal, or frame,abnormal, or "
-        "time,event,left,top,right,bottom (optional: frame,kind)"
+        "clip,first_frame,last_frame, or time,event,left,top,right,bottom (optional: frame,kind)"
     )
 
 
@@ -405,6 +491,20 @@ def _read_clips(file: Path, rows: list[TableRow]) -> ClipFlags:
     name = "clip" if rows and "clip" in rows[0] else "start"
     clips = [_read_time(file, number, row, name) for number, row in enumerate(rows, start=2)]
     return ClipFlags(str(file), _read_flags(file, rows), np.array(clips), name == "start")
+
+
+def _read_clip_ranges(file: Path, rows: list[TableRow]) -> ClipRanges:
+    """Read ranges of frames of clips, frames from 0, both ends inclusive."""
+    ranges: dict[str, list[FrameRange]] = {}
+    for number, row in enumerate(rows, start=2):
+        first, last = row["first_frame"].strip(), row["last_frame"].strip()
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            raise InvalidInputError(
+                f"{file}, line {number}: first_frame and last_frame must be whole numbers from 0, "
+                f"the last not before the first, found {first!r} and {last!r}"
+            )
+        ranges.setdefault(row["clip"].strip(), []).append((int(first) + 1, int(last) + 1))
+    return ClipRanges(str(file), ranges)
 
 
 def _read_frames(file: Path, rows: list[TableRow]) -> FrameFlags:
@@ -454,6 +554,7 @@ def _read_box(file: Path, number: int, row: TableRow) -> Box:
 _FORMS: tuple[tuple[tuple[str, ...], tuple[str, ...], _TableReader], ...] = (
     (("start", "end"), ("kind", *SIDES), _read_intervals),
     (("time", "event", *SIDES), ("frame", "kind"), _read_tracks),
+    (("clip", "first_frame", "last_frame"), (), _read_clip_ranges),
     (("clip", "abnormal"), (), _read_clips),
     (("start", "abnormal"), (), _read_clips),
     (("abnormal",), ("frame",), _read_frames),

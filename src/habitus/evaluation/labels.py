@@ -66,6 +66,11 @@ class Label(NamedTuple):
         """Return the label with everything before `time` cut off."""
         return self._replace(start=max(self.start, time))
 
+    def later(self, seconds: float) -> "Label":
+        """Return the label moved to a later time."""
+        track = tuple(each._replace(time=each.time + seconds) for each in self.track)
+        return self._replace(start=self.start + seconds, end=self.end + seconds, track=track)
+
 
 def enclosing_box(boxes: Sequence[Box]) -> Box:
     """Return the smallest box around all given boxes.
@@ -208,7 +213,7 @@ def footage_of_corpus(corpus: Corpus, name: str) -> LabelledFootage:
     if (np.diff(corpus.times) <= 0).any():
         raise InvalidInputError(
             f"{name}: several videos, each with times from 0 s, so a label could be of any: "
-            "evaluate one video at a time"
+            "give each video as a file of its own"
         )
     v = corpus.vocabulary
     size = (v.width, v.height) if v is not None else None
