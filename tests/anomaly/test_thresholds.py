@@ -2,16 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy.stats import genpareto, norm
 
 from habitus.anomaly.thresholds import (
+    SHAPE_MEAN,
+    SHAPE_SPREAD,
+    SHAPES,
+    ExcessPosterior,
     Tail,
-    budget_threshold,
-    expected_alarms,
     runs,
     share_threshold,
-    tail_of,
 )
 from habitus.errors import InvalidInputError
+
+DAY = 86_400
+
+
+def all_judged(scores):
+    return Tail.of(scores, np.ones(len(scores), dtype=bool))
 
 
 def test_runs_close_small_gaps():
@@ -34,55 +42,161 @@ def test_the_tail_counts_each_stretch_once_by_its_lowest_score():
     scores[[10, 11, 12, 50, 80]] = [-1, -5, -2, -3, -4]  # fewer than a tenth: the level is 0
     judged = np.ones(100, dtype=bool)
     judged[80] = False
-    tail = tail_of(scores, judged)
-    assert tail == Tail(level=0.0, n_peaks=2, mean_excess=4.0, n_documents=99)
+    tail = Tail.of(scores, judged)
+    assert (tail.level, tail.n_runs[0], tail.unit, tail.n_documents) == (0.0, 2, 4.0, 99)
 
 
-def test_the_law_of_the_budget_is_that_of_an_exponential_tail_with_an_unknown_scale():
-    """P(excess > y), the scale drawn from its posterior: integrated by drawing instead."""
-    tail = Tail(level=-1.0, n_peaks=12, mean_excess=0.7, n_documents=1000)
-    threshold = budget_threshold(tail, alerts=3, n_documents=10_000)
+@pytest.mark.parametrize("join", [0, 1, 2, 5])
+def test_alarms_above_the_level_are_counted(join):
+    rng = np.random.default_rng(join)
+    scores = np.round(np.convolve(rng.normal(size=302), np.ones(3), "valid"), 1)  # runs, and ties
+    judged = rng.random(300) < 0.8
+    tail = Tail.of(scores, judged, join)
+    assert len(tail.thresholds) > 20
+    for threshold in [*tail.thresholds, *(tail.thresholds + 0.05)]:
+        found = len(runs(judged & (scores < threshold), join))
+        expected = tail.expected_alarms(threshold, judged.sum())
+        assert expected.mean == pytest.approx(found + 0.5)
+        assert expected.low <= found <= expected.high
+
+
+def test_the_posterior_is_that_of_a_fine_grid():
+    """Prior times likelihood by scipy on 400 x 600 points, and the mean survival under it."""
+    excesses = genpareto.rvs(0.3, scale=2.0, size=25, random_state=0)
+    shape = np.linspace(*SHAPES, 400)[:, None, None]
+    scale = np.exp(np.linspace(-3, 5, 600))[None, :, None]
+    log_likelihood = genpareto.logpdf(excesses, shape, scale=scale).sum(axis=2)
+    log_posterior = log_likelihood + norm.logpdf(shape[..., 0], SHAPE_MEAN, SHAPE_SPREAD)
+    weight = np.exp(log_posterior - log_posterior.max())
+    posterior = ExcessPosterior.of(excesses)
+    for y in (0.1, 1.0, 10.0, 100.0):
+        survival = genpareto.sf(y, shape[..., 0], scale=scale[..., 0])
+        expected = (weight * survival).sum() / weight.sum()
+        assert posterior.survival(y) == pytest.approx(expected, rel=1e-3)
+
+
+def test_excesses_that_are_repeated_count_once():
+    excesses = np.random.default_rng(0).exponential(size=15)
+    once = ExcessPosterior.of(excesses)
+    twice = ExcessPosterior.of(np.repeat(excesses, 2), n_independent=15)
+    np.testing.assert_allclose(twice.weight, once.weight, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [10, 300, 5000])
+def test_survival_falls_with_the_score_and_never_reaches_0(n):
+    tail = all_judged(np.random.default_rng(n).normal(size=n))
+    reach = np.concatenate([-np.logspace(12, 0, 500), np.linspace(-0.99, 3, 2000)])
+    survival = tail.survival(reach)
+    assert (survival > 0).all()
+    assert (np.diff(tail.surprisal(reach)) <= 0).all()
+    assert (np.diff(tail.surprisal(reach[:500])) < 0).all()
+    at_level = tail.level + np.array([-1e-9, 0, 1e-9])
+    np.testing.assert_allclose(tail.survival(at_level), tail.survival(tail.level), rtol=1e-6)
+    assert float(tail.survival(-1.5)) == tail.survival(np.array([-1.5]))[0]
+
+
+def test_survival_of_new_documents_is_uniform():
+    """Documents in clusters: each value stays for four documents."""
     rng = np.random.default_rng(0)
-    scale = tail.n_peaks * tail.mean_excess / rng.gamma(tail.n_peaks, 1, 2_000_000)
-    chance = np.exp(-(tail.level - threshold) / scale).mean()
-    assert chance * 12 / 1000 * 10_000 == pytest.approx(3, rel=0.01)
-    expected = expected_alarms(tail, threshold, 10_000)
-    assert expected.low <= 3 <= expected.high
-    assert expected.mean == pytest.approx(3 * 12.5 / 12, rel=0.05)  # the rate is unknown as well
+    found = np.zeros(4)
+    levels = np.array([0.3, 0.1, 0.02, 0.005])
+    for _ in range(30):
+        scores = np.repeat(-rng.exponential(size=500), 4)
+        new = -rng.exponential(size=20_000)
+        found += (all_judged(scores).survival(new)[:, None] <= levels).mean(axis=0) / 30
+    np.testing.assert_allclose(found, levels, rtol=0.15)
+
+
+def test_a_budget_is_the_mean_of_the_alarms_it_expects():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=2000))
+    for budget in (0.01, 5.0, 480.0):
+        threshold = tail.threshold(budget, DAY)
+        assert threshold < tail.level
+        expected = tail.expected_alarms(threshold, DAY)
+        assert expected.mean == pytest.approx(budget, rel=1e-9)
+        assert expected.low <= np.floor(budget) <= expected.high
+
+
+def test_the_interval_is_that_of_alarms_drawn_from_the_posterior():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=2000))
+    threshold = tail.threshold(20, DAY)
+    rng, n = np.random.default_rng(0), 400_000
+    posterior = tail.peaks
+    point = rng.choice(len(posterior.weight), n, p=posterior.weight)
+    rate = rng.gamma(tail.n_runs[0] + 0.5, 1 / tail.n_documents, n)
+    drawn = rng.poisson(DAY * rate * posterior.survivals(tail.level - threshold)[point])
+    expected = tail.expected_alarms(threshold, DAY, coverage=0.8)
+    assert [expected.low, expected.high] == list(np.quantile(drawn, [0.1, 0.9]))
+
+
+def test_a_budget_looser_than_the_tail_is_counted():
+    scores = -np.random.default_rng(0).exponential(size=DAY)
+    tail = all_judged(scores)
+    for budget in (500.0, 5_000.0, 9_000.0):
+        threshold = tail.threshold(budget, DAY)
+        assert threshold > tail.level
+        assert len(runs(scores < threshold)) == pytest.approx(budget, abs=1)
+
+
+def test_more_alerts_than_runs_can_be_give_the_most():
+    scores = -np.random.default_rng(0).exponential(size=3600)
+    tail = all_judged(scores)
+    most = max(
+        len(runs(scores < threshold)) for threshold in np.quantile(scores, np.arange(1, 100) / 100)
+    )
+    assert tail.most_alarms(3600) == pytest.approx(most, rel=0.02)
+    threshold = tail.threshold(3600, 3600)
+    assert tail.expected_alarms(threshold, 3600).mean == tail.most_alarms(3600)
 
 
 def test_more_footage_allows_a_nearer_threshold():
-    much, little = Tail(0.0, 200, 1.0, 2000), Tail(0.0, 6, 1.0, 60)
-    assert budget_threshold(little, 5, 86_400) < 1.5 * budget_threshold(much, 5, 86_400) < 0
+    scores = -np.random.default_rng(0).exponential(size=3600)
+    near, far = (all_judged(scores[:n]).threshold(5, DAY) for n in (3600, 60))
+    assert far < 1.5 * near < 0
 
 
-def test_a_budget_beyond_the_tail_is_its_level():
-    assert budget_threshold(Tail(-2.0, 10, 1.0, 100), alerts=1e9, n_documents=86_400) == -2.0
+@pytest.mark.parametrize(
+    "scores", [[-1.0], [-2.0, -1.0], [0.0] * 100, [-3.0] * 7, [-1.0, 0.0, 0.0]]
+)
+def test_few_documents_or_equal_ones_give_a_threshold_below_them(scores):
+    tail = all_judged(np.array(scores))
+    threshold = tail.threshold(5, DAY)
+    assert np.isfinite(threshold)
+    assert threshold < min(scores)
+    assert tail.expected_alarms(threshold, DAY).mean == pytest.approx(5)
+    assert np.isfinite(tail.surprisal(np.array([-1e9, threshold, *scores, 1.0]))).all()
 
 
-@pytest.mark.parametrize("budget", [2.0, 20.0])
-def test_alarms_on_other_footage_are_within_the_promised_interval(budget):
-    """Many scenes, each with 600 normal documents to know from and a day to watch."""
-    rng = np.random.default_rng(1)
-    held, alarms = 0, []
-    n_scenes, day = 200, 86_400
-    for _ in range(n_scenes):
-        known, new = -rng.exponential(size=600), -rng.exponential(size=day)
-        tail = tail_of(known, np.ones(len(known), dtype=bool))
-        threshold = budget_threshold(tail, budget, day)
-        promised = expected_alarms(tail, threshold, day)
-        found = len(runs(new < threshold))
-        held += promised.low <= found <= promised.high
-        alarms.append(found)
-    # 90 % was promised; the binomial's spread over 200 scenes is two points.
-    assert held / n_scenes >= 0.86
-    assert np.mean(alarms) == pytest.approx(budget, rel=0.4)
+TRAININGS = 60
+TAILS = {
+    "exponential": (lambda rng, n: rng.exponential(size=n), lambda y: np.exp(-y)),
+    "Gaussian": (lambda rng, n: rng.normal(size=n), norm.sf),
+    "log-normal": (lambda rng, n: rng.lognormal(size=n), lambda y: norm.sf(np.log(y))),
+    "Pareto 0.4": (
+        lambda rng, n: genpareto.rvs(0.4, size=n, random_state=rng),
+        lambda y: genpareto.sf(y, 0.4),
+    ),
+}
 
 
-def test_too_little_footage_is_said():
-    with pytest.raises(InvalidInputError, match="at least 50 documents"):
-        tail_of(-np.arange(49.0), np.ones(49, dtype=bool))
-    with pytest.raises(InvalidInputError, match="all alike"):
-        tail_of(np.zeros(100), np.ones(100, dtype=bool))
+@pytest.mark.parametrize("n", [300, 3600])
+@pytest.mark.parametrize("name", TAILS)
+def test_alarms_on_other_footage_are_within_the_promised_interval(name, n):
+    """The whole table is made by benchmarks/coverage.py."""
+    draw, survival = TAILS[name]
+    rng, held, alarms = np.random.default_rng(1), 0, []
+    for _ in range(TRAININGS):
+        tail = all_judged(-draw(rng, n))
+        threshold = tail.threshold(5, DAY)
+        promised = tail.expected_alarms(threshold, DAY)
+        alarms.append(DAY * survival(-threshold))
+        held += promised.low <= rng.poisson(alarms[-1]) <= promised.high
+    assert held >= 0.85 * TRAININGS
+    assert np.mean(alarms) < 2.5 * 5
+
+
+def test_what_is_impossible_is_said():
+    with pytest.raises(InvalidInputError, match="no document that is long enough"):
+        Tail.of(np.zeros(3), np.zeros(3, dtype=bool))
     with pytest.raises(InvalidInputError, match="above 0 alerts"):
-        budget_threshold(Tail(0.0, 10, 1.0, 100), 0, 86_400)
+        all_judged(np.arange(50.0)).threshold(0, DAY)

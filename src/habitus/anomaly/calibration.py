@@ -20,7 +20,7 @@ from habitus.anomaly.measures import (
     novelty_background,
     score_documents,
 )
-from habitus.anomaly.thresholds import JOIN, Tail, tail_of
+from habitus.anomaly.thresholds import JOIN, Tail
 from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
 from habitus.errors import FileError, InvalidInputError
@@ -77,8 +77,8 @@ class HeldOutScores(NamedTuple):
     """Whether each document was long enough to judge, and the camera usable."""
 
     def tail(self, measure: str, join: int) -> Tail:
-        """Return the tail of the scores of a measure; see `tail_of`."""
-        return tail_of(self.scores[measure], self.judged, join)
+        """Return the tail of the scores of a measure; see `Tail.of`."""
+        return Tail.of(self.scores[measure], self.judged, join)
 
 
 @dataclass(frozen=True)
@@ -417,7 +417,8 @@ def _held_out_scores(
     level = _level(filtered, settings.level_quantile)
     judged = np.concatenate([np.diff(evidence.indptr) > 0 for evidence, _ in filtered])
     scores = {"mean": _scores("mean", bare, level), "tail": _scores("tail", filtered, level)}
-    tail_of(scores["tail"], judged, settings.join)  # refuses footage that is too short
+    if not judged.any():
+        raise InvalidInputError("found no document that is long enough to judge")
     return HeldOutScores(level, novelty.whole, scores, judged)
 
 

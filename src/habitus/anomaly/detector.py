@@ -14,8 +14,6 @@ from habitus.anomaly.thresholds import (
     DAY,
     JOIN,
     ExpectedAlarms,
-    budget_threshold,
-    expected_alarms,
     share_threshold,
 )
 from habitus.arrays import Array, Flags
@@ -261,7 +259,7 @@ class Detector:
             return None
         tail = self.held_out.tail(self.measure, self.join)
         at = self.threshold if threshold is None else threshold
-        return expected_alarms(tail, at, seconds / self.model.clip_)
+        return tail.expected_alarms(at, seconds / self.model.clip_)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Write the belief about the sequence so far to a file, whole or not at all."""
@@ -336,7 +334,7 @@ class Detector:
             return share_threshold(held_out.scores[self.measure][held_out.judged], share)
         alerts = ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
         tail = held_out.tail(self.measure, self.join)
-        return budget_threshold(tail, alerts, DAY / self.model.clip_)
+        return tail.threshold(alerts, DAY / self.model.clip_)
 
 
 def _uncalibrated(what: str) -> InvalidInputError:

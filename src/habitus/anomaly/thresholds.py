@@ -1,41 +1,43 @@
 """Thresholds: a fixed value, a share of the documents, or a budget of alerts per day.
 
-The budget is met by the theory of rare events. Of normal footage that the model has not learnt
-from, the least usual documents are taken and joined where they follow each other, as events are;
-the excess of each joined run's strongest document over the level is modelled as exponential. With
-k runs of mean excess m, the scale being unknown, the probability that the next excess is above y is
+The budget is met with the scores of normal footage that the model has not learnt from. In the bulk
+they are counted. Below a level, where too few are left to count, the excess of a score below the
+level follows a generalised Pareto distribution,
 
-    P(excess > y) = (1 + y / (k m)) ** -k,
+    P(excess > y) = (1 + shape * y / scale) ** (-1 / shape),
 
-which predicts more rare alarms the less footage there was to estimate from.
+as the theory of rare events has it. Its shape decides how often the extreme occurs and is never
+known from few documents: it has a prior, and everything below is averaged over the posterior of
+shape, scale and rate. The posterior lies on a fixed grid, so that results have no random part.
+
+An alarm is a run of documents: runs are counted, not documents, and their lowest scores are the
+excesses that the rate of alarms rests on. The survival of single documents rests on the excesses of
+all of them; these are not independent within a run, so that their likelihood is raised to the power
+runs / documents.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from habitus.arrays import Array, Flags
+from habitus.arrays import Array, Flags, Indices
 from habitus.errors import InvalidInputError
 
-FEWEST_DOCUMENTS = 50
-"""The fewest judged documents to estimate a tail from."""
 JOIN = 2
 """Usual documents between two unusual ones that still belong to one event."""
 DAY = 86_400.0
-N_DRAWS = 20_000
-
-
-class Tail(NamedTuple):
-    """The least usual part of the scores of normal footage."""
-
-    level: float
-    """Scores below it are in the tail."""
-    n_peaks: int
-    """Runs of consecutive documents in the tail."""
-    mean_excess: float
-    """Mean distance of the runs' lowest scores below the level."""
-    n_documents: int
-    """All documents that were judged."""
+SHAPE_MEAN, SHAPE_SPREAD = 0.2, 0.2
+"""Prior of the shape of a tail: Gaussian, within `SHAPES`. A Gaussian tail at the levels in use
+looks like -0.15, an exponential one is 0, a log-normal one looks like 0.35."""
+SHAPES = (-0.5, 0.9)
+N_SHAPES, N_SCALES = 29, 25
+NEARLY_0 = 1e-4
+"""A shape that stands for 0, where the formula has a limit instead of a value."""
+NEGLIGIBLE = 1e-12
+"""Relative posterior density under which a point of the grid is left out."""
+TABLE = np.expm1(np.linspace(0, np.log(1e6), 257))[1:]
+"""Excesses that survival is tabulated at, in units of the mean excess."""
 
 
 class ExpectedAlarms(NamedTuple):
@@ -61,39 +63,9 @@ def runs(flags: Flags, join: int = JOIN) -> list[tuple[int, int]]:
     flagged = np.flatnonzero(flags)
     if not len(flagged):
         return []
-    breaks = np.flatnonzero(np.diff(flagged) > join + 1)
-    starts = flagged[np.concatenate([[0], breaks + 1])]
-    ends = flagged[np.concatenate([breaks, [len(flagged) - 1]])]
-    return [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
-
-
-def tail_of(scores: Array, judged: Flags, join: int = JOIN) -> Tail:
-    """Return the tail of the scores of normal documents in time order.
-
-    The tail holds the sqrt(n) lowest of n scores: ever more to estimate from, ever further out.
-
-    Raises
-    ------
-    InvalidInputError
-        Where fewer than `FEWEST_DOCUMENTS` documents were judged, or all scores are alike.
-    """
-    n = int(judged.sum())
-    if n < FEWEST_DOCUMENTS:
-        raise InvalidInputError(
-            f"a budget of alerts needs at least {FEWEST_DOCUMENTS} documents of normal footage "
-            f"that are long enough to judge, found {n}: learn from more video, or set a threshold",
-            parameter="threshold",
-        )
-    level = float(np.quantile(scores[judged], 1 / np.sqrt(n)))
-    below = judged & (scores < level)
-    peaks = [level - scores[a : b + 1][below[a : b + 1]].min() for a, b in runs(below, join)]
-    if not peaks:
-        raise InvalidInputError(
-            "a budget of alerts needs documents of different normality, found all alike: "
-            "set a threshold",
-            parameter="threshold",
-        )
-    return Tail(level, len(peaks), float(np.mean(peaks)), n)
+    starts = _run_starts(flagged, join)
+    ends = np.append(starts[1:], len(flagged)) - 1
+    return [(int(a), int(b)) for a, b in zip(flagged[starts], flagged[ends], strict=True)]
 
 
 def share_threshold(scores: Array, share: float) -> float:
@@ -105,31 +77,289 @@ def share_threshold(scores: Array, share: float) -> float:
     return float(np.quantile(scores, share))
 
 
-def budget_threshold(tail: Tail, alerts: float, n_documents: float) -> float:
-    """Return the score below which `alerts` runs of documents are expected in `n_documents`."""
-    if not alerts > 0:
-        raise InvalidInputError(
-            f"a budget must be above 0 alerts per day, found {alerts:g}",
-            parameter="alerts_per_day",
+class ExcessPosterior(NamedTuple):
+    """Posterior of a generalised Pareto distribution, on a grid of shapes and scales."""
+
+    shape: Array
+    scale: Array
+    weight: Array
+    """Posterior probability of each point; the sum is one."""
+
+    @classmethod
+    def of(cls, excesses: Array, n_independent: float | None = None) -> "ExcessPosterior":
+        """Return the posterior given excesses.
+
+        The prior of the scale is 1 / scale. Its grid follows the scale that gives the observed
+        median, shape by shape.
+
+        Parameters
+        ----------
+        excesses
+            At least one; above 0.
+        n_independent
+            Independent observations that they are worth; all of them where None.
+        """
+        n = len(excesses) if n_independent is None else n_independent
+        shape = np.linspace(*SHAPES, N_SHAPES)[:, None]
+        shape = np.where(np.abs(shape) < NEARLY_0, NEARLY_0, shape)
+        spread = np.linspace(-8, 8, N_SCALES) / np.sqrt(n)
+        scale = np.median(excesses) * shape / np.expm1(shape * np.log(2)) * np.exp(spread)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(1 + (shape / scale)[..., None] * excesses, 0)).mean(axis=-1)
+        log_prior = -0.5 * ((shape - SHAPE_MEAN) / SHAPE_SPREAD) ** 2
+        log_posterior = log_prior - n * (np.log(scale) + (1 + 1 / shape) * logs)
+        density = np.exp(log_posterior - log_posterior.max())
+        kept = density > NEGLIGIBLE
+        return cls(
+            np.broadcast_to(shape, scale.shape)[kept],
+            scale[kept],
+            density[kept] / density[kept].sum(),
         )
-    wanted = alerts / (tail.n_peaks / tail.n_documents * n_documents)
-    if wanted >= 1:
-        return tail.level
-    k = tail.n_peaks
-    return float(tail.level - k * tail.mean_excess * (wanted ** (-1 / k) - 1))
+
+    def survivals(self, excess: Array | float) -> Array:
+        """Return P(excess > y) at each point of the grid: shape of `excess` x points."""
+        base = 1 + self.shape / self.scale * np.asarray(excess)[..., None]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.exp(-np.log(np.maximum(base, 0)) / self.shape))
+
+    def survival(self, excess: Array | float) -> Array:
+        """Return P(excess > y), the mean over the posterior."""
+        return np.asarray(self.survivals(excess) @ self.weight)
 
 
-def expected_alarms(
-    tail: Tail, threshold: float, n_documents: float, *, coverage: float = 0.9
-) -> ExpectedAlarms:
-    """Return the mean number of false alarms in `n_documents`, and an interval that holds it.
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """How rare low scores are in normal footage: counted in the bulk, extrapolated beyond.
 
-    Rate and scale of the tail are drawn from their posteriors, then the number of alarms.
+    Examples
+    --------
+    >>> scores = -np.random.default_rng(0).exponential(size=3600)
+    >>> tail = Tail.of(scores, np.ones(3600, dtype=bool))
+    >>> threshold = tail.threshold(alerts=5, n_documents=86_400)
+    >>> round(tail.expected_alarms(threshold, 86_400).mean, 6)
+    5.0
     """
-    rng = np.random.default_rng(0)
-    rate = rng.gamma(tail.n_peaks + 0.5, 1 / tail.n_documents, N_DRAWS)
-    scale = tail.n_peaks * tail.mean_excess / rng.gamma(tail.n_peaks, 1, N_DRAWS)
-    mean = rate * n_documents * np.exp(-max(tail.level - threshold, 0.0) / scale)
-    drawn = rng.poisson(np.minimum(mean, 1e9))
-    low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2])
-    return ExpectedAlarms(float(low), float(mean.mean()), float(high))
+
+    level: float
+    """Scores below it are in the tail."""
+    n_documents: int
+    """Documents that were judged."""
+    thresholds: Array
+    """The level and all scores above it, ascending, and one beyond: to count the runs below."""
+    n_runs: Indices
+    """Runs of documents below each of these."""
+    peaks: ExcessPosterior
+    """Excess of the lowest document of a run."""
+    unit: float
+    """Mean excess of these."""
+    nodes: Array
+    """Scores that the survival of a document is tabulated at, ascending."""
+    surprisals: Array
+    """-ln survival at the nodes."""
+
+    @classmethod
+    def of(cls, scores: Array, judged: Flags, join: int = JOIN) -> "Tail":
+        """Return the tail of the scores of normal documents in time order.
+
+        The tail holds the sqrt(n) lowest of n scores: ever more to estimate from, ever further
+        out.
+
+        Parameters
+        ----------
+        scores
+            Normality of each document.
+        judged
+            Whether it was judged. The others separate runs, and do not count.
+        join
+            Usual documents between two unusual ones of a run.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no document was judged.
+        """
+        times = np.flatnonzero(judged)
+        if not len(times):
+            raise InvalidInputError(
+                "a budget of alerts needs normal footage in which something moves, found no "
+                "document that is long enough to judge",
+                parameter="threshold",
+            )
+        order = np.argsort(scores[times])
+        ascending = scores[times][order]
+        level = _level(ascending)
+        n_below = _counts_below(ascending, level)
+        below = times[scores[times] < level]
+        excesses = level - scores[below]
+        starts = _run_starts(below, join)
+        peaks = np.maximum.reduceat(excesses, starts) if len(below) else excesses
+        if not len(below):  # all alike: one excess of the size of the scores stands for none
+            excesses = peaks = np.array([abs(level) or 1.0])
+        every = ExcessPosterior.of(excesses, len(peaks))
+        thresholds = np.append(ascending[n_below[:-1]], np.nextafter(ascending[-1], np.inf))
+        counted = -np.log((n_below[1:] + 0.5) / (len(times) + 1))
+        excess, surprisals = _tail_table(every, float(excesses.mean()))
+        return cls(
+            level=level,
+            n_documents=len(times),
+            thresholds=thresholds,
+            n_runs=_runs_of_lowest(times[order], len(scores), join)[n_below],
+            peaks=ExcessPosterior.of(peaks),
+            unit=float(peaks.mean()),
+            nodes=np.concatenate([level - excess, thresholds[:-1]]),
+            surprisals=np.concatenate([counted[0] + surprisals, counted]),
+        )
+
+    def surprisal(self, scores: Array | float) -> Array:
+        """Return -ln of the probability that a normal document scores this low, in nats.
+
+        It never falls as the score falls, and is finite for any finite score.
+        """
+        found = np.interp(scores, self.nodes, self.surprisals)
+        beyond = np.maximum(self.nodes[0] - np.asarray(scores), 0)
+        if not beyond.any():
+            return np.asarray(found)
+        # Beyond the table survival goes on as the power of the excess that it ends with.
+        first, second = self.level - self.nodes[:2]
+        power = (self.surprisals[0] - self.surprisals[1]) / np.log(first / second)
+        return np.asarray(found + power * np.log1p(beyond / first))
+
+    def survival(self, scores: Array | float) -> Array:
+        """Return the probability that a judged document of normal footage scores this low."""
+        return np.maximum(np.exp(-self.surprisal(scores)), np.finfo(np.float64).tiny)
+
+    def threshold(self, alerts: float, n_documents: float) -> float:
+        """Return the score below which `alerts` alarms are expected in `n_documents`.
+
+        Parameters
+        ----------
+        alerts
+            Budget; of one beyond `most_alarms` the threshold is that of the most alarms.
+        n_documents
+            Judged documents to come.
+        """
+        if not alerts > 0:
+            raise InvalidInputError(
+                f"a budget must be above 0 alerts per day, found {alerts:g}",
+                parameter="alerts_per_day",
+            )
+        wanted, rates = alerts / n_documents, self._counted_rates()
+        if wanted < rates[0]:
+            return self._tail_threshold(wanted / rates[0])
+        more = np.flatnonzero(rates > wanted)
+        return float(self.thresholds[more[0] - 1 if len(more) else rates.argmax()])
+
+    def expected_alarms(
+        self, threshold: float, n_documents: float, *, coverage: float = 0.9
+    ) -> ExpectedAlarms:
+        """Return the mean number of alarms in `n_documents`, and an interval that holds it.
+
+        Parameters
+        ----------
+        threshold
+            Documents that score below it are abnormal.
+        n_documents
+            Judged documents to come.
+        coverage
+            Probability that the interval holds the number of alarms. It is that of a Poisson
+            variable whose rate follows the posterior.
+        """
+        at = min(int(np.searchsorted(self.thresholds, threshold)), len(self.thresholds) - 1)
+        counted = self.n_runs[at] + 0.5  # the posterior of the rate under Jeffreys' prior
+        share, weight = np.ones(1), np.ones(1)
+        if threshold < self.level:
+            share, weight = self.peaks.survivals(self.level - threshold), self.peaks.weight
+        means = counted / self.n_documents * n_documents * share
+        ends = ((1 - coverage) / 2, (1 + coverage) / 2)
+        low, high = (_count_quantile(means, weight, counted, end) for end in ends)
+        return ExpectedAlarms(low, float(means @ weight), high)
+
+    def most_alarms(self, n_documents: float) -> float:
+        """Return the most alarms that any threshold raises in `n_documents`.
+
+        Where more documents are abnormal, they join to fewer alarms.
+        """
+        return float(self._counted_rates().max() * n_documents)
+
+    def _counted_rates(self) -> Array:
+        """Return the rate of alarms at each of the thresholds."""
+        return np.asarray((self.n_runs + 0.5) / self.n_documents)
+
+    def _tail_threshold(self, share: float) -> float:
+        """Return the score that this share of the peaks of the tail are below, by bisection."""
+        low, high = 0.0, 700.0  # ln(1 + excess / unit)
+        for _ in range(60):
+            middle = (low + high) / 2
+            if self.peaks.survival(self.unit * np.expm1(middle)) > share:
+                low = middle
+            else:
+                high = middle
+        return float(self.level - self.unit * np.expm1(high))
+
+
+def _run_starts(flagged: Indices, join: int) -> Indices:
+    """Return where in the ascending numbers of flagged documents a run starts."""
+    return np.flatnonzero(np.diff(flagged, prepend=-join - 2) > join + 1)
+
+
+def _level(ascending: Array) -> float:
+    """Return the lowest score that sqrt(n) documents, or with ties at least one, lie below."""
+    n = len(ascending)
+    level = ascending[min(int(np.ceil(np.sqrt(n))), n - 1)]
+    if level == ascending[0]:
+        above = ascending[ascending > level]
+        level = above[0] if len(above) else level
+    return float(level)
+
+
+def _runs_of_lowest(times: Indices, n_times: int, join: int) -> Indices:
+    """Return how many runs the first 0, 1, ... of these documents form.
+
+    A document adds a run, unless flagged ones are within reach; it joins those before and after it,
+    unless they are within each other's reach already.
+    """
+    n, reach = len(times), join + 1
+    rank = np.full(n_times + 2 * reach, n)
+    rank[times + reach] = np.arange(n)
+    own = rank[reach:-reach]
+    before, after = np.full(n_times, n_times + reach), np.full(n_times, n_times + reach)
+    for distance in range(reach, 0, -1):
+        before[rank[reach - distance : n_times + reach - distance] < own] = distance
+        after[rank[reach + distance : n_times + reach + distance] < own] = distance
+    within = (before <= reach).astype(np.int64) + (after <= reach) - (before + after <= reach)
+    return np.concatenate([[0], np.cumsum(1 - within[times])])
+
+
+def _counts_below(ascending: Array, level: float) -> Indices:
+    """Return how many scores lie below the level, below each higher score, and in all."""
+    first = np.searchsorted(ascending, level)
+    rises = np.flatnonzero(np.diff(ascending[first:])) + 1
+    return np.concatenate([[first], first + rises, [len(ascending)]])
+
+
+def _tail_table(excess: ExcessPosterior, unit: float) -> tuple[Array, Array]:
+    """Return excesses, descending, and -ln P(excess > y) of each."""
+    survival = excess.survival(unit * TABLE)
+    survival = survival[survival > NEGLIGIBLE]
+    return unit * TABLE[: len(survival)][::-1], -np.log(survival[::-1])
+
+
+def _count_quantile(means: Array, weight: Array, shape: float, quantile: float) -> float:
+    """Return the quantile of a count: a mixture of negative binomial distributions.
+
+    Each is Poisson with a rate that follows a gamma distribution of this shape.
+    """
+    from scipy.special import betainc
+
+    def reached(count: int) -> bool:
+        at_most = betainc(shape, count + 1, shape / (shape + means))
+        return bool(at_most @ weight >= quantile)
+
+    high = 1
+    while not reached(high) and high < 2**60:
+        high *= 2
+    low = -1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return float(high)
