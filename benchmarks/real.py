@@ -1,0 +1,280 @@
+"""Real footage with labels per frame: area under ROC of habitus and of every baseline.
+
+    python benchmarks/real.py PATH [PATH ...]
+
+A path is a data set, or a folder of data sets, in one of two layouts:
+
+    training/*.mp4  testing/*.mp4  abnormal_frames.csv  [masks/CLIP/FRAME.png]
+    sceneN/*.mp4  abnormal_frames.csv
+
+In the first, one model is learnt from all training clips and judges all testing clips. In the
+second, each clip is judged by a model learnt from the documents of the *other* clips of its scene
+that end before their abnormal frames. All frames of a data set or scene are ranked together; a
+frame has the score of its document. Everything is learnt and judged with default options; a
+figure of a baseline is the mean over its runs.
+"""
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import habitus
+from habitus.anomaly import detect_events
+from habitus.anomaly.localisation import Box
+from habitus.anomaly.measures import MEASURES
+from habitus.evaluation.assessment import LabelledClip
+from habitus.evaluation.frames import ScoredFrames, assess_frames, assess_pixels, score_frames
+from habitus.evaluation.label_files import ClipRanges, parse_labels, read_pixels
+from habitus.evaluation.metrics import ScoredDocuments
+from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+
+LABELS = "abnormal_frames.csv"
+DEFAULT = inspect.signature(habitus.Detector).parameters["measure"].default
+FIGURES = ("ROC AUC", "average precision", "equal error", "pixel ROC AUC", "pixel detection", "box")
+
+
+class Fold(NamedTuple):
+    """What one model learns from, and the clips that it judges."""
+
+    train: habitus.Corpus
+    clips: list[LabelledClip]
+
+    @property
+    def test(self) -> habitus.Corpus:
+        """Documents of all clips to judge."""
+        return habitus.Corpus.joined([clip.corpus for clip in self.clips])
+
+
+class DataSet(NamedTuple):
+    """Labelled clips of one camera."""
+
+    name: str
+    folds: list[Fold]
+    labels: ClipRanges
+    masks: Path | None
+
+    @property
+    def clips(self) -> list[LabelledClip]:
+        """All clips that are judged, in order."""
+        return [clip for fold in self.folds for clip in fold.clips]
+
+    @property
+    def truth(self) -> list[NDArray[np.bool_]]:
+        """Whether each frame is abnormal, clip by clip."""
+        return [self.labels.of(clip.name).to_flags(clip.footage) for clip in self.clips]
+
+
+class Scores(NamedTuple):
+    """What a method says of every document of a data set."""
+
+    normality: NDArray[np.float64]
+    judged: NDArray[np.bool_]
+    alarmed: NDArray[np.bool_]
+    boxes: list[Sequence[Box]] | None
+    """Boxes of each document; None for a method without."""
+
+
+def data_sets(path: Path) -> Iterator[DataSet]:
+    """Yield the data sets of a path, whichever layout it has."""
+    if not (path / LABELS).is_file():
+        for inner in sorted(each for each in path.iterdir() if (each / LABELS).is_file()):
+            yield from data_sets(inner)
+        return
+    labels = parse_labels(path / LABELS)
+    assert isinstance(labels, ClipRanges), f"{path / LABELS}: needs clip,first_frame,last_frame"
+    if (path / "training").is_dir() and (path / "testing").is_dir():
+        train = [clip.corpus for clip in clips_of(path / "training")]
+        fold = Fold(habitus.Corpus.joined(train), clips_of(path / "testing"))
+        masks = path / "masks"
+        yield DataSet(path.name, [fold], labels, masks if masks.is_dir() else None)
+        return
+    for scene in sorted(each for each in path.glob("scene*") if each.is_dir()):
+        yield DataSet(
+            f"{path.name}, {scene.name}", list(folds(clips_of(scene), labels)), labels, None
+        )
+
+
+def clips_of(folder: Path) -> list[LabelledClip]:
+    """Return the clips of a folder as documents, made with default options."""
+    videos = sorted(folder.glob("*.mp4"))
+    return [LabelledClip(str(video), habitus.extract(video).corpus) for video in videos]
+
+
+def folds(clips: list[LabelledClip], labels: ClipRanges) -> Iterator[Fold]:
+    """Yield each clip with what the others show before their abnormal frames."""
+    for judged in clips:
+        others = [usual_part(clip, labels) for clip in clips if clip is not judged]
+        yield Fold(habitus.Corpus.joined(others), [judged])
+
+
+def usual_part(clip: LabelledClip, labels: ClipRanges) -> habitus.Corpus:
+    """Return the documents that end before the first abnormal frame."""
+    abnormal = labels.of(clip.name).to_flags(clip.footage)
+    first = int(abnormal.argmax()) if abnormal.any() else len(abnormal)
+    assert clip.corpus.n_frames is not None
+    n = np.searchsorted(np.cumsum(clip.corpus.n_frames), first, side="right")
+    return clip.corpus.take(np.arange(n))
+
+
+def judged_by_habitus(data: DataSet, scenes: list[habitus.SceneModel], measure: str) -> Scores:
+    """Judge every clip by the model of its fold."""
+    found = [
+        detect_events(scene.detector(measure=measure), fold.test, localise_all=True)
+        for fold, scene in zip(data.folds, scenes, strict=True)
+    ]
+    boxes = [
+        each.abnormal_words[t].boxes if t in each.abnormal_words else ()
+        for each in found
+        for t in range(len(each.corpus))
+    ]
+    return Scores(
+        np.concatenate([each.normality for each in found]),
+        np.concatenate([each.judged for each in found]),
+        np.concatenate([each.abnormal for each in found]),
+        boxes,
+    )
+
+
+def judged_by_baseline(data: DataSet, name: str, run: int) -> Scores:
+    """Judge every clip by a baseline that learns the same documents; `run` is its seed."""
+    protocol, normality, judged = ComparisonProtocol(), [], []
+    for fold in data.folds:
+        corpus = habitus.Corpus.joined([fold.train, fold.test])
+        split = SplitFootage(corpus, len(fold.train), [], [])
+        result = BASELINES[name](split, protocol, protocol.seed_of(name, run))
+        normality.append(result.normality)
+        judged.append(split.long_enough(protocol)[split.n_train :])
+    together = np.concatenate(judged)
+    return Scores(np.concatenate(normality), together, np.zeros_like(together), None)
+
+
+def figures(data: DataSet, scores: Scores, smoothing: float) -> list[float]:
+    """Return FIGURES; NaN where a method has none."""
+    corpora = [clip.corpus for clip in data.clips]
+    n_frames = np.concatenate(
+        [corpus.n_frames for corpus in corpora if corpus.n_frames is not None]
+    )
+    scored = ScoredDocuments(
+        scores.normality, scores.judged, np.arange(len(n_frames), dtype=float), corpora[0].clip
+    )
+    frames = score_frames(
+        scored.abnormality,
+        scores.alarmed,
+        n_frames,
+        data.truth,
+        smoothing=smoothing,
+        clip=corpora[0].clip,
+    )
+    found = assess_frames(frames, n_clips=len(corpora))
+    ranking = [found.ranking[name].value for name in ("roc_auc", "average_precision")]
+    return [*ranking, found.equal_error_rate, *pixel_figures(data, scores, frames)]
+
+
+def pixel_figures(data: DataSet, scores: Scores, frames: ScoredFrames) -> list[float]:
+    """Return the figures per pixel, where there are masks and boxes."""
+    v = data.clips[0].corpus.vocabulary
+    if data.masks is None or scores.boxes is None or v is None:
+        return [float("nan")] * 3
+    size, n = (v.width, v.height), 0
+    pixels: dict[int, NDArray[np.int64]] = {}
+    for clip, flags in zip(data.clips, data.truth, strict=True):
+        own = read_pixels(data.masks / Path(clip.name).stem, len(flags), size)
+        pixels |= {n + frame: where for frame, where in own.items()}
+        n += len(flags)
+    found = assess_pixels(frames, pixels, dict(enumerate(scores.boxes)), size)
+    met = found.n_met / found.n_alarmed if found.n_alarmed else float("nan")
+    return [found.roc_auc, found.detection_rate, met]
+
+
+def measured(data: DataSet, options: argparse.Namespace) -> dict[str, list[float] | str]:
+    """Return the figures of every method, or why it has none."""
+    truth = np.concatenate(data.truth)
+    rows: dict[str, list[float] | str] = {
+        "chance": [0.5, float(truth.mean()), 0.5, *[float("nan")] * 3]
+    }
+    scenes = [habitus.learn(fold.train, seed=options.seed) for fold in data.folds]
+    for measure in [DEFAULT, *(each for each in MEASURES if each != DEFAULT)]:
+        name = f"habitus, {measure}{' (default)' * (measure == DEFAULT)}"
+        if measure in options.measure:
+            rows[name] = attempt(
+                lambda m=measure: judged_by_habitus(data, scenes, m), data, options
+            )
+    for name in options.baselines:
+        runs = [
+            attempt(lambda b=name, r=run: judged_by_baseline(data, b, r), data, options)
+            for run in range(options.runs)
+        ]
+        figured = [run for run in runs if not isinstance(run, str)]
+        rows[name] = np.mean(figured, axis=0).tolist() if figured else runs[0]
+    return rows
+
+
+def attempt(
+    judge: Callable[[], Scores], data: DataSet, options: argparse.Namespace
+) -> list[float] | str:
+    """Return the figures of a method, or the message of the error that it has none for."""
+    try:
+        return figures(data, judge(), options.smooth)
+    except habitus.HabitusError as error:
+        return str(error)
+
+
+def told(data: DataSet, rows: dict[str, list[float] | str]) -> str:
+    """Return one table in Markdown."""
+    learnt = sorted({len(fold.train) for fold in data.folds})
+    range_learnt = " to ".join(map(str, dict.fromkeys([learnt[0], learnt[-1]])))
+    n_frames = sum(len(flags) for flags in data.truth)
+    lines = [
+        f"\n## {data.name}",
+        f"{len(data.clips)} clips, {n_frames} frames; learnt from {range_learnt} documents\n",
+        f"| method | {' | '.join(FIGURES)} |",
+        f"|---|{'---|' * len(FIGURES)}",
+    ]
+    for name, row in rows.items():
+        values = [float("nan")] * len(FIGURES) if isinstance(row, str) else row
+        cells = ("" if np.isnan(value) else f"{value:.3f}" for value in values)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    reasons = (f"\n{name}: {row}" for name, row in rows.items() if isinstance(row, str))
+    return "\n".join([*lines, *reasons])
+
+
+def main() -> None:
+    """Print one table for each data set, and all figures as JSON if asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paths", type=Path, nargs="+", help="data sets, or folders of data sets")
+    parser.add_argument("--measure", nargs="*", default=list(MEASURES), choices=list(MEASURES))
+    parser.add_argument("--baselines", nargs="*", default=list(BASELINES), choices=list(BASELINES))
+    parser.add_argument("--runs", type=int, default=3, help="runs of each baseline")
+    parser.add_argument("--smooth", type=float, default=0.0, help="seconds; 0: no smoothing")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the models")
+    parser.add_argument("--json", type=Path, help="also write all figures to this file")
+    options = parser.parse_args()
+    everything: dict[str, Any] = {}
+    for path in options.paths:
+        found = list(data_sets(path)) if path.is_dir() else []
+        if not found:
+            sys.exit(f"{path}: no {LABELS} beside training/ and testing/, or beside sceneN/")
+        for data in found:
+            rows = measured(data, options)
+            print(told(data, rows), flush=True)
+            everything[data.name] = {
+                name: row if isinstance(row, str) else dict(zip(FIGURES, row, strict=True))
+                for name, row in rows.items()
+            }
+    how = f"Gaussian of {options.smooth:g} s" if options.smooth else "none"
+    print(f"\nSmoothing over time: {how}. box: alarmed abnormal frames whose box meets the mask.")
+    if options.json is not None:
+        plain = json.dumps(everything, indent=1).replace("NaN", "null")
+        options.json.write_text(plain)
+
+
+if __name__ == "__main__":
+    main()
