@@ -78,28 +78,33 @@ class JudgedSource:
 
 
 def settings_of(detector: Detector) -> "DocumentSettings":
-    """Return how documents of new video are made, so that they are like those learnt from."""
+    """Return how documents of new video are made, so that they are like those learnt from.
+
+    Their words are fine: whoever judges them sums them to those of the model.
+    """
     from habitus.ingest.clips import DocumentSettings
 
-    kept = detector.model.settings_
+    kept, known = detector.model.settings_, detector.model.vocabulary_
     if kept is None:
         raise InvalidInputError(
             "this model does not know how its documents were made from video: learn it from a "
             "video or from an extracted corpus, or judge a corpus"
         )
-    return DocumentSettings(**({"speeds": 1} | kept))  # 0.1's first models know no speeds
+    made = {name: value for name, value in kept.items() if name != "speeds"}  # of 0.1
+    scale = made.get("scale") if known is None else known.scale
+    return DocumentSettings(**(made | {"words": "fine", "scale": scale}))
 
 
 def check_geometry(detector: Detector, source: "Source") -> None:
     """Raise if a video has another frame size than the model, before it is decoded."""
-    from habitus.ingest.clips import vocabulary_of
     from habitus.video import Reader
 
+    known = detector.model.vocabulary_
     with Reader(source) as reader:
-        found, known = vocabulary_of(reader, settings_of(detector)), detector.model.vocabulary_
-    if known is not None and found != known:
+        width, height = reader.width, reader.height
+    if known is not None and (width, height) != (known.width, known.height):
         raise InvalidInputError(
-            f"{source.name} has {found.width}x{found.height} pixels, the model was learnt at "
+            f"{source.name} has {width}x{height} pixels, the model was learnt at "
             f"{known.width}x{known.height}: learn this camera anew, or resize the video"
         )
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from habitus.anomaly import Detection, Detector, SceneModel, learn_scene, read_events
 from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus
+from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import kind_of, written_whole
 from habitus.inputs import (
@@ -63,7 +64,7 @@ def extract(
     clip: float = 1.0,
     cell: int = 8,
     motion: str = "cells",
-    speeds: int = 2,
+    words: WordKind = "fine",
     mask: str | None = None,
     region: str | None = None,
     fps: float | None = None,
@@ -93,8 +94,9 @@ def extract(
     motion
         "cells" (our kernel), "dis" (OpenCV's dense flow where the picture changes) or "flow" (the
         same everywhere, as in the paper).
-    speeds
-        2 to tell slow from fast motion, 1 for the paper's words.
+    words
+        Which words to keep: "fine" (12 directions, 10 speeds), or sums of them: "coarse" (4
+        directions, slow or fast) or "paper" (4 directions).
     mask, region
         What not to watch, and what alone to watch: a PNG of the frame's size, not black there, or
         polygons such as "0,0 90,0 90,20".
@@ -124,7 +126,7 @@ def extract(
             f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
         )
     settings = document_settings(
-        clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
+        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
     )
     extraction = extract_documents(found, settings, output, continued, duration, jobs, progress)
     if output is not None:
@@ -158,7 +160,7 @@ def learn(
     clip: float = 1.0,
     cell: int = 8,
     motion: str = "cells",
-    speeds: int = 2,
+    words: WordKind = "fine",
     mask: str | None = None,
     region: str | None = None,
     fps: float | None = None,
@@ -181,7 +183,7 @@ def learn(
         As of `MarkovClusteringTopicModel`.
     duration
         Learn from the first N seconds only.
-    continued, clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+    continued, clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
         As of `extract`.
     seed
         Same seed, same model.
@@ -197,7 +199,7 @@ def learn(
     extraction = read_documents(
         sources,
         output,
-        {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
+        {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
         | {"region": region},
         {"fps": fps, "fast": fast, "timeout": timeout},
         continued=continued,
@@ -553,7 +555,7 @@ def compare(
     clip: float = 1.0,
     cell: int = 8,
     motion: str = "cells",
-    speeds: int = 2,
+    words: WordKind = "fine",
     mask: str | None = None,
     region: str | None = None,
     fps: float | None = None,
@@ -585,7 +587,7 @@ def compare(
     methods
         Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
         such as gibbs-H or lda; all where empty.
-    clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+    clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
         As of `extract`.
     seed
         Same seed, same figures.
@@ -607,7 +609,7 @@ def compare(
     known = parse_labels(labels, line=label_line)
     (video,) = open_sources(source, fps=fps, fast=fast, timeout=timeout)
     settings = document_settings(
-        clip=clip, cell=cell, motion=motion, speeds=speeds, mask=mask, region=region
+        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
     )
     comparison = compare_methods(
         video,
@@ -646,7 +648,7 @@ def tune(
     clip: float = 1.0,
     cell: int = 8,
     motion: str = "cells",
-    speeds: int = 2,
+    words: WordKind = "fine",
     mask: str | None = None,
     region: str | None = None,
     fps: float | None = None,
@@ -678,7 +680,7 @@ def tune(
         Whether to fit VB's hyperparameters, and to estimate the recall.
     picture
         Where to draw the evidence, as .png or .svg.
-    duration, continued, clip, cell, motion, speeds, mask, region, fps, fast, timeout, jobs
+    duration, continued, clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
         As of `learn`.
     seed
         Same seed, same advice.
@@ -702,7 +704,7 @@ def tune(
     extraction = read_documents(
         sources,
         None,
-        {"clip": clip, "cell": cell, "motion": motion, "speeds": speeds, "mask": mask}
+        {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
         | {"region": region},
         {"fps": fps, "fast": fast, "timeout": timeout},
         continued=continued,

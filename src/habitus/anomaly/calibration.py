@@ -250,7 +250,7 @@ def calibrate(
     200
     """
     settings = settings or CalibrationSettings()
-    folds = list(_folds(model, corpus, settings, seed, progress))
+    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress))
     plug_in = _held_out_scores(folds, [[fold.model.parameters_] for fold in folds], settings)
     if model.posterior_ is None and not model.samples_:
         return Calibration(settings, plug_in)
@@ -281,7 +281,7 @@ def held_out_folds(
     other folds: what a detector with that model says of the fold is what it says of new footage.
     """
     settings = calibration.settings
-    folds = list(_folds(model, corpus, settings, seed, progress))
+    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress))
     bare = [_filtered(fold, [fold.model.parameters_]) for fold in folds]
     novelty = _novelty(folds, bare, settings)
     return [

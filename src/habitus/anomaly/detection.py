@@ -31,6 +31,7 @@ class Detection:
 
     source: str
     corpus: Corpus
+    """The documents, in the model's words."""
     model: MarkovClusteringTopicModel
     """The model that judged."""
     normality: Array
@@ -137,6 +138,7 @@ def detect_events(
         Scores of every document, and the events.
     """
     found = detector.judge_all(corpus)
+    corpus = detector.model.in_own_words(corpus)
     threshold = detector.threshold
     if share is not None and found.judged.any():
         threshold = share_threshold(found.normality[found.judged], share)

@@ -17,7 +17,7 @@ from habitus.anomaly.thresholds import (
     share_threshold,
 )
 from habitus.arrays import Array, Flags
-from habitus.corpus import Corpus
+from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.model import MarkovClusteringTopicModel
@@ -179,7 +179,9 @@ class Detector:
         self.log_predicted = self._opening(start)
         self.n_words = len(self.tables.probability)
 
-    def step(self, document: BagLike, *, usable: bool = True) -> Judgement:
+    def step(
+        self, document: BagLike, *, usable: bool = True, vocabulary: Vocabulary | None = None
+    ) -> Judgement:
         """Judge the next document of the sequence.
 
         Parameters
@@ -188,8 +190,11 @@ class Detector:
             Anything with `words` and `counts`.
         usable
             Whether the camera was in order; a document of another is not judged.
+        vocabulary
+            Meaning of the document's words, finer than the model's or the same; the model's own
+            where None.
         """
-        words, counts, n_tokens = self._checked(document)
+        words, counts, n_tokens = self._checked(self.in_model_words(document, vocabulary))
         judged = usable and n_tokens > 0 and n_tokens >= self.model.min_words
         if not judged:
             words, counts = words[:0], counts[:0]
@@ -214,6 +219,13 @@ class Detector:
             found.surprisals,
         )
 
+    def in_model_words(self, document: BagLike, vocabulary: Vocabulary | None) -> BagLike:
+        """Return a document in the model's words, sums of finer ones where need be."""
+        known = self.model.vocabulary_
+        if vocabulary is None or known is None or vocabulary == known:
+            return document
+        return summed_bag(Bag(document.words, document.counts), vocabulary, known)
+
     def new_sequence(self) -> None:
         """Start a new sequence: the next document does not follow the last one."""
         self.log_predicted = self.tables.log_pi
@@ -232,12 +244,8 @@ class Detector:
         InvalidInputError
             Where the corpus has another vocabulary than the model.
         """
-        if corpus.n_words != self.n_words:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
-                f"{self.n_words}: another camera, size or cell"
-            )
-        evidence = gather(corpus, min_words=self.model.min_words)
+        words = self.model.in_own_words(corpus)
+        evidence = gather(words, min_words=self.model.min_words)
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
         self.log_predicted = filtered.log_next
         normality = score_documents(self.measure, evidence, filtered, self.level)

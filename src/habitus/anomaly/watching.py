@@ -87,11 +87,11 @@ class _Observer:
         if arrival.condition != self.condition:
             self.condition = arrival.condition
             yield Notice(f"{self.name}: {CONDITIONS[self.condition]}", arrival.time)
-        document, before = arrival.document, self.joiner.open
-        judgement = self.detector.step(document, usable=arrival.condition is Condition.USABLE)
-        over = self.joiner.add(
-            arrival.time - self.zero, document, judgement, self.detector.threshold
-        )
+        document, vocabulary, before = arrival.document, arrival.vocabulary, self.joiner.open
+        usable = arrival.condition is Condition.USABLE
+        judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary)
+        words = self.detector.in_model_words(document, vocabulary)
+        over = self.joiner.add(arrival.time - self.zero, words, judgement, self.detector.threshold)
         now = self.joiner.open
         if now is not None and (before is None or now.peak != before.peak):
             self.still = document.still
@@ -111,7 +111,7 @@ class _Observer:
 
     def _check(self, arrival: Arrived) -> None:
         known = self.detector.model.vocabulary_
-        if known is not None and arrival.vocabulary != known:
+        if known is not None and not arrival.vocabulary.refines(known):
             found = arrival.vocabulary
             raise VideoError(
                 f"{self.name} has {found.width}x{found.height} pixels, the model was learnt at "

@@ -60,7 +60,7 @@ def extract(
         typer.echo(json.dumps(summary.to_json() | told))
         return
     v, video = corpus.vocabulary, len(corpus) * corpus.clip
-    grid = f", {v.rows} x {v.columns} cells of {v.cell * v.scale} pixels" if v else ""
+    grid = f", {v.rows} x {v.columns} cells of {v.cell_side} pixels" if v else ""
     typer.echo(
         f"{summary.documents} documents ({summary.words:.10g} words{grid}; {summary.short:.0%} "
         f"under 20 words) from {video:.0f} s of video in {seconds:.1f} s: {video / seconds:.0f} "

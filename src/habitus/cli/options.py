@@ -24,6 +24,14 @@ class MotionChoice(StrEnum):
     FLOW = "flow"
 
 
+class WordChoice(StrEnum):
+    """Kinds of words."""
+
+    FINE = "fine"
+    COARSE = "coarse"
+    PAPER = "paper"
+
+
 class MeasureChoice(StrEnum):
     """Measures of the normality of a document."""
 
@@ -86,12 +94,13 @@ class DocumentOptions(OptionGroup):
             "changes, slow. flow: the same everywhere, as in the paper."
         ),
     ] = MotionChoice.CELLS
-    speeds: Annotated[
-        int,
+    words: Annotated[
+        WordChoice,
         typer.Option(
-            min=1, max=2, help="2: words tell slow from fast motion. 1: the paper's words."
+            help="Words to keep: fine (12 directions, 10 speeds), coarse (4 directions, slow or "
+            "fast) or paper (4 directions)."
         ),
-    ] = 2
+    ] = WordChoice.FINE
     mask: Annotated[
         str | None,
         typer.Option(

@@ -16,7 +16,7 @@ from habitus.cli import options
 from habitus.cli.bars import progress_bars
 
 PASSED_ON = {
-    *("duration", "continued", "clip", "cell", "motion", "speeds", "mask", "region"),
+    *("duration", "continued", "clip", "cell", "motion", "words", "mask", "region"),
     *("fps", "fast", "min_words", "seed"),
 }
 """Options that the advised `habitus learn` takes as well."""

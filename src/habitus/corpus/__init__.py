@@ -5,7 +5,7 @@
 - `validation`: checks of the values that a corpus is made of
 """
 
-from habitus.corpus.documents import Bag, Condition, Corpus
+from habitus.corpus.documents import Bag, Condition, Corpus, summed_bag
 from habitus.corpus.vocabulary import Direction, Vocabulary, WordPlaces
 
-__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary", "WordPlaces"]
+__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary", "WordPlaces", "summed_bag"]

@@ -43,6 +43,35 @@ class Bag(NamedTuple):
     """Number of occurrences of each of these words."""
 
 
+def summed_bag(bag: Bag, vocabulary: Vocabulary, coarser: Vocabulary) -> Bag:
+    """Return a document in the words of a coarser vocabulary.
+
+    Parameters
+    ----------
+    bag
+        The document: anything with `words` and `counts`.
+    vocabulary
+        The meaning of its words.
+    coarser
+        A vocabulary that `vocabulary` refines.
+
+    Returns
+    -------
+    Bag
+        The words of `coarser`, ascending, and the sums of the counts.
+
+    Examples
+    --------
+    >>> both = Vocabulary(1, 1, speeds=2)
+    >>> summed_bag(Bag(np.array([2, 3, 6]), np.array([1, 4, 2])), both, both.paper)
+    Bag(words=array([1, 3]), counts=array([5, 2]))
+    """
+    words, place = np.unique(vocabulary.words_in(coarser, bag.words), return_inverse=True)
+    counts = np.zeros(len(words), dtype=np.asarray(bag.counts).dtype)
+    np.add.at(counts, place, bag.counts)
+    return Bag(words, counts)
+
+
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Word counts of documents in time order.
@@ -275,6 +304,14 @@ class Corpus:
         )
 
     @property
+    def coarse(self) -> "Corpus":
+        """The same documents in coarse words: 4 directions, and slow or fast.
+
+        Words that are not fine stay as they are.
+        """
+        return self if self.vocabulary is None else self.summed(self.vocabulary.coarse)
+
+    @property
     def paper(self) -> "Corpus":
         """The same documents in the paper's words, which do not distinguish slow and fast motion.
 
@@ -284,16 +321,37 @@ class Corpus:
         >>> Corpus([[1, 2, 0, 0, 0, 0, 0, 4]], vocabulary=slow_and_fast).paper.counts.toarray()
         array([[3., 0., 0., 4.]])
         """
-        v = self.vocabulary
-        if v is None or v.speeds == 1:
+        return self if self.vocabulary is None else self.summed(self.vocabulary.paper)
+
+    def summed(self, vocabulary: Vocabulary) -> "Corpus":
+        """Return the same documents in the words of a coarser vocabulary.
+
+        Parameters
+        ----------
+        vocabulary
+            One that the corpus' own vocabulary refines.
+
+        Returns
+        -------
+        Corpus
+            Each word counts as often as the words that are part of it.
+
+        Raises
+        ------
+        InvalidInputError
+            If the vocabulary of the corpus is unknown, or does not refine the other.
+        """
+        if vocabulary == self.vocabulary:
             return self
+        if self.vocabulary is None:
+            raise InvalidInputError("the words of a corpus without a vocabulary cannot be summed")
         counts = self.counts
         merged = sp.csr_array(
-            (counts.data, v.paper_words(counts.indices), counts.indptr),
-            shape=(len(self), v.paper.n_words),
+            (counts.data, self.vocabulary.words_in(vocabulary, counts.indices), counts.indptr),
+            shape=(len(self), vocabulary.n_words),
         )
-        settings = self.settings | {"speeds": 1} if self.settings else self.settings
-        return replace(self, counts=merged, vocabulary=v.paper, settings=settings)
+        settings = self.settings | {"words": vocabulary.kind} if self.settings else self.settings
+        return replace(self, counts=merged, vocabulary=vocabulary, settings=settings)
 
     @classmethod
     def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":
@@ -325,7 +383,7 @@ class Corpus:
             if (other.vocabulary, other.n_words) != (first.vocabulary, first.n_words):
                 raise InvalidInputError(
                     "corpora to join must have the same vocabulary (camera, frame size, cell and "
-                    f"speeds), found {other.vocabulary or other.n_words} after "
+                    f"words), found {other.vocabulary or other.n_words} after "
                     f"{first.vocabulary or first.n_words}"
                 )
         if len(corpora) == 1:

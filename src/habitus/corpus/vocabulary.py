@@ -1,8 +1,13 @@
-"""Visual words: a cell of the frame, one of four directions of motion, and slow or fast."""
+"""Visual words: a cell of the frame, a direction of motion and a class of speed.
+
+Video is extracted as fine words, of 12 directions and 10 speeds. Coarse words (4 directions, slow
+or fast) and the paper's words (4 directions) are sums of them.
+"""
 
 from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
-from typing import Any, NamedTuple, Self
+from functools import cache
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
 
-# Frames are halved while their smaller side stays at least this; the paper's frames have 288.
+# Frames are halved while their smaller side stays at least this, and doubled where it is less; the
+# paper's frames have 288.
 SMALLEST_SIDE = 240
 # Least side of an analysed frame: motion is estimated from windows of up to 32 pixels.
 LEAST_SIDE = 32
@@ -25,14 +31,38 @@ class Direction(IntEnum):
     RIGHT = 3
 
 
+N_DIRECTIONS = len(Direction)
+# Directions of fine words, of 30 degrees each. Number f points (f - 1) * 30 degrees
+# counter-clockwise from up, so that f // 3 is its Direction.
+N_FINE_DIRECTIONS = 12
+# Pixels per second of the analysed frame from which motion is fast: between walking and driving in
+# frames of this size. The exact value hardly matters, because each cell learns its own habits.
+FAST = 31.0
+# Lower bounds of the speeds of fine words from the second on: logarithmic, FAST among them.
+SPEED_BOUNDS = tuple(FAST * 1.5**k for k in range(-3, 6))
+N_SPEEDS = len(SPEED_BOUNDS) + 1
+# The first speed of fine words that is fast.
+FIRST_FAST = SPEED_BOUNDS.index(FAST) + 1
+
+WordKind = Literal["fine", "coarse", "paper"]
+"""Which words a vocabulary has: 12 directions and 10 speeds, 4 and 2, or 4 and 1."""
+KINDS: dict[WordKind, tuple[int, int]] = {
+    "fine": (N_FINE_DIRECTIONS, N_SPEEDS),
+    "coarse": (N_DIRECTIONS, 2),
+    "paper": (N_DIRECTIONS, 1),
+}
+"""Directions and speeds of each kind of words."""
+
+
 class WordPlaces(NamedTuple):
     """Cells, directions and speeds of words."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     directions: NDArray[np.int64]
+    """A `Direction` in a vocabulary of four; of twelve, its third is a `Direction`."""
     speeds: NDArray[np.int64]
-    """0 for slow, 1 for fast; always 0 in a vocabulary of one speed."""
+    """0 for slow, 1 for fast; 0 to 9 in fine words; always 0 in a vocabulary of one speed."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +70,7 @@ class Vocabulary:
     """The meaning of word ids: cells of a grid, directions and speeds.
 
     Words are numbered by (row, column, direction, speed), the last varying fastest. The grid lies
-    on the analysed frame, which is the camera's frame, halved until its size is near the paper's.
+    on the analysed frame: the camera's frame, halved or doubled until its size is near the paper's.
     Pixels left over at the right and lower edge belong to no cell.
 
     Parameters
@@ -50,11 +80,15 @@ class Vocabulary:
     cell
         Side of a cell in pixels of the analysed frame.
     scale
-        Pixels of the camera's frame per pixel of the analysed frame, in each direction.
+        Pixels of the camera's frame per pixel of the analysed frame, in each direction: 1, 2, ...,
+        or 0.5 for a frame that is doubled.
     width, height
         Size of the camera's frame in pixels; 0 stands for exactly what the cells cover.
     speeds
-        1 for the paper's words, which do not distinguish speeds; 2 for slow and fast.
+        1 for the paper's words, which do not distinguish speeds; 2 for slow and fast; 10 for fine
+        words.
+    directions
+        4, or 12 for fine words.
 
     Raises
     ------
@@ -74,22 +108,31 @@ class Vocabulary:
     rows: int
     columns: int
     cell: int = 8
-    scale: int = 1
+    scale: float = 1
     width: int = 0
     height: int = 0
     speeds: int = 1
+    directions: int = N_DIRECTIONS
 
     def __post_init__(self) -> None:
         """Check the values, and fill in the size of the frame."""
         for name, value in asdict(self).items():
             least = 0 if name in ("width", "height") else 1
+            if name == "scale" and value == 0.5:
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InvalidInputError(
                     f"{name} of a vocabulary must be an integer of at least {least}, "
                     f"found {value!r}"
                 )
-        if self.speeds > 2:
-            raise InvalidInputError(f"speeds must be 1 or 2, found {self.speeds}")
+        if self.speeds not in (1, 2, N_SPEEDS):
+            raise InvalidInputError(f"speeds must be 1, 2 or {N_SPEEDS}, found {self.speeds}")
+        if self.directions not in (N_DIRECTIONS, N_FINE_DIRECTIONS):
+            raise InvalidInputError(
+                f"directions must be {N_DIRECTIONS} or {N_FINE_DIRECTIONS}, found {self.directions}"
+            )
+        if self.cell * self.scale % 1:
+            raise InvalidInputError(f"cell must be even in a doubled frame, found {self.cell}")
         for name, n in (("width", self.columns), ("height", self.rows)):
             if getattr(self, name) == 0:
                 object.__setattr__(self, name, n * self.cell_side)
@@ -101,7 +144,13 @@ class Vocabulary:
 
     @classmethod
     def of_frame(
-        cls, width: int, height: int, *, cell: int = 8, scale: int | None = None, speeds: int = 1
+        cls,
+        width: int,
+        height: int,
+        *,
+        cell: int = 8,
+        scale: float | None = None,
+        words: WordKind = "paper",
     ) -> Self:
         """Return the grid of a camera's frame.
 
@@ -113,9 +162,10 @@ class Vocabulary:
             Side of a cell in pixels of the analysed frame, a multiple of 4.
         scale
             Pixels of the camera's frame per pixel of the analysed frame; by default the largest
-            power of two that leaves the smaller side at least 240 pixels.
-        speeds
-            1 or 2.
+            power of two that leaves the smaller side at least 240 pixels, and 0.5 for a frame that
+            has less.
+        words
+            "paper", "coarse" or "fine": which directions and speeds are distinguished.
 
         Returns
         -------
@@ -125,30 +175,36 @@ class Vocabulary:
         Examples
         --------
         >>> Vocabulary.of_frame(1280, 720)
-        Vocabulary(rows=45, columns=80, cell=8, scale=2, width=1280, height=720, speeds=1)
+        Vocabulary(rows=45, columns=80, cell=8, scale=2, width=1280, height=720, speeds=1, \
+directions=4)
+        >>> Vocabulary.of_frame(160, 120, words="fine").shape
+        (30, 40, 12, 10)
         """
-        if scale is None:
-            scale = 1
-            while min(width, height) // (2 * scale) >= SMALLEST_SIDE:
-                scale *= 2
-        side = cell * scale
-        if min(width, height) // scale < LEAST_SIDE:
+        scale = scale_of(width, height) if scale is None else scale
+        if min(width, height) / scale < LEAST_SIDE:
             raise InvalidInputError(
-                f"a frame needs at least {LEAST_SIDE * scale} pixels in each direction, found "
+                f"a frame needs at least {LEAST_SIDE * scale:g} pixels in each direction, found "
                 f"{width}x{height}"
             )
-        if cell < 1 or cell % 4 or min(width, height) < side:
+        if cell < 1 or cell % 4 or min(width, height) < cell * scale:
             raise InvalidInputError(
-                f"cell must be a multiple of 4 and at most {min(width, height) // scale} pixels "
-                f"for a frame of {width}x{height}, found {cell}",
+                f"cell must be a multiple of 4 and at most {int(min(width, height) / scale)} "
+                f"pixels for a frame of {width}x{height}, found {cell}",
                 parameter="cell",
             )
-        return cls(height // side, width // side, cell, scale, width, height, speeds)
+        if words not in KINDS:
+            raise InvalidInputError(
+                f"words must be one of {', '.join(get_args(WordKind))}, found {words!r}",
+                parameter="words",
+            )
+        directions, speeds = KINDS[words]
+        side = int(cell * scale)
+        return cls(height // side, width // side, cell, scale, width, height, speeds, directions)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Rows, columns, directions and speeds: the shape of an array with one value per word."""
-        return self.rows, self.columns, len(Direction), self.speeds
+        return self.rows, self.columns, self.directions, self.speeds
 
     @property
     def n_words(self) -> int:
@@ -163,17 +219,50 @@ class Vocabulary:
     @property
     def per_cell(self) -> int:
         """Number of words per cell: directions times speeds."""
-        return len(Direction) * self.speeds
+        return self.directions * self.speeds
 
     @property
     def cell_side(self) -> int:
         """Side of a cell in pixels of the camera's frame."""
-        return self.cell * self.scale
+        return int(self.cell * self.scale)
+
+    @property
+    def fine(self) -> bool:
+        """Whether the words are fine: 12 directions, 10 speeds."""
+        return self.kind == "fine"
+
+    @property
+    def kind(self) -> WordKind | None:
+        """Which words these are, where they have a name."""
+        named = {sizes: kind for kind, sizes in KINDS.items()}
+        return named.get((self.directions, self.speeds))
+
+    @property
+    def finest(self) -> Self:
+        """The same grid with fine words."""
+        return replace(self, directions=N_FINE_DIRECTIONS, speeds=N_SPEEDS)
+
+    @property
+    def coarse(self) -> Self:
+        """The same grid with coarse words: 4 directions, and slow or fast where speeds are told."""
+        return replace(self, directions=N_DIRECTIONS, speeds=min(self.speeds, 2))
 
     @property
     def paper(self) -> Self:
         """The same grid with the paper's words, which do not distinguish speeds."""
-        return replace(self, speeds=1)
+        return replace(self, directions=N_DIRECTIONS, speeds=1)
+
+    def refines(self, other: "Vocabulary") -> bool:
+        """Return whether each word of another vocabulary is a sum of words of this one.
+
+        Examples
+        --------
+        >>> grid = Vocabulary.of_frame(360, 288, words="coarse")
+        >>> grid.refines(grid), grid.refines(grid.paper), grid.paper.refines(grid)
+        (True, True, False)
+        """
+        same_grid = replace(other, directions=self.directions, speeds=self.speeds) == self
+        return same_grid and self.directions >= other.directions and self.speeds >= other.speeds
 
     def words(
         self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike, speeds: ArrayLike = 0
@@ -242,24 +331,40 @@ class Vocabulary:
         """Return the number of each word within its cell: direction times speeds, plus speed."""
         return np.asarray(words, dtype=np.int64) % self.per_cell
 
-    def paper_words(self, words: ArrayLike) -> NDArray[np.int64]:
-        """Return the ids in the vocabulary `paper` of the same cells and directions."""
-        return np.asarray(words, dtype=np.int64) // self.speeds
+    def words_in(self, coarser: "Vocabulary", words: ArrayLike) -> NDArray[np.int64]:
+        """Return the words of a coarser vocabulary that words of this one are part of.
+
+        Parameters
+        ----------
+        coarser
+            A vocabulary that this one refines.
+        words
+            Word ids.
+
+        Returns
+        -------
+        array
+            Word ids of `coarser`, in the shape of `words`.
+
+        Raises
+        ------
+        InvalidInputError
+            If this vocabulary does not refine the other.
+
+        Examples
+        --------
+        >>> fine = Vocabulary(1, 1, speeds=10, directions=12)
+        >>> fast_left = fine.words(0, 0, 5, 9)
+        >>> fine.words_in(fine.coarse, fast_left), fine.words_in(fine.paper, fast_left)
+        (array(3), array(1))
+        """
+        ids = np.asarray(words, dtype=np.int64)
+        moves = moves_in(self, coarser)[ids % self.per_cell]
+        return ids // self.per_cell * coarser.per_cell + moves
 
     def by_cell(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values per word (the first axis) as cells x words per cell x further axes."""
         return values.reshape(self.n_cells, self.per_cell, *values.shape[1:])
-
-    def summed_over_speeds(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum over speeds of values per word (the first axis): one per paper's word.
-
-        Examples
-        --------
-        >>> Vocabulary(1, 1, speeds=2).summed_over_speeds(np.arange(8)).tolist()
-        [1, 5, 9, 13]
-        """
-        split = values.reshape(self.paper.n_words, self.speeds, *values.shape[1:])
-        return np.asarray(split.sum(axis=1))
 
     def boxes(self, words: ArrayLike) -> NDArray[np.int64]:
         """Return the cells of words as boxes of the camera's frame.
@@ -289,31 +394,93 @@ class Vocabulary:
         return asdict(self)
 
 
-N_DIRECTIONS = len(Direction)
+@cache
+def moves_in(vocabulary: Vocabulary, coarser: Vocabulary) -> NDArray[np.int64]:
+    """Return the number within a cell, in a coarser vocabulary, of each move of the other.
+
+    Raises
+    ------
+    InvalidInputError
+        If the vocabulary does not refine the coarser one.
+    """
+    if not vocabulary.refines(coarser):
+        raise InvalidInputError(f"words of {vocabulary} cannot be summed to words of {coarser}")
+    directions, speeds = np.divmod(np.arange(vocabulary.per_cell), vocabulary.speeds)
+    if coarser.speeds < vocabulary.speeds:
+        speeds = (speeds >= FIRST_FAST).astype(np.int64) * (coarser.speeds - 1)
+    directions = directions * coarser.directions // vocabulary.directions
+    return np.asarray(directions * coarser.speeds + speeds)
 
 
-@compiled
-def count_moves(moves: NDArray[np.int8], speeds: int, counts: NDArray[np.int64]) -> None:
-    """Add the words of all moving cells to `counts`: the step from motion to words.
+def scale_of(width: int, height: int) -> float:
+    """Return the pixels of the camera's frame per pixel of the analysed frame, by default.
 
-    With `frame, row, column = np.nonzero(moves >= 0)` and `move` the values there, equal to
-    `np.add.at(counts, vocabulary.words(row, column, move % 4, move // 4 * (speeds - 1)), 1)`.
+    Examples
+    --------
+    >>> scale_of(1920, 1080), scale_of(360, 288), scale_of(320, 180)
+    (4, 1, 0.5)
+    """
+    if min(width, height) < SMALLEST_SIDE:
+        return 0.5
+    scale = 1
+    while min(width, height) // (2 * scale) >= SMALLEST_SIDE:
+        scale *= 2
+    return scale
+
+
+def count_words(
+    moves: NDArray[np.int8], vocabulary: Vocabulary
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the words of all moving cells: the step from motion to words.
 
     Parameters
     ----------
     moves
-        Pairs of frames x rows x columns of cells: a `Direction`, plus 4 for fast motion, or -1
-        where nothing moved.
-    speeds
-        Number of speeds of the vocabulary; with 1, slow and fast motion are the same word.
+        Pairs of frames x rows x columns of cells: the move of each cell, which is its number among
+        the fine words of the cell, or -1 where nothing moved.
+    vocabulary
+        The words to count: fine, or sums of them.
+
+    Returns
+    -------
+    words
+        Ids of the words that occur, ascending.
     counts
-        Count of each word of the vocabulary; changed in place.
+        Number of occurrences of each.
+
+    Examples
+    --------
+    >>> left_and_fast = np.full((3, 1, 2), 4 * N_SPEEDS + 9, dtype=np.int8)
+    >>> count_words(left_and_fast, Vocabulary(1, 2, speeds=2))
+    (array([ 3, 11]), array([3, 3]))
+    """
+    return count_moves(moves, moves_in(vocabulary.finest, vocabulary), vocabulary.per_cell)
+
+
+@compiled
+def count_moves(
+    moves: NDArray[np.int8], meanings: NDArray[np.int64], per_cell: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct words of all moving cells, ascending, and their counts.
+
+    With `_, cell = np.nonzero(flat >= 0)` for `flat = moves.reshape(len(moves), -1)`, equal to
+    `np.unique(per_cell * cell + meanings[flat[flat >= 0]], return_counts=True)`.
     """
     flat = moves.reshape(len(moves), -1)
-    for pair in range(len(flat)):
-        for cell in range(flat.shape[1]):
-            move = flat[pair, cell]
-            if move >= 0:
-                direction, fast = move % N_DIRECTIONS, move // N_DIRECTIONS
-                word = (N_DIRECTIONS * cell + direction) * speeds + fast * (speeds - 1)
-                counts[word] += 1
+    most = (flat >= 0).sum()
+    words, counts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    tally = np.zeros(per_cell, dtype=np.int64)
+    n = 0
+    for cell in range(flat.shape[1]):
+        first, last = per_cell, -1
+        for pair in range(len(flat)):
+            if flat[pair, cell] >= 0:
+                number = meanings[flat[pair, cell]]
+                tally[number] += 1
+                first, last = min(first, number), max(last, number)
+        for number in range(first, last + 1):
+            if tally[number]:
+                words[n], counts[n] = per_cell * cell + number, tally[number]
+                tally[number] = 0
+                n += 1
+    return words[:n], counts[:n]

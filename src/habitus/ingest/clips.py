@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Image
 from habitus.compiled import compiled
-from habitus.corpus.vocabulary import Vocabulary, count_moves
+from habitus.corpus.vocabulary import Vocabulary, WordKind, count_words
 from habitus.errors import InvalidInputError
 from habitus.video import Frame, Reader, Source, motion_by, region_of, watched_cells
 
@@ -41,26 +41,31 @@ class DocumentSettings:
         Side of a cell in pixels of the analysed frame.
     motion
         How motion is measured: "cells", "dis" or "flow"; see `habitus.video.motion`.
-    speeds
-        2 to tell slow from fast motion; 1 for the words of the paper, which have no speed.
+    words
+        Which words to keep: "fine" (12 directions, 10 speeds), or sums of them: "coarse" (4
+        directions, slow or fast) or "paper" (4 directions).
     mask, region
         Areas to ignore, and the only areas to watch; see `habitus.video.watched_cells`.
     still_every
         Number of documents from one colour still to the next.
+    scale
+        Pixels of the camera's frame per pixel of the analysed frame; by default as
+        `Vocabulary.of_frame` chooses.
 
     Examples
     --------
-    >>> DocumentSettings(clip=2.0).speeds
-    2
+    >>> DocumentSettings(clip=2.0).words
+    'fine'
     """
 
     clip: float = 1.0
     cell: int = 8
     motion: str = "cells"
-    speeds: int = 2
+    words: WordKind = "fine"
     mask: str | None = None
     region: str | None = None
     still_every: int = 16
+    scale: float | None = None
 
     def to_json(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """Return the settings as plain values that hold on other machines.
@@ -72,7 +77,8 @@ class DocumentSettings:
             "clip": self.clip,
             "cell": self.cell,
             "motion": self.motion,
-            "speeds": self.speeds,
+            "words": self.words,
+            "scale": vocabulary.scale,
             "region": region_of(watched, vocabulary),
         }
 
@@ -95,7 +101,7 @@ class Document(NamedTuple):
     thumbnail: Image
     """Mean brightness of each cell in the first frame, rows x columns."""
     still: Image | None
-    """Colour picture at the analysed size; only every `still_every` documents."""
+    """Colour picture at the analysed size or the camera's, the smaller; every `still_every` documents."""
 
 
 class FrameSource(Protocol):
@@ -117,7 +123,7 @@ class ComparedFrame(NamedTuple):
     number: int
     """Number of the clip that the frame belongs to."""
     moves: NDArray[np.int8] | None
-    """Motion per cell as in `Moved`; None if the frame was not compared."""
+    """Motion per cell as in `CellMoves`; None if the frame was not compared."""
     change: float
     """Mean absolute difference of the two frames in grey levels."""
 
@@ -137,7 +143,11 @@ def vocabulary_of(frames: FrameSource, settings: DocumentSettings) -> Vocabulary
             parameter="clip",
         )
     return Vocabulary.of_frame(
-        frames.width, frames.height, cell=settings.cell, speeds=settings.speeds
+        frames.width,
+        frames.height,
+        cell=settings.cell,
+        scale=settings.scale,
+        words=settings.words,
     )
 
 
@@ -300,9 +310,10 @@ class _OpenClip:
     def _keep_pictures(self, frame: Frame) -> None:
         """Keep a thumbnail and, if it is due, a still of the first frame."""
         v = self.vocabulary
-        self.thumbnail = cell_brightness(frame.luma(), v.rows, v.columns, v.cell * v.scale)
+        self.thumbnail = cell_brightness(frame.luma(), v.rows, v.columns, v.cell_side)
         if self.number % self.settings.still_every == 0:
-            self.still = frame.colours(v.width // v.scale, v.height // v.scale)
+            shrunk = max(int(v.scale), 1)
+            self.still = frame.colours(v.width // shrunk, v.height // shrunk)
 
     def finished(self, start: int, following: int) -> Iterator[Document]:
         """Yield the document unless it was given, then empty ones for a short gap after it."""
@@ -329,11 +340,9 @@ class _OpenClip:
 
     def _words(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids of the words that occur, and their counts."""
-        counts = np.zeros(self.vocabulary.n_words, dtype=np.int64)
-        if self.moves:
-            count_moves(np.stack(self.moves), self.vocabulary.speeds, counts)
-        words = np.flatnonzero(counts)
-        return words, counts[words]
+        if not self.moves:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        return count_words(np.stack(self.moves), self.vocabulary)
 
 
 @compiled

@@ -350,7 +350,7 @@ class _ArrivingFrames:
 
 def warm_up(settings: DocumentSettings) -> None:
     """Compile the kernels before a stream is opened: later it would look like its silence."""
-    plain = replace(settings, clip=1.0, mask=None, region=None)
+    plain = replace(settings, clip=1.0, scale=1, mask=None, region=None)
     for _ in documents(_BlankFrames(max(64, 4 * settings.cell)), plain):
         pass
 

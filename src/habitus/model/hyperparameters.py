@@ -154,7 +154,7 @@ def fit_hyperparameters(
         Where `model` was learnt otherwise or under a prior that is not symmetric.
     """
     start = _checked(model, n_iterations)
-    evidence = gather(corpus, min_words=model.min_words)
+    evidence = gather(model.in_own_words(corpus), min_words=model.min_words)
     prior = Prior.of(model.prior).concentrations(model.sizes)
     state = vb.init(start, evidence, prior)
     bounds, values, enough = [], [], tolerance * evidence.counts.sum()

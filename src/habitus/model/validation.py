@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.learning import LEARNERS
@@ -150,8 +151,38 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
                 f"this {type(self).__name__} is not fitted yet: call fit, or load a model"
             )
 
+    vocabulary_: Vocabulary | None
+
+    def in_own_words(self, corpus: Corpus) -> Corpus:
+        """Return documents in the words of the fitted model, sums of finer words where need be.
+
+        Parameters
+        ----------
+        corpus
+            Documents in the model's words, or in finer words of the same grid.
+
+        Returns
+        -------
+        Corpus
+            Documents in the model's words.
+
+        Raises
+        ------
+        InvalidInputError
+            If the corpus has another vocabulary.
+        """
+        found, known = corpus.vocabulary, self.vocabulary_
+        if found is not None and known is not None and found.refines(known):
+            corpus = corpus.summed(known)
+        if corpus.n_words != self.n_features_in_:
+            raise InvalidInputError(
+                f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
+                f"{self.n_features_in_}: another camera, size or cell"
+            )
+        return corpus
+
     def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
-        """Return documents as a corpus; with `reset`, they define the vocabulary's size."""
+        """Return documents as a corpus; with `reset`, their coarse words are the model's."""
         if not isinstance(X, Corpus):
             counts = validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
@@ -161,14 +192,10 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise InvalidInputError(
                 "a Corpus has its own lengths: leave out lengths", parameter="lengths"
             )
-        if reset:
-            self.n_features_in_ = X.n_words
-        elif X.n_words != self.n_features_in_:
-            raise InvalidInputError(
-                f"the corpus has a vocabulary of {X.n_words} words, the model was learnt on "
-                f"{self.n_features_in_}"
-            )
-        return X
+        if not reset:
+            return self.in_own_words(X)
+        self.n_features_in_ = X.coarse.n_words
+        return X.coarse
 
     def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
         """Return documents as a corpus of the vocabulary that the model was fitted on."""

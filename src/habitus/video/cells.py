@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Flags, Image
 from habitus.compiled import compiled, compiled_inline
+from habitus.corpus.vocabulary import N_SPEEDS
 from habitus.video.windows import SIDE, FlatImage, block_difference, window_sums
 
 # Correlation of two frames below which they do not show one view: a cut, a covered lens, frames
@@ -37,14 +38,17 @@ EXPLAINED, WELL_EXPLAINED = 0.45, 0.75
 LEAST_MOTION = 0.6
 # Variance of the noise in a pixel's gradient: regularises the least squares of flat cells.
 NOISE = 1.0
-# Added to the direction of a fast move.
-FAST_MOVE = 4
+# Tangent of half the angle of a fine direction, 15 degrees.
+HALF_ANGLE = 2 - 3**0.5
+# Mean squared gradient, in grey levels per pixel, of a window that is not flat.
+LEAST_TEXTURE = 0.0
 # Columns of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
 
 Fits = NDArray[np.float64]
 """One row per gated cell, with the columns above."""
+NO_BOUNDS = np.empty(0)
 
 
 class Pyramid(NamedTuple):
@@ -63,8 +67,10 @@ class _ImagePair(NamedTuple):
     height: int
 
 
-def pyramid(luma: Image, width: int, height: int, scale: int) -> Pyramid:
+def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
     """Return half and quarter resolution of the analysed frame.
+
+    Half of a frame that is doubled (scale 0.5) is the camera's frame itself.
 
     Parameters
     ----------
@@ -73,7 +79,7 @@ def pyramid(luma: Image, width: int, height: int, scale: int) -> Pyramid:
     width, height
         Size of the camera's frame in pixels.
     scale
-        Pixels of the camera's frame per pixel of the analysed frame, a power of two.
+        Pixels of the camera's frame per pixel of the analysed frame, a power of two from 0.5 on.
 
     Returns
     -------
@@ -86,16 +92,16 @@ def pyramid(luma: Image, width: int, height: int, scale: int) -> Pyramid:
     >>> half.shape, quarter.shape
     ((36, 48), (18, 24))
     """
-    return Pyramid(*_pyramid(luma, width, height, scale))
+    return Pyramid(*_pyramid(luma, width, height, round(2 * scale)))
 
 
 @compiled
-def _pyramid(luma: Image, width: int, height: int, scale: int) -> tuple[Image, Image]:
-    """Halve the frame `log2(scale) + 1` times, and once more."""
-    half = halve(luma, width, height)
-    while scale > 1:
+def _pyramid(luma: Image, width: int, height: int, pixels: int) -> tuple[Image, Image]:
+    """Halve the frame `log2(pixels)` times, and once more."""
+    half = halve(luma, width, height) if pixels > 1 else luma[:height, :width].copy()
+    while pixels > 2:
         half = halve(half, half.shape[1], half.shape[0])
-        scale //= 2
+        pixels //= 2
     return half, halve(half, half.shape[1], half.shape[0])
 
 
@@ -124,7 +130,8 @@ def cell_motion(
     watched: Flags,
     side: int,
     least_motion: float,
-    fast: float = np.inf,
+    bounds: NDArray[np.float64] = NO_BOUNDS,
+    least_texture: float = LEAST_TEXTURE,
 ) -> tuple[NDArray[np.int8], float]:
     """Return the move of each cell between two frames, and the mean change of the frame.
 
@@ -138,14 +145,16 @@ def cell_motion(
         Side of a cell in pixels at half resolution.
     least_motion
         Pixels of the analysed frame below which motion is ignored.
-    fast
-        Pixels of the analysed frame from which motion is fast.
+    bounds
+        Pixels of the analysed frame from which motion is of the next speed, ascending.
+    least_texture
+        Mean squared gradient below which a window is flat: its cell does not move.
 
     Returns
     -------
     moves
-        Rows x columns: a Direction, plus 4 where the motion is fast; -1 where a cell did not move.
-        No cell moves between frames of different views.
+        Rows x columns: a fine direction times N_SPEEDS, plus the speed; -1 where a cell did not
+        move. No cell moves between frames of different views.
     change
         Mean absolute difference of the frames in grey levels; 255 between different views.
 
@@ -157,7 +166,7 @@ def cell_motion(
     >>> (moves == -1).all(), change
     (np.True_, 0.0)
     """
-    return _cell_motion(*before, *after, watched, side, least_motion, fast)
+    return _cell_motion(*before, *after, watched, side, least_motion, bounds, least_texture)
 
 
 @compiled
@@ -169,12 +178,14 @@ def _cell_motion(
     watched: Flags,
     side: int,
     least_motion: float,
-    fast: float,
+    bounds: NDArray[np.float64],
+    least_texture: float,
 ) -> tuple[NDArray[np.int8], float]:
     """Return what `cell_motion` does; a call with plain arrays costs less than one with tuples."""
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
         return np.full(watched.shape, np.int8(-1)), 255.0
-    return moving_cells(half, quarter, next_half, next_quarter, watched, side, least_motion, fast)
+    levels = (half, quarter, next_half, next_quarter)
+    return moving_cells(*levels, watched, side, least_motion, bounds, least_texture)
 
 
 @compiled
@@ -216,7 +227,8 @@ def moving_cells(
     watched: Flags,
     side: int,
     least_motion: float,
-    fast: float,
+    bounds: NDArray[np.float64],
+    least_texture: float,
 ) -> tuple[NDArray[np.int8], float]:
     """Return the moves and the change of two frames of one view, as `cell_motion` does."""
     rows, columns = watched.shape
@@ -228,8 +240,9 @@ def moving_cells(
         moved[k] = (
             fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
             and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
+            and fits[k, XX] + fits[k, YY] >= least_texture * WINDOW * WINDOW
         )
-    moves = _moves(gated, slots, fits, moved, fast)
+    moves = _moves(gated, slots, fits, moved, bounds)
     return moves, changes.sum() / (rows * columns * side * side)
 
 
@@ -465,7 +478,11 @@ def _match(pair: _ImagePair, y: int, x: int) -> tuple[int, int]:
 
 @compiled
 def _moves(
-    gated: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: Flags, fast: float
+    gated: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    fits: Fits,
+    moved: Flags,
+    bounds: NDArray[np.float64],
 ) -> NDArray[np.int8]:
     """Return the move of every cell: least squares over its own fit and those of its neighbours.
 
@@ -493,12 +510,28 @@ def _moves(
         held = 1e-3 * (xx + yy) + 1e-9
         dx = (yy + held) * x - xy * y
         dy = (xx + held) * y - xy * x
-        # The values of Direction: up, left, down, right; rows grow downwards.
-        sideways, upright = 3 if dx > 0 else 1, 2 if dy > 0 else 0
-        move = sideways if abs(dx) >= abs(dy) else upright
         determinant = (xx + held) * (yy + held) - xy * xy
         # Pixels of the analysed frame are half those of half resolution.
-        if 4 * (dx * dx + dy * dy) >= (fast * determinant) ** 2:
-            move += FAST_MOVE
-        moves[r, c] = move
+        squared, speed = 4 * (dx * dx + dy * dy), 0
+        while speed < len(bounds) and squared >= (bounds[speed] * determinant) ** 2:
+            speed += 1
+        moves[r, c] = N_SPEEDS * fine_direction(dx, dy) + speed
     return moves
+
+
+@compiled
+def fine_direction(dx: float, dy: float) -> int:
+    """Return the fine direction of a motion to the right (dx) and down (dy).
+
+    The Direction first (up, left, down, right; rows grow downwards), then its third: the middle
+    one where the motion is within 15 degrees of the axis, the last one counter-clockwise of that.
+    """
+    if abs(dx) >= abs(dy):
+        direction, turned = (3, -dy) if dx > 0 else (1, dy)
+        along = abs(dx)
+    else:
+        direction, turned = (2, dx) if dy > 0 else (0, -dx)
+        along = abs(dy)
+    if abs(turned) <= HALF_ANGLE * along:
+        return 3 * direction + 1
+    return 3 * direction + (2 if turned > 0 else 0)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Flags, Image
-from habitus.corpus.vocabulary import Vocabulary
+from habitus.corpus.vocabulary import N_SPEEDS, SPEED_BOUNDS, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video.cells import (
     ABOVE_MEDIAN,
-    FAST_MOVE,
+    HALF_ANGLE,
     LEAST_ALIKE,
     LEAST_CHANGE,
     LEAST_MOTION,
@@ -26,16 +26,15 @@ from habitus.video.reader import Frame
 
 # Seconds between two frames that LEAST_MOTION is meant for: every second frame at 25 per second.
 USUAL_LAG = 0.08
-# Pixels per second of the analysed frame from which motion is fast: between walking and driving in
-# frames of this size. The exact value hardly matters, because each cell learns its own habits.
-FAST = 31.0
+BOUNDS = np.array(SPEED_BOUNDS)
 
 
 class CellMoves(NamedTuple):
     """Motion between two frames."""
 
     moves: NDArray[np.int8]
-    """Rows x columns of cells: a Direction, plus 4 where it is fast; -1 where nothing moved."""
+    """Rows x columns of cells: a fine direction times N_SPEEDS, plus the speed; -1 where nothing
+    moved."""
     change: float
     """Mean absolute difference of the frames in grey levels; exactly 0 for a frozen picture."""
 
@@ -73,8 +72,8 @@ class CellMotion:
 
     def between(self, before: Pyramid, after: Pyramid, seconds: float) -> CellMoves:
         """Return the motion of each cell; none across a cut."""
-        least, fast = least_motion(seconds), FAST * seconds
-        return CellMoves(*cell_motion(before, after, self.watched, self.side, least, fast))
+        least, bounds = least_motion(seconds), BOUNDS * seconds
+        return CellMoves(*cell_motion(before, after, self.watched, self.side, least, bounds))
 
 
 class DisMotion:
@@ -114,33 +113,36 @@ class DisMotion:
     def prepare(self, frame: Frame) -> Image:
         """Return the part of the analysed frame that the cells cover."""
         v = self.vocabulary
-        luma = frame.luma()[: v.rows * v.cell * v.scale, : v.columns * v.cell * v.scale]
-        return self._shrunk(np.ascontiguousarray(luma), v.scale)
+        luma = frame.luma()[: v.rows * v.cell_side, : v.columns * v.cell_side]
+        return self._resized(np.ascontiguousarray(luma), 1 / v.scale)
 
     def between(self, before: Image, after: Image, seconds: float) -> CellMoves:
         """Return the motion of each cell; none across a cut."""
         v, side = self.vocabulary, self.vocabulary.cell // 2
-        if likeness(self._shrunk(before, 4), self._shrunk(after, 4)) < LEAST_ALIKE:
+        if likeness(self._resized(before, 1 / 4), self._resized(after, 1 / 4)) < LEAST_ALIKE:
             return CellMoves(np.full((v.rows, v.columns), -1, dtype=np.int8), 255.0)
         flow = self.flow.calc(before, after, None)
         mean = flow.reshape(v.rows, v.cell, v.columns, v.cell, 2).mean(axis=(1, 3))
-        halves = self._shrunk(before, 2), self._shrunk(after, 2)
+        halves = self._resized(before, 1 / 2), self._resized(after, 1 / 2)
         changes = cell_changes(*halves, v.rows, v.columns, side)
         speed = np.hypot(mean[..., 0], mean[..., 1])
         moving = (speed >= least_motion(seconds)) & self.watched
         if self.gated:
             moving &= changes > max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * side * side)
-        moves = directions_of(mean) + FAST_MOVE * (speed >= FAST * seconds)
+        # One bound after the other: compared as the single-precision numbers that speeds are.
+        speeds = sum((speed >= bound * seconds).astype(np.int8) for bound in SPEED_BOUNDS)
+        moves = N_SPEEDS * directions_of(mean) + speeds
         found = np.where(moving, moves, -1).astype(np.int8)
         return CellMoves(found, float(changes.mean() / (side * side)))
 
-    def _shrunk(self, image: Image, by: int) -> Image:
-        """Return the image at a fraction of its size."""
+    def _resized(self, image: Image, by: float) -> Image:
+        """Return the image at a multiple or a fraction of its size."""
         if by == 1:
             return image
-        size = (image.shape[1] // by, image.shape[0] // by)
-        small: Image = self.cv2.resize(image, size, interpolation=self.cv2.INTER_AREA)
-        return small
+        size = (int(image.shape[1] * by), int(image.shape[0] * by))
+        how = self.cv2.INTER_AREA if by < 1 else self.cv2.INTER_LINEAR
+        resized: Image = self.cv2.resize(image, size, interpolation=how)
+        return resized
 
 
 METHODS: dict[str, Callable[[Vocabulary, Flags], MotionMethod]] = {
@@ -199,13 +201,19 @@ def least_motion(seconds: float) -> float:
 
 
 def directions_of(flow: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return the nearest Direction of each flow vector (last axis: x, y; rows grow downwards).
+    """Return the fine direction of each flow vector (last axis: x, y; rows grow downwards).
+
+    The same as `habitus.video.cells.fine_direction` of each.
 
     Examples
     --------
     >>> directions_of(np.array([[0.0, -1.0], [-2.0, 1.0], [0.5, 3.0], [1.0, 1.0]])).tolist()
-    [0, 1, 2, 3]
+    [1, 5, 7, 9]
     """
     dx, dy = flow[..., 0], flow[..., 1]
-    sideways = np.where(dx > 0, 3, 1)
-    return np.where(abs(dx) >= abs(dy), sideways, np.where(dy > 0, 2, 0)).astype(np.int8)
+    sideways = abs(dx) >= abs(dy)
+    direction = np.where(sideways, np.where(dx > 0, 3, 1), np.where(dy > 0, 2, 0))
+    turned = np.choose(direction, [-dx, dy, dx, -dy])
+    third = np.where(turned > 0, 2, 0)
+    third[abs(turned) <= HALF_ANGLE * np.where(sideways, abs(dx), abs(dy))] = 1
+    return (3 * direction + third).astype(np.int8)

@@ -269,6 +269,11 @@ class SplitFootage(NamedTuple):
         return self.corpus.take(np.arange(self.n_train, len(self.corpus)))
 
     @property
+    def coarse(self) -> "SplitFootage":
+        """The same footage in coarse words, which the topic model learns from."""
+        return self._replace(corpus=self.corpus.coarse)
+
+    @property
     def paper(self) -> "SplitFootage":
         """The same footage in the paper's words, which do not distinguish slow from fast."""
         return self._replace(corpus=self.corpus.paper)

@@ -401,7 +401,7 @@ class _Worker:
 
     def __init__(self, work: _Work) -> None:
         self.work = work
-        both = (work.footage.paper, work.footage)
+        both = (work.footage.paper, work.footage.coarse)
         self.documents = [_Documents(each, labelled_words(each, work.protocol)) for each in both]
         warm_up(work.runs)
 

@@ -163,6 +163,7 @@ def tune_model(
         "seed": seed,
         "progress": progress,
     }
+    corpus = corpus.coarse
     choice = select_size(corpus, grid(topics, behaviours, prior=prior), **common)
     fitted = tune_hyperparameters(corpus, choice, **common) if hyperparameters else None
     note = edge_note(choice)

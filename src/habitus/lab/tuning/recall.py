@@ -134,6 +134,7 @@ def estimate_recall(
         scene_model.detector(measure=measure, alerts_per_day=budget).threshold
         for budget in alerts_per_day
     ]
+    corpus = scene_model.model.in_own_words(corpus)
     scene = _check_tracks(observe_scene(corpus))
     folds = held_out_folds(scene_model.model, calibration, corpus, progress=progress)
     judges = [_SegmentJudge(_shortened(fold), measure, thresholds) for fold in folds]

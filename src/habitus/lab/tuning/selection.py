@@ -171,7 +171,7 @@ def select_size(
     InvalidInputError
         If there is too little footage.
     """
-    tried = grid() if candidates is None else list(candidates)
+    tried, corpus = grid() if candidates is None else list(candidates), corpus.coarse
     predictions = predict_held_out(
         corpus,
         tried,
@@ -221,7 +221,8 @@ class SelectionFold(NamedTuple):
 
 
 def selection_folds(corpus: Corpus, min_words: float = 20) -> list[SelectionFold]:
-    """Return folds that hold out every fourth of twenty segments."""
+    """Return folds of coarse words that hold out every fourth of twenty segments."""
+    corpus = corpus.coarse
     check_enough(corpus, min_words)
     segments = np.array_split(np.arange(len(corpus)), N_SEGMENTS)
     return [_fold(corpus, segments[k::N_FOLDS], min_words) for k in range(N_FOLDS)]

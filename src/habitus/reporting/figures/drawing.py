@@ -184,14 +184,15 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
     strength = np.asarray(strengths, dtype=np.float64)
     order = np.argsort(strength, kind="stable")
     places, strength = vocabulary.places(np.asarray(words)[order]), strength[order]
-    ahead = np.array([STEPS[Direction(d)] for d in places.directions]).reshape(-1, 1, 2)
+    directions = [Direction(d) for d in places.directions * len(Direction) // vocabulary.directions]
+    ahead = np.array([STEPS[direction] for direction in directions]).reshape(-1, 1, 2)
     right = np.stack([-ahead[..., 1], ahead[..., 0]], axis=-1)
     centre = np.stack([places.columns + 0.5, places.rows + 0.5], axis=-1)[:, None]
     along, across = _corners(strength)
     outlines = centre + along[..., None] * ahead + (across[..., None] + OFFSET) * right
     return Arrows(
-        outlines * vocabulary.cell * vocabulary.scale,
-        [COLOURS[Direction(d)] for d in places.directions],
+        outlines * vocabulary.cell_side,
+        [COLOURS[direction] for direction in directions],
     )
 
 
@@ -277,7 +278,7 @@ def draw_boxes(picture: Image, boxes: ArrayLike, vocabulary: Vocabulary, colour:
     """
     scale = picture.shape[1] / vocabulary.width
     line = max(2, round(picture.shape[1] / 320))
-    margin = round(vocabulary.cell * vocabulary.scale * scale / 2)
+    margin = round(vocabulary.cell_side * scale / 2)
     for box in np.asarray(boxes, dtype=np.float64).reshape(-1, 4):
         left, top, right, bottom = (round(float(c)) for c in box * scale)
         corners = (left - margin, top - margin), (right + margin, bottom + margin)

@@ -181,7 +181,7 @@ def _draw_motion(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
     """Draw an arrow per word, wider if more frequent."""
     prepare_axes(ax, v, corpus.picture)
     usable = corpus.conditions == 0
-    counts = np.asarray(corpus.counts[usable].sum(axis=0)).reshape(-1, v.speeds).sum(axis=1)
+    counts = np.asarray(corpus.paper.counts[usable].sum(axis=0))
     words = np.flatnonzero(counts > 0)
     if len(words):
         # The square root keeps rarely used lanes visible beside busy ones.

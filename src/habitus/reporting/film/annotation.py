@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from habitus.anomaly.detection import Detection
 from habitus.arrays import Image
-from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
 from habitus.files import written_whole
 from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
@@ -194,9 +194,9 @@ def write_preview(
 def draw_words(picture: Image, moves: NDArray[np.int8], v: Vocabulary) -> None:
     """Draw an arrow in each cell that moved, in the colour of its direction, in place."""
     rows, columns = np.nonzero(moves >= 0)
-    words = v.words(rows, columns, moves[rows, columns].astype(np.int64) % len(Direction))
+    words = v.paper.words(rows, columns, moves_in(v.finest, v.paper)[moves[rows, columns]])
     strengths = np.full(len(words), PREVIEW_STRENGTH)
-    draw_on_picture(picture, arrows_of(words, strengths, v), v)
+    draw_on_picture(picture, arrows_of(words, strengths, v.paper), v)
 
 
 def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int8] | None) -> None:

@@ -331,7 +331,7 @@ def model_facts(model: MarkovClusteringTopicModel) -> Facts:
     """Return how the model was learnt."""
     n_words, n_topics, n_behaviours = model.sizes
     v = model.vocabulary_
-    grid = f": {v.rows} x {v.columns} cells of {v.cell * v.scale} pixels, 4 directions" if v else ""
+    grid = f": {v.rows} x {v.columns} cells of {v.cell_side} pixels, 4 directions" if v else ""
     prior = model.prior if isinstance(model.prior, str) else repr(model.prior)
     kept = model.settings_ or {}
     return [
