@@ -1,80 +1,148 @@
 """What word ids mean: cells, directions, speeds, boxes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from habitus.corpus.vocabulary import Direction, Vocabulary, count_moves
+from habitus.corpus import vocabulary as module
+from habitus.corpus.vocabulary import (
+    FAST,
+    KINDS,
+    N_SPEEDS,
+    SPEED_BOUNDS,
+    Direction,
+    Vocabulary,
+    count_words,
+)
 from habitus.errors import InvalidInputError
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+def grid_of(kind, rows=5, columns=7):
+    directions, speeds = KINDS[kind]
+    return Vocabulary(rows, columns, directions=directions, speeds=speeds)
 
 
 def test_the_papers_vocabulary():
     assert Vocabulary(36, 45).n_words == 6480
 
 
-@pytest.mark.parametrize("speeds", [1, 2])
-def test_words_and_places_are_inverse(speeds):
-    vocabulary = Vocabulary(5, 7, speeds=speeds)
+@EVERY_KIND
+def test_words_and_places_are_inverse(kind):
+    vocabulary, (directions, speeds) = grid_of(kind), KINDS[kind]
     places = vocabulary.places(np.arange(vocabulary.n_words))
     assert np.array_equal(vocabulary.words(*places), np.arange(vocabulary.n_words))
     assert places.rows.max() == 4
     assert places.columns.max() == 6
-    assert set(places.directions) == set(Direction)
+    assert set(places.directions) == set(range(directions))
     assert set(places.speeds) == set(range(speeds))
-    assert vocabulary.n_words == 5 * 7 * 4 * speeds
-    without = vocabulary.paper.places(np.arange(vocabulary.n_words) // speeds)
-    assert all(np.array_equal(a, b) for a, b in zip(without[:3], places[:3], strict=True))
+    assert vocabulary.n_words == 5 * 7 * directions * speeds
+    assert vocabulary.kind == kind
+    assert vocabulary.fine == (kind == "fine")
 
 
-def test_there_are_one_or_two_speeds():
-    with pytest.raises(InvalidInputError, match="speeds must be 1 or 2, found 3"):
-        Vocabulary(5, 7, speeds=3)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"speeds": 3}, "speeds must be 1, 2 or 10, found 3"),
+        ({"directions": 8}, "directions must be 4 or 12, found 8"),
+        ({"scale": 0.25}, "scale of a vocabulary must be an integer of at least 1, found 0.25"),
+        ({"scale": 0.5, "cell": 5}, "cell must be even in a doubled frame, found 5"),
+    ],
+)
+def test_other_words_and_scales_are_refused(wrong, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Vocabulary(5, 7, **wrong)
 
 
-@pytest.mark.parametrize("speeds", [1, 2])
-def test_counting_moves_equals_the_words_of_the_vocabulary(speeds):
-    grid = Vocabulary(5, 7, speeds=speeds)
-    moves = np.random.default_rng(0).integers(-1, 8, (11, 5, 7)).astype(np.int8)
+def test_fast_of_the_first_version_is_a_bound_of_the_speeds():
+    assert FAST == 31.0
+    assert SPEED_BOUNDS[module.FIRST_FAST - 1] == FAST
+    assert N_SPEEDS == len(SPEED_BOUNDS) + 1 == 10
+    np.testing.assert_allclose(np.diff(np.log(SPEED_BOUNDS)), np.log(1.5), rtol=1e-12)
+
+
+@EVERY_KIND
+def test_a_fine_word_is_part_of_the_coarser_word_of_its_place(kind):
+    fine = grid_of("fine", 2, 3)
+    coarser = grid_of(kind, 2, 3)
+    rows, columns, directions, speeds = fine.places(np.arange(fine.n_words))
+    if kind != "fine":
+        directions = directions // 3
+        speeds = np.where(speeds >= 4, coarser.speeds - 1, 0)
+    expected = coarser.words(rows, columns, directions, speeds)
+    assert np.array_equal(fine.words_in(coarser, np.arange(fine.n_words)), expected)
+    assert fine.refines(coarser)
+    assert coarser.refines(fine) == (kind == "fine")
+
+
+@pytest.mark.parametrize("other", [{"rows": 3}, {"cell": 16}, {"scale": 2}, {"width": 40}])
+def test_words_of_another_grid_are_not_sums(other):
+    fine = grid_of("fine", 2, 3)
+    coarser = replace(fine.coarse, width=0, height=0)
+    coarser = replace(coarser, **({"width": 0, "height": 0} | other))
+    assert not fine.refines(coarser)
+    with pytest.raises(InvalidInputError, match="cannot be summed"):
+        fine.words_in(coarser, [0])
+
+
+@pytest.mark.parametrize("n_pairs", [1, 11])
+@EVERY_KIND
+def test_counting_moves_equals_the_words_of_the_vocabulary(kind, n_pairs):
+    grid = grid_of(kind)
+    moves = np.random.default_rng(0).integers(-80, 120, (n_pairs, 5, 7)).clip(-1).astype(np.int8)
     _, rows, columns = np.nonzero(moves >= 0)
-    move = moves[moves >= 0].astype(np.int64)
-    expected = np.ones(grid.n_words, dtype=np.int64)  # counts are added to those that are there
-    np.add.at(expected, grid.words(rows, columns, move % 4, move // 4 * (speeds - 1)), 1)
-    counts = np.ones(grid.n_words, dtype=np.int64)
-    count_moves(moves, speeds, counts)
-    assert np.array_equal(counts, expected)
+    directions, speeds = np.divmod(moves[moves >= 0].astype(np.int64), 10)
+    fine = grid_of("fine").words(rows, columns, directions, speeds)
+    expected = np.unique(grid_of("fine").words_in(grid, fine), return_counts=True)
+    for found, wanted in zip(count_words(moves, grid), expected, strict=True):
+        assert np.array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("speeds", [1, 2])
-def test_cells_and_moves_number_the_places_of_words(speeds):
-    vocabulary = Vocabulary(5, 7, speeds=speeds)
+def test_nothing_that_moves_makes_no_words():
+    words, counts = count_words(np.full((3, 5, 7), -1, dtype=np.int8), grid_of("fine"))
+    assert len(words) == len(counts) == 0
+
+
+@EVERY_KIND
+def test_cells_and_moves_number_the_places_of_words(kind):
+    vocabulary = grid_of(kind)
     words = np.random.default_rng(0).permutation(vocabulary.n_words)
-    rows, columns, directions, fast = vocabulary.places(words)
+    rows, columns, directions, speeds = vocabulary.places(words)
     assert np.array_equal(vocabulary.cells(words), rows * 7 + columns)
-    assert np.array_equal(vocabulary.moves(words), directions * speeds + fast)
-    assert np.array_equal(
-        vocabulary.paper_words(words), vocabulary.paper.words(rows, columns, directions)
-    )
+    assert np.array_equal(vocabulary.moves(words), directions * vocabulary.speeds + speeds)
     assert vocabulary.n_cells * vocabulary.per_cell == vocabulary.n_words
 
 
 @pytest.mark.parametrize("further", [(), (3,)])
-def test_values_per_word_by_cell_and_summed_over_speeds(further):
+def test_values_per_word_by_cell(further):
     vocabulary = Vocabulary(2, 3, speeds=2)
     values = np.random.default_rng(0).random((vocabulary.n_words, *further))
-    by_cell, summed = vocabulary.by_cell(values), vocabulary.summed_over_speeds(values)
-    assert summed.shape == (vocabulary.paper.n_words, *further)
+    by_cell = vocabulary.by_cell(values)
     for word in range(vocabulary.n_words):
         value = by_cell[vocabulary.cells(word), vocabulary.moves(word)]
         assert np.array_equal(value, values[word])
-    for word in range(0, vocabulary.n_words, 2):
-        expected = values[word] + values[word + 1]
-        assert np.array_equal(summed[vocabulary.paper_words(word)], expected)
 
 
-def test_boxes_lie_in_the_frame_of_the_camera():
-    vocabulary = Vocabulary.of_frame(1280, 720, speeds=2)
+@pytest.mark.parametrize(
+    ("width", "height", "scale", "side"),
+    [(1280, 720, 2, 16), (360, 240, 1, 8), (320, 232, 0.5, 4), (160, 120, 0.5, 4)],
+)
+def test_boxes_lie_in_the_frame_of_the_camera(width, height, scale, side):
+    vocabulary = Vocabulary.of_frame(width, height, words="coarse")
     boxes = vocabulary.boxes(np.arange(vocabulary.n_words))
-    assert vocabulary.cell_side == 16
+    assert vocabulary.scale == scale
+    assert vocabulary.cell_side == side
     assert boxes.min() == 0
-    assert boxes[:, 2].max() == 1280
-    assert boxes[:, 3].max() == 720
-    assert (boxes[:, 2:] - boxes[:, :2] == 16).all()
+    assert boxes[:, 2].max() == width
+    assert boxes[:, 3].max() == height
+    assert (boxes[:, 2:] - boxes[:, :2] == side).all()
+    assert Vocabulary(**vocabulary.to_json()) == vocabulary
+
+
+def test_an_unknown_kind_of_words_is_refused():
+    with pytest.raises(InvalidInputError, match="fine, coarse, paper, found 'good'") as raised:
+        Vocabulary.of_frame(360, 288, words="good")
+    assert raised.value.parameter == "words"

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.corpus import Bag, Direction, Vocabulary, summed_bag
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import (
     LONGEST_GAP,
@@ -24,7 +24,11 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.video import Reader, Source, region_of, watched_cells
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
 
-GRID = Vocabulary.of_frame(WIDTH, HEIGHT, speeds=2)
+GRID = Vocabulary.of_frame(WIDTH, HEIGHT, words="fine")
+COARSE = DocumentSettings(words="coarse")
+SIDE = GRID.cell_side
+PLAIN = Vocabulary.of_frame(WIDTH, HEIGHT, scale=1, words="fine")
+"""Cells of 8 pixels of the camera."""
 X264 = {"preset": "ultrafast", "crf": "12", "g": "20"}
 
 
@@ -96,29 +100,29 @@ def test_documents_of_a_variable_frame_rate(tmp_path):
 
 def test_words_are_those_of_the_square():
     pictures = moving_square(50, velocity=(1, 0), start=(8, 40))
-    found = list(documents(Drawn(pictures, evenly(50))))
+    found = list(documents(Drawn(pictures, evenly(50)), COARSE))
     for document in found:
-        places = GRID.places(document.words)
+        places = GRID.coarse.places(document.words)
         x = 8 + 25 * document.number
         tokens = document.counts.sum()
         assert tokens > 100
         right = document.counts[places.directions == Direction.RIGHT].sum()
         assert right > 0.98 * tokens
-        assert places.rows.min() >= 40 // 8
-        assert places.rows.max() <= (40 + 48) // 8
-        assert places.columns.min() >= (x - 2) // 8
-        assert places.columns.max() <= (x + 25 + 48) // 8
+        assert places.rows.min() >= 40 // SIDE
+        assert places.rows.max() <= (40 + 48) // SIDE
+        assert places.columns.min() >= (x - 2) // SIDE
+        assert places.columns.max() <= (x + 25 + 48) // SIDE
         assert (np.diff(document.words) > 0).all()
 
 
 @pytest.mark.parametrize("motion", ["cells", "dis", "flow"])
 @pytest.mark.parametrize(("pixels", "fps", "fast"), [(1, 12.5, 0), (2, 25.0, 1), (4, 12.5, 1)])
 def test_words_tell_slow_from_fast(motion, pixels, fps, fast):
-    """12.5 pixels per second, and 50."""
+    """25 pixels of the doubled frame per second, and 100."""
     pictures = moving_square(50, velocity=(pixels, 0), start=(8, 40))
     drawn = Drawn(pictures, evenly(50, fps), fps)
-    for document in documents(drawn, DocumentSettings(motion=motion)):
-        places, n = GRID.places(document.words), document.counts
+    for document in documents(drawn, DocumentSettings(motion=motion, words="coarse")):
+        places, n = GRID.coarse.places(document.words), document.counts
         # Cells at the square's edge move less in the mean.
         assert n[places.speeds == fast].sum() > 0.75 * n.sum()
 
@@ -129,20 +133,33 @@ def test_plain_flow_sees_what_the_gate_leaves_out():
     faint = [(128 + (picture.astype(int) - 128) // 80).astype(np.uint8) for picture in pictures]
 
     def n_words(motion):
-        found = documents(Drawn(faint, evenly(50)), DocumentSettings(motion=motion))
+        found = documents(Drawn(faint, evenly(50)), DocumentSettings(motion=motion, scale=1))
         return sum(document.counts.sum() for document in found)
 
     assert n_words("dis") == 0 < n_words("flow")
 
 
-def test_the_papers_words_are_those_without_speeds():
-    drawn = Drawn(moving_square(50, velocity=(1, 0), start=(8, 40)), evenly(50))
-    both, plain = documents(drawn), documents(drawn, DocumentSettings(speeds=1))
-    for one, other in zip(both, plain, strict=True):
-        assert set(one.words % 2) == {0, 1}
-        merged = np.bincount(one.words // 2, one.counts, minlength=GRID.paper.n_words)
-        assert np.array_equal(np.flatnonzero(merged), other.words)
-        assert np.array_equal(merged[other.words], other.counts)
+@pytest.mark.parametrize("motion", ["cells", "dis", "flow"])
+@pytest.mark.parametrize("words", ["coarse", "paper"])
+def test_coarser_words_are_sums_of_fine_words(words, motion):
+    drawn = Drawn(moving_square(50, velocity=(1, 1), start=(8, 40)), evenly(50))
+    fine = documents(drawn, DocumentSettings(motion=motion))
+    summed = documents(drawn, DocumentSettings(motion=motion, words=words))
+    coarser = getattr(GRID, words)
+    for one, other in zip(fine, summed, strict=True):
+        assert len(one.words) > len(other.words) > 0
+        found = summed_bag(Bag(one.words, one.counts), GRID, coarser)
+        assert np.array_equal(found.words, other.words)
+        assert np.array_equal(found.counts, other.counts)
+
+
+@pytest.mark.parametrize("motion", ["cells", "dis", "flow"])
+@pytest.mark.parametrize(("velocity", "direction"), [((2, 1), 9), ((-1, 2), 6), ((1, -2), 0)])
+def test_fine_words_tell_directions_between_the_four(velocity, direction, motion):
+    drawn = Drawn(moving_square(25, velocity=velocity, start=(50, 30)), evenly(25))
+    (document,) = documents(drawn, DocumentSettings(motion=motion))
+    found = document.counts[GRID.places(document.words).directions == direction].sum()
+    assert found > 0.75 * document.counts.sum()
 
 
 CUTS = [(0, 2), (1, 3), (2, 4), (3, None), (4, 8)]
@@ -260,24 +277,24 @@ def png(path, area, *, width=WIDTH, height=HEIGHT):
 
 def test_masks_and_regions_choose_cells(tmp_path):
     area = np.s_[16:64, 40:120]
-    cells = np.zeros((GRID.rows, GRID.columns), dtype=np.bool_)
+    cells = np.zeros((PLAIN.rows, PLAIN.columns), dtype=np.bool_)
     cells[2:8, 5:15] = True
     polygon = "40,16 119,16 119,63 40,63"
     for given in (png(tmp_path / "area.png", area), polygon):
-        assert np.array_equal(watched_cells(GRID, mask=given), ~cells)
-        assert np.array_equal(watched_cells(GRID, region=given), cells)
+        assert np.array_equal(watched_cells(PLAIN, mask=given), ~cells)
+        assert np.array_equal(watched_cells(PLAIN, region=given), cells)
     two = "0,0 7,0 7,7 0,7; 152,120 159,120 159,127 152,127"
-    found = watched_cells(GRID, mask=two)
-    assert np.argwhere(~found).tolist() == [[0, 0], [GRID.rows - 1, GRID.columns - 1]]
-    both = watched_cells(GRID, mask="40,16 47,16 47,23 40,23", region=polygon)
+    found = watched_cells(PLAIN, mask=two)
+    assert np.argwhere(~found).tolist() == [[0, 0], [PLAIN.rows - 1, PLAIN.columns - 1]]
+    both = watched_cells(PLAIN, mask="40,16 47,16 47,23 40,23", region=polygon)
     assert both.sum() == cells.sum() - 1
 
 
 def test_a_mask_takes_every_cell_it_touches_and_a_region_those_mostly_inside(tmp_path):
     corner = png(tmp_path / "corner.png", np.s_[23:24, 23:24])
-    assert np.argwhere(~watched_cells(GRID, mask=corner)).tolist() == [[2, 2]]
+    assert np.argwhere(~watched_cells(PLAIN, mask=corner)).tolist() == [[2, 2]]
     most = png(tmp_path / "most.png", np.s_[0:5, 0:13])
-    assert np.argwhere(watched_cells(GRID, region=most)).tolist() == [[0, 0]]
+    assert np.argwhere(watched_cells(PLAIN, region=most)).tolist() == [[0, 0]]
 
 
 def test_a_mask_is_in_pixels_of_the_camera():
@@ -289,13 +306,13 @@ def test_a_mask_is_in_pixels_of_the_camera():
 
 def test_masked_cells_give_no_words(tmp_path):
     reader = Drawn(moving_square(50), evenly(50))
-    plain = list(documents(reader))
+    plain = list(documents(reader, DocumentSettings(scale=1)))
     lower = png(tmp_path / "lower.png", np.s_[64:, :])
-    masked = list(documents(reader, DocumentSettings(mask=lower)))
-    kept = list(documents(reader, DocumentSettings(region=lower)))
+    masked = list(documents(reader, DocumentSettings(mask=lower, scale=1)))
+    kept = list(documents(reader, DocumentSettings(region=lower, scale=1)))
     for document, without, only in zip(plain, masked, kept, strict=True):
-        assert (GRID.places(without.words).rows < 8).all()
-        assert (GRID.places(only.words).rows >= 8).all()
+        assert (PLAIN.places(without.words).rows < 8).all()
+        assert (PLAIN.places(only.words).rows >= 8).all()
         assert len(without.words) > 0
         assert len(only.words) > 0
         assert document.change == without.change == only.change
@@ -320,10 +337,10 @@ def test_bad_masks_are_refused(tmp_path):
 
 def test_a_mask_may_have_a_comma_in_its_name(tmp_path):
     given = png(tmp_path / "trees, clock.png", np.s_[:8, :8])
-    assert np.argwhere(~watched_cells(GRID, mask=given)).tolist() == [[0, 0]]
+    assert np.argwhere(~watched_cells(PLAIN, mask=given)).tolist() == [[0, 0]]
 
 
-@pytest.mark.parametrize("size", [(360, 288), (1283, 725)])
+@pytest.mark.parametrize("size", [(360, 288), (1283, 725), (161, 121)])
 def test_watched_cells_become_a_region_that_gives_them_back(size):
     grid = Vocabulary.of_frame(*size)
     watched = np.random.default_rng(0).random((grid.rows, grid.columns)) < 0.6

@@ -14,7 +14,6 @@ Pair = tuple[Array, Array]
 # Sizes and thresholds are those of the kernels; everything that is computed is written anew.
 WINDOW, BLOCK, REACH = kernels.WINDOW, kernels.BLOCK, kernels.REACH
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
-UP, LEFTWARDS, DOWN, RIGHT = range(4)
 
 
 def window(image: Array, top: int, left: int, margin: int = 0) -> Array:
@@ -47,9 +46,9 @@ def halve(image: Array, width: int, height: int) -> Array:
     return ((sums + 2) // 4).astype(np.uint8)
 
 
-def pyramid(luma: Array, width: int, height: int, scale: int) -> Pair:
-    half = halve(luma, width, height)
-    for _ in range(int(np.log2(scale))):
+def pyramid(luma: Array, width: int, height: int, scale: float) -> Pair:
+    half = luma[:height, :width]
+    for _ in range(int(np.log2(scale)) + 1):
         half = halve(half, *half.shape[::-1])
     return half, halve(half, *half.shape[::-1])
 
@@ -189,26 +188,37 @@ def motions(found: Array, slots: Array, fits: Array, moved: Array) -> Array:
     return motion
 
 
-def moves(found: Array, slots: Array, fits: Array, moved: Array, fast: float) -> Array:
+def fine_direction(dx: float, dy: float) -> int:
+    """The nearest of 12 directions, counter-clockwise; number 1 is up, rows grow downwards."""
+    return int(np.floor((np.degrees(np.arctan2(-dx, -dy)) + 45) / 30)) % 12
+
+
+def moves(found: Array, slots: Array, fits: Array, moved: Array, bounds: Array) -> Array:
     result = np.full(np.subtract(slots.shape, 2), -1)
     motion = 2 * motions(found, slots, fits, moved)
     for (r, c), (dx, dy) in zip(found[moved], motion[moved], strict=True):
-        sideways, upright = (RIGHT if dx > 0 else LEFTWARDS), (DOWN if dy > 0 else UP)
-        move = sideways if abs(dx) >= abs(dy) else upright
-        result[r, c] = move + 4 * (np.hypot(dx, dy) >= fast)
+        speed = np.searchsorted(bounds, np.hypot(dx, dy), side="right")
+        result[r, c] = 10 * fine_direction(dx, dy) + speed
     return result
 
 
 def moving_cells(
-    halves: Pair, quarters: Pair, watched: Array, side: int, least_motion: float, fast: float
+    halves: Pair,
+    quarters: Pair,
+    watched: Array,
+    side: int,
+    least_motion: float,
+    bounds: Array,
+    least_texture: float,
 ) -> tuple[Array, float]:
     rows, columns = watched.shape
     changes = cell_changes(*halves, rows, columns, side)
     found, slots = gated(changes, watched, gate(changes, kernels.LEAST_CHANGE * side**2))
     fits = fit_all(halves, quarters, found, slots, side)
     explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
-    moved = explained & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
-    return moves(found, slots, fits, moved, fast), changes.mean() / side**2
+    textured = (fits[:, XX] + fits[:, YY]) / WINDOW**2 >= least_texture
+    moved = explained & textured & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
+    return moves(found, slots, fits, moved, bounds), changes.mean() / side**2
 
 
 def cell_motion(before: Any, after: Any, watched: Array, *settings: Any) -> tuple[Array, float]:

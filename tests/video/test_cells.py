@@ -6,7 +6,14 @@ import pytest
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video import cells
-from habitus.video.cells import LEAST_MOTION, cell_changes, cell_motion, halve, pyramid
+from habitus.video.cells import (
+    LEAST_MOTION,
+    LEAST_TEXTURE,
+    cell_changes,
+    cell_motion,
+    halve,
+    pyramid,
+)
 from reference import cells as twins
 from reference.footage import HEIGHT, WIDTH, moving_square, texture
 from reference.footage import SIDE as SQUARE
@@ -28,6 +35,11 @@ def directions_between(before, after, watched=None):
     watched = np.ones((ROWS, COLUMNS), dtype=np.bool_) if watched is None else watched
     pair = [pyramid(picture, WIDTH, HEIGHT, 1) for picture in (before, after)]
     return cell_motion(*pair, watched, CELL // 2, LEAST_MOTION)
+
+
+def move_of(direction):
+    """The move in the middle of one of the four directions, at the lowest speed."""
+    return 10 * (3 * direction + 1)
 
 
 def cells_within(left, top, right, bottom):
@@ -61,9 +73,9 @@ def test_a_moving_square_gives_its_direction_in_its_cells(direction, speed, seed
     found, change = directions_between(*moving_square(2, velocity=velocity, start=START, seed=seed))
     inside, touched = square_and_touched(velocity)
     assert inside.sum() >= 12
-    assert (found[inside] == direction).all()
+    assert (found[inside] == move_of(direction)).all()
     assert (found[~touched] == -1).all()
-    assert set(np.unique(found)) == {-1, direction}
+    assert set(np.unique(found // 30)) == {-1, direction}
     assert change > 0
 
 
@@ -71,7 +83,7 @@ def test_only_watched_cells_are_examined():
     watched = np.zeros((ROWS, COLUMNS), dtype=np.bool_)
     watched[8, 10] = True
     found, _ = directions_between(*moving_square(2, start=START), watched)
-    assert found[8, 10] == Direction.RIGHT
+    assert found[8, 10] == move_of(Direction.RIGHT)
     assert (found >= 0).sum() == 1
 
 
@@ -111,7 +123,7 @@ def test_motion_in_small_frames_reads_nothing_from_beyond_them(width, height):
     for seed in range(30):
         after = before.copy()
         after[:CELL, :CELL] = np.roll(before, 2, axis=1)[:CELL, :CELL]
-        pyramids = [pyramid(picture, width, height, 1) for picture in (before, after)]
+        pyramids = [pyramid(picture, width, height, grid.scale) for picture in (before, after)]
         placed = [
             type(p)(*(_surrounded(level, seed, seed % 3 * k) for level in p))
             for k, p in enumerate(pyramids)
@@ -140,7 +152,7 @@ def test_halve_equals_its_twin(width, height, padding):
     assert np.array_equal(halve(image, width, height), twins.halve(image, width, height))
 
 
-@pytest.mark.parametrize("scale", [1, 2, 4])
+@pytest.mark.parametrize("scale", [0.5, 1, 2, 4])
 def test_pyramid_equals_its_twin(scale):
     image = np.random.default_rng(0).integers(0, 256, (131, 170), dtype=np.uint8)
     found, expected = pyramid(image, 161, 131, scale), twins.pyramid(image, 161, 131, scale)
@@ -330,12 +342,31 @@ def test_moves_weigh_the_fits_of_neighbours_as_their_twin(seed):
     fits[:, 5] = 10 ** rng.uniform(-1, 4, len(gated))
     fits[:, 6] = 2 * fits[:, 5]
     moved = rng.random(len(gated)) < 0.8
-    fast = 3.0
-    found = cells._moves(gated, slots, fits, moved, fast)
-    assert np.array_equal(found, twins.moves(gated, slots, fits, moved, fast))
-    assert {0, 1, 2, 3} <= {int(move) % 4 for move in found.ravel() if move >= 0}
-    assert (found >= 4).any()
-    assert ((found >= 0) & (found < 4)).any()
+    bounds = np.array([0.5, 1.0, 2.0, 3.0])
+    found = cells._moves(gated, slots, fits, moved, bounds)
+    assert np.array_equal(found, twins.moves(gated, slots, fits, moved, bounds))
+    moves = found[found >= 0]
+    assert len(np.unique(moves // 10)) >= 10
+    assert {2, 3, 4} <= set(moves % 10) <= {0, 1, 2, 3, 4}
+
+
+def test_fine_directions_are_those_of_angles():
+    """Every degree and, beside each bound, both sides of it."""
+    angles = np.arange(360.0)
+    angles = np.concatenate([angles, angles - 1e-6, angles + 1e-6])
+    angles = angles[np.abs(angles % 30 - 15) > 1e-9]
+    for angle in angles:
+        dx, dy = -np.sin(np.radians(angle)), -np.cos(np.radians(angle))
+        expected = int((angle + 45) // 30) % 12
+        assert cells.fine_direction(dx, dy) == twins.fine_direction(dx, dy) == expected
+
+
+def test_a_third_of_a_fine_direction_is_the_papers_direction():
+    motions = np.random.default_rng(0).integers(-9, 10, (500, 2)).astype(float)
+    for dx, dy in motions:
+        sideways, upright = 3 if dx > 0 else 1, 2 if dy > 0 else 0
+        expected = sideways if abs(dx) >= abs(dy) else upright
+        assert cells.fine_direction(dx, dy) // 3 == expected
 
 
 @pytest.mark.parametrize("cell", [8, 12])
@@ -343,7 +374,7 @@ def test_moves_weigh_the_fits_of_neighbours_as_their_twin(seed):
 def test_cell_motion_equals_its_twin(kind, cell):
     before, after = (pyramid(image, WIDTH, HEIGHT, 1) for image in SCENES[kind])
     watched = np.random.default_rng(0).random((HEIGHT // cell, WIDTH // cell)) < 0.9
-    settings = (cell // 2, LEAST_MOTION, 5.0)
+    settings = (cell // 2, LEAST_MOTION, np.array([1.0, 2.0, 5.0]), LEAST_TEXTURE)
     moves, change = cell_motion(before, after, watched, *settings)
     expected_moves, expected_change = twins.cell_motion(before, after, watched, *settings)
     assert np.array_equal(moves, expected_moves)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus import Direction, Vocabulary
+from habitus.corpus.vocabulary import SPEED_BOUNDS
 from habitus.errors import InvalidInputError
 from habitus.video import motion_by
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, evenly, moving_square, texture
@@ -25,12 +26,13 @@ def between(name, images):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_finds_a_moving_square(name):
-    moves, change = between(name, moving_square(2, velocity=(3, 0), start=(56, 40)))
+    moves, change = between(name, moving_square(2, velocity=(4, 0), start=(56, 40)))
     assert moves.dtype == np.int8
     assert moves.shape == (GRID.rows, GRID.columns)
-    inside = moves[7:10, 9:12]
-    assert (inside % 4 == Direction.RIGHT).all()
-    assert (inside >= 4).all()  # 75 pixels per second are fast
+    inside = moves[14:19, 19:23]
+    assert (inside // 10 == 3 * Direction.RIGHT + 1).all()
+    # 100 pixels of the camera per second, in a frame that is analysed at twice its size
+    assert (inside % 10 == np.searchsorted(SPEED_BOUNDS, 200, side="right")).all()
     assert change > 0
 
 

@@ -350,7 +350,10 @@ class Corpus:
             (counts.data, self.vocabulary.words_in(vocabulary, counts.indices), counts.indptr),
             shape=(len(self), vocabulary.n_words),
         )
-        settings = self.settings | {"words": vocabulary.kind} if self.settings else self.settings
+        settings = self.settings
+        if settings:
+            kept = {name: value for name, value in settings.items() if name != "speeds"}  # of 0.1
+            settings = kept | {"words": vocabulary.kind}
         return replace(self, counts=merged, vocabulary=vocabulary, settings=settings)
 
     @classmethod
