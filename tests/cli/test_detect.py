@@ -60,7 +60,8 @@ def test_learning_from_video_is_extracting_and_learning(folder):
     assert all(
         np.array_equal(a, b) for a, b in zip(one.parameters_, other.parameters_, strict=True)
     )
-    expected = {"clip": 0.5, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
+    expected = {"clip": 0.5, "cell": 8, "motion": "cells", "words": "coarse"}
+    expected |= {"scale": 0.5, "region": None}
     assert one.settings_ == expected
     first, second = (
         SceneModel.load(folder / f"{name}.model").calibration for name in ("scene", "other")

@@ -209,14 +209,14 @@ def moving_cells(
     side: int,
     least_motion: float,
     bounds: Array,
-    least_texture: float,
+    flat: float,
 ) -> tuple[Array, float]:
     rows, columns = watched.shape
     changes = cell_changes(*halves, rows, columns, side)
     found, slots = gated(changes, watched, gate(changes, kernels.LEAST_CHANGE * side**2))
     fits = fit_all(halves, quarters, found, slots, side)
     explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
-    textured = (fits[:, XX] + fits[:, YY]) / WINDOW**2 >= least_texture
+    textured = fits[:, [XX, YY, ENERGY]].sum(axis=1) / WINDOW**2 >= flat
     moved = explained & textured & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
     return moves(found, slots, fits, moved, bounds), changes.mean() / side**2
 

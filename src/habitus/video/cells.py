@@ -4,7 +4,7 @@ Everything works at half the resolution of the analysed frame, where a cell of 8
 4 x 4. A cell is examined only where the image changes more than it does elsewhere in the frame (the
 gate). Its motion is the shift that explains the change best (Lucas and Kanade's least squares, from
 rest, from the motions of neighbouring cells, or from the best match of a block search); a change
-that no shift explains is not motion.
+that no shift explains is not motion, nor is one in a flat window, where any shift would do.
 """
 
 from typing import NamedTuple
@@ -40,8 +40,9 @@ LEAST_MOTION = 0.6
 NOISE = 1.0
 # Tangent of half the angle of a fine direction, 15 degrees.
 HALF_ANGLE = 2 - 3**0.5
-# Mean squared gradient, in grey levels per pixel, of a window that is not flat.
-LEAST_TEXTURE = 0.0
+# Mean squared gradient plus mean squared change of a window, in grey levels, below which it is flat:
+# there is nothing in it but noise, such as the codec's in a bright sky.
+FLAT = 2.0
 # Columns of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
@@ -131,7 +132,7 @@ def cell_motion(
     side: int,
     least_motion: float,
     bounds: NDArray[np.float64] = NO_BOUNDS,
-    least_texture: float = LEAST_TEXTURE,
+    flat: float = FLAT,
 ) -> tuple[NDArray[np.int8], float]:
     """Return the move of each cell between two frames, and the mean change of the frame.
 
@@ -147,8 +148,9 @@ def cell_motion(
         Pixels of the analysed frame below which motion is ignored.
     bounds
         Pixels of the analysed frame from which motion is of the next speed, ascending.
-    least_texture
-        Mean squared gradient below which a window is flat: its cell does not move.
+    flat
+        Mean squared gradient plus mean squared change below which a window is flat: its cell does
+        not move. 0 for none.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def cell_motion(
     >>> (moves == -1).all(), change
     (np.True_, 0.0)
     """
-    return _cell_motion(*before, *after, watched, side, least_motion, bounds, least_texture)
+    return _cell_motion(*before, *after, watched, side, least_motion, bounds, flat)
 
 
 @compiled
@@ -179,13 +181,13 @@ def _cell_motion(
     side: int,
     least_motion: float,
     bounds: NDArray[np.float64],
-    least_texture: float,
+    flat: float,
 ) -> tuple[NDArray[np.int8], float]:
     """Return what `cell_motion` does; a call with plain arrays costs less than one with tuples."""
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
         return np.full(watched.shape, np.int8(-1)), 255.0
     levels = (half, quarter, next_half, next_quarter)
-    return moving_cells(*levels, watched, side, least_motion, bounds, least_texture)
+    return moving_cells(*levels, watched, side, least_motion, bounds, flat)
 
 
 @compiled
@@ -228,7 +230,7 @@ def moving_cells(
     side: int,
     least_motion: float,
     bounds: NDArray[np.float64],
-    least_texture: float,
+    flat: float,
 ) -> tuple[NDArray[np.int8], float]:
     """Return the moves and the change of two frames of one view, as `cell_motion` does."""
     rows, columns = watched.shape
@@ -240,7 +242,7 @@ def moving_cells(
         moved[k] = (
             fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
             and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
-            and fits[k, XX] + fits[k, YY] >= least_texture * WINDOW * WINDOW
+            and fits[k, XX] + fits[k, YY] + fits[k, ENERGY] >= flat * WINDOW * WINDOW
         )
     moves = _moves(gated, slots, fits, moved, bounds)
     return moves, changes.sum() / (rows * columns * side * side)
