@@ -198,7 +198,7 @@ def test_large_frames_are_halved(tmp_path):
     assert corpus.picture.shape == (240, 320, 3)
     places = corpus.vocabulary.places(corpus.counts.indices)
     heavy = corpus.counts.data > 2
-    assert (places.directions[heavy] == 3).mean() > 0.98
+    assert (places.directions[heavy] == 10).mean() > 0.98
     boxes = corpus.vocabulary.boxes(corpus.counts.indices)
     assert boxes[heavy, 1].min() >= 144
     assert boxes[heavy, 3].max() <= 368

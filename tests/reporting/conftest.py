@@ -29,7 +29,7 @@ class Found(NamedTuple):
 def lanes(tmp_path_factory) -> Found:
     """Return what was found in footage of two lanes with one event."""
     source = Source(str(two_lanes(tmp_path_factory.mktemp("lanes") / "lanes.mp4")))
-    corpus, _ = extract_corpus([source], DocumentSettings())
+    corpus, _ = extract_corpus([source], DocumentSettings(scale=1))  # boxes of ten words need room
     normal = corpus.take(normal_documents(len(corpus)))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(normal)
     calibration = calibrate(model, normal, settings=CalibrationSettings(n_folds=2))
