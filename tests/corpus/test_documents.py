@@ -109,7 +109,9 @@ def test_seconds_per_document_default_to_the_spacing_of_the_times():
 def test_the_papers_words_of_a_corpus_add_up_slow_and_fast():
     grid = Vocabulary(2, 3, speeds=2)
     counts = np.random.default_rng(0).poisson(1.0, (5, grid.n_words))
-    corpus = Corpus(counts, vocabulary=grid, settings={"clip": 2.0, "words": "coarse"}, lengths=[2, 3])
+    corpus = Corpus(
+        counts, vocabulary=grid, settings={"clip": 2.0, "words": "coarse"}, lengths=[2, 3]
+    )
     paper = corpus.paper
     expected = counts.reshape(5, -1, 2).sum(axis=2)
     np.testing.assert_array_equal(paper.counts.toarray(), expected)

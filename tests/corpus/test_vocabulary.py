@@ -11,7 +11,6 @@ from habitus.corpus.vocabulary import (
     KINDS,
     N_SPEEDS,
     SPEED_BOUNDS,
-    Direction,
     Vocabulary,
     count_words,
 )

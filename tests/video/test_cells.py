@@ -104,7 +104,7 @@ def test_noise_is_not_motion():
 
 
 def test_a_flat_sky_does_not_move():
-    """Noise of the codec: blocks of 16 pixels, each one to three grey levels brighter than before."""
+    """Noise of the codec: blocks of 16 pixels, each one to three grey levels brighter."""
     rng = np.random.default_rng(0)
     one, two = moving_square(2, velocity=(3, 0), start=START)
     one[:32] = 220

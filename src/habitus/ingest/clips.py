@@ -101,7 +101,8 @@ class Document(NamedTuple):
     thumbnail: Image
     """Mean brightness of each cell in the first frame, rows x columns."""
     still: Image | None
-    """Colour picture at the analysed size or the camera's, the smaller; every `still_every` documents."""
+    """Colour picture at the analysed size, at most the camera's; only every `still_every`
+    documents."""
 
 
 class FrameSource(Protocol):

@@ -40,8 +40,8 @@ LEAST_MOTION = 0.6
 NOISE = 1.0
 # Tangent of half the angle of a fine direction, 15 degrees.
 HALF_ANGLE = 2 - 3**0.5
-# Mean squared gradient plus mean squared change of a window, in grey levels, below which it is flat:
-# there is nothing in it but noise, such as the codec's in a bright sky.
+# Mean squared gradient plus mean squared change, in grey levels, below which a window is flat: it
+# holds nothing but noise, such as the codec's in a bright sky.
 FLAT = 2.0
 # Columns of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
