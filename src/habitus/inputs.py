@@ -74,7 +74,7 @@ class JudgedSource:
                     f"{self.name}: shorter than the {skip:g} s to skip", parameter="skip"
                 )
         detection = detect_events(self.detector, corpus, source=self.name, share=share)
-        return replace(detection, notes=self.notes)
+        return replace(detection, notes=(*self.notes, *detection.notes))
 
 
 def settings_of(detector: Detector) -> "DocumentSettings":

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import habitus
-from habitus.anomaly import CalibrationSettings, Detector, SceneModel, calibrate, held_out_folds
+from habitus.anomaly import (
+    Calibration,
+    CalibrationSettings,
+    Detector,
+    SceneModel,
+    calibrate,
+    held_out_folds,
+    learn_scene,
+)
 from habitus.anomaly.measures import estimate_uniform_share, novelty_background
 from habitus.corpus import Bag
 from habitus.errors import FileError, InvalidInputError
@@ -226,10 +234,18 @@ def test_a_file_keeps_model_calibration_and_its_constants(models, tmp_path):
             one, two = (s.detector(approximation=approximation) for s in (written, loaded))
             assert (one.threshold, one.join) == (two.threshold, two.join)
             judged = zip(one.judge(corpus), two.judge(corpus), strict=True)
-            if written is scene:
-                assert all(same(a, b) for a, b in judged)
-    assert loaded.calibration.plug_in.background.share == pytest.approx(0.1)
+            assert all(same(a, b) for a, b in judged)
+    kept = loaded.calibration.plug_in.background.share
+    assert kept == scene.calibration.plug_in.background.share
     assert habitus.MarkovClusteringTopicModel.load(tmp_path / "m").n_topics == 8
+
+
+def test_a_file_without_a_share_of_new_words_has_the_constant_of_its_settings(models):
+    contents = models["em"].calibration.contents()
+    older = {n: v for n, v in contents.tensors.items() if not n.endswith("novelty_share")}
+    assert len(older) == len(contents.tensors) - 1
+    found = Calibration.from_contents(contents._replace(tensors=older))
+    assert found.plug_in.background.share == 1 - SETTINGS.known_share
 
 
 def test_a_model_alone_has_no_calibration(models, tmp_path):
@@ -237,6 +253,58 @@ def test_a_model_alone_has_no_calibration(models, tmp_path):
     assert SceneModel.load(tmp_path / "m").calibration is None
     with pytest.raises(InvalidInputError, match="needs a calibration"):
         SceneModel.load(tmp_path / "m").detector()
+
+
+@pytest.mark.parametrize("learning", ["em", "vb", "gibbs"])
+@pytest.mark.parametrize("measure", ["tail", "mean"])
+def test_ten_documents_give_a_threshold_and_say_what_budget_it_holds(learning, measure):
+    corpus = habitus.generate(crossing(), [60] * 10, np.random.default_rng(0)).corpus
+    scene = learn_scene(corpus, learning=learning, n_iterations=10, random_state=0)
+    detector = scene.detector(measure=measure)
+    assert detector.notes[0].startswith("with 10 documents of training the least budget")
+    reached = [judgement.normality for judgement in detector.judge(corpus)]
+    assert np.isfinite([detector.threshold, *reached]).all()
+    assert detector.expected_alarms(3600).high > 100
+
+
+def test_a_threshold_is_never_beyond_a_document_of_the_least_likely_word(models):
+    for measure in ("tail", "mean"):
+        detector = models["em"].detector(measure=measure, alerts_per_day=1e-9)
+        (note,) = detector.notes
+        assert "the least budget that can be held" in note
+        probability = detector.tables.probability.max(axis=1)
+        n_tokens = np.ceil(models["em"].calibration.plug_in.n_tokens)
+        assert detector.step(Bag(np.array([probability.argmin()]), np.array([n_tokens]))).abnormal
+        assert not models["em"].detector(measure=measure, alerts_per_day=2000).notes
+
+
+def test_more_alerts_than_there_can_be_are_said(models):
+    detector = models["em"].detector(alerts_per_day=50_000)
+    assert detector.notes[0].startswith("50000 alerts a day are more than there can be")
+    looser = [models["em"].detector(alerts_per_day=n).threshold for n in (2000, 4000, 6000)]
+    assert looser == sorted(looser)
+    assert len(set(looser)) == 3
+
+
+def test_a_day_has_as_many_judged_documents_as_the_footage_learnt_from(models):
+    """The same scores in a street that is quiet three quarters of the time."""
+    scene = models["em"]
+    held_out = scene.calibration.plug_in
+    quiet = np.zeros(4 * len(held_out.judged), dtype=bool)
+    quiet[: len(held_out.judged)] = held_out.judged
+    scores = {name: np.resize(each, len(quiet)) for name, each in held_out.scores.items()}
+    street = replace(scene.calibration, plug_in=held_out._replace(scores=scores, judged=quiet))
+    busy, still = (
+        Detector(scene.model, each, alerts_per_day=480) for each in (scene.calibration, street)
+    )
+    assert (
+        still.threshold
+        == Detector(scene.model, scene.calibration, alerts_per_day=4 * 480).threshold
+    )
+    assert busy.threshold < still.threshold
+    assert still.expected_alarms(86_400).mean == pytest.approx(480)
+    known = still.expected_alarms(86_400, n_judged=int(86_400 * held_out.judged.mean()))
+    assert known.mean == pytest.approx(4 * 480, rel=1e-3)
 
 
 @pytest.mark.parametrize("learning", ["vb", "gibbs"])

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from habitus.anomaly.calibration import CalibrationSettings
-from habitus.anomaly.measures import MEASURES, estimate_uniform_share, excess, novelty_background
+from habitus.anomaly.measures import (
+    MEASURES,
+    estimate_novelty_share,
+    estimate_uniform_share,
+    excess,
+    novelty_background,
+)
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.model.online import filter_document, filter_tables
 from reference.corpora import PAPER_SIZES, random_parameters
@@ -58,6 +64,25 @@ def test_novelty_is_a_distribution_around_the_words_that_were_new():
     mixed = background(counts, grid).mixed(np.full((grid.n_words, 3), 1 / grid.n_words))
     np.testing.assert_allclose(mixed.sum(axis=0), 1, rtol=1e-12)
     assert np.ptp(background(counts, None).probability) == 0
+
+
+@pytest.mark.parametrize("share", [0.002, 0.03, 0.2])
+def test_the_share_of_new_words_is_that_of_the_mixture_they_come_from(share):
+    rng, n_words = np.random.default_rng(0), 500
+    known, new = rng.dirichlet(np.full(n_words, 0.1)), np.full(n_words, 1 / n_words)
+    counts = rng.multinomial(200_000, share * new + (1 - share) * known).astype(float)
+    found = estimate_novelty_share(counts, known, new)
+    assert found == pytest.approx(share, rel=0.2)
+    shares = np.linspace(0.5, 2, 31) * found
+    likelihood = [counts @ np.log(each * new + (1 - each) * known) for each in shares]
+    assert shares[np.argmax(likelihood)] == pytest.approx(found, rel=0.04)
+
+
+def test_the_share_of_new_words_is_never_0_or_1():
+    counts, likely, not_so = np.full(5, 3.0), np.full(5, 0.2), np.full(5, 1e-9)
+    assert estimate_novelty_share(counts, likely, not_so) == pytest.approx(0.5 / 16, rel=1e-3)
+    assert estimate_novelty_share(counts, not_so, likely) == pytest.approx(15.5 / 16, rel=1e-3)
+    assert estimate_novelty_share(*np.zeros((3, 0))) == 0.5
 
 
 def folds_of_new_words(grid, middles):

@@ -10,6 +10,7 @@ from habitus.anomaly.thresholds import (
     SHAPES,
     ExcessPosterior,
     Tail,
+    hold_budget,
     runs,
     share_threshold,
 )
@@ -167,6 +168,21 @@ def test_few_documents_or_equal_ones_give_a_threshold_below_them(scores):
     assert np.isfinite(tail.surprisal(np.array([-1e9, threshold, *scores, 1.0]))).all()
 
 
+def test_a_budget_that_no_document_could_keep_is_the_least_that_one_can():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=300))
+    asked = tail.threshold(5, DAY)
+    near = hold_budget(tail, 5, DAY, least_score=asked / 2)
+    assert asked / 2 < near.threshold < asked / 2 + 1e-9
+    assert near.alerts_per_day == tail.expected_alarms(near.threshold, DAY).mean > 5
+    assert f"{near.alerts_per_day:.3g} alerts a day" in near.note
+    far = hold_budget(tail, 5, DAY, least_score=2 * asked)
+    assert (far.threshold, far.note) == (asked, None)
+    assert far.alerts_per_day == pytest.approx(5)
+    most = hold_budget(tail, 50_000, DAY)
+    assert most.alerts_per_day == tail.most_alarms(DAY)
+    assert "more than there can be" in most.note
+
+
 TRAININGS = 60
 TAILS = {
     "exponential": (lambda rng, n: rng.exponential(size=n), lambda y: np.exp(-y)),
@@ -182,7 +198,7 @@ TAILS = {
 @pytest.mark.parametrize("n", [300, 3600])
 @pytest.mark.parametrize("name", TAILS)
 def test_alarms_on_other_footage_are_within_the_promised_interval(name, n):
-    """The whole table is made by benchmarks/coverage.py."""
+    """The whole table is made by benchmarks/alert_budget.py."""
     draw, survival = TAILS[name]
     rng, held, alarms = np.random.default_rng(1), 0, []
     for _ in range(TRAININGS):

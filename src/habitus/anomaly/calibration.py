@@ -16,6 +16,7 @@ import numpy as np
 
 from habitus.anomaly.measures import (
     MEASURES,
+    estimate_novelty_share,
     estimate_uniform_share,
     novelty_background,
     score_documents,
@@ -55,7 +56,10 @@ class CalibrationSettings:
     Words that five minutes of training do not show at all, a few per cent, must be above it.
     """
     known_share: float = 0.97
-    """Share of the tokens of held-out footage that count as known to the model."""
+    """Share of the tokens of held-out footage that tell nothing about where new words occur.
+
+    In files of 0.2 and earlier, also the share that is known to the model.
+    """
     novelty_spread: float = 3.0
     """Standard deviation of the blur around new words, in cells: about the size of an object."""
     least_uniform_share: float = 0.1
@@ -75,6 +79,13 @@ class HeldOutScores(NamedTuple):
     """Normality of each document, by the name of the measure."""
     judged: Flags
     """Whether each document was long enough to judge, and the camera usable."""
+    n_tokens: float | None = None
+    """Median number of tokens of a judged document; None in a file of 0.2 or earlier."""
+
+    @property
+    def judged_share(self) -> float:
+        """Share of the documents that were judged."""
+        return float(self.judged.mean())
 
     def tail(self, measure: str, join: int) -> Tail:
         """Return the tail of the scores of a measure; see `Tail.of`."""
@@ -130,10 +141,13 @@ class Calibration:
 
 
 def _tensors(scores: HeldOutScores) -> Tensors:
+    known = {} if scores.n_tokens is None else {"n_tokens": np.array([scores.n_tokens])}
     return {
         **scores.scores,
+        **known,
         "judged": scores.judged.astype(np.uint8),
         "novelty": scores.background.probability,
+        "novelty_share": np.array([scores.background.share]),
         "level": np.array([scores.level]),
     }
 
@@ -152,11 +166,13 @@ def _held_out(
     found = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
     if "level" not in found:
         return None
+    share = found.get("novelty_share", [1 - settings.known_share])
     return HeldOutScores(
         level=float(found["level"][0]),
-        background=Background(1 - settings.known_share, found["novelty"]),
+        background=Background(float(share[0]), found["novelty"]),
         scores={name: found[name] for name in MEASURES},
         judged=found["judged"].astype(np.bool_),
+        n_tokens=float(found["n_tokens"][0]) if "n_tokens" in found else None,
     )
 
 
@@ -237,7 +253,7 @@ def calibrate(
     Raises
     ------
     InvalidInputError
-        Where the footage is too short to estimate anything from.
+        Where no document can be held out, or none is long enough to judge.
 
     Examples
     --------
@@ -404,7 +420,26 @@ def _novelty(folds: list[_Fold], bare: list[_Filtered], settings: CalibrationSet
         uniform_share=uniform,
     )
     everything = np.sum(new, axis=0)
-    return _Novelty(background(everything), [background(everything - own) for own in new])
+    of_others = [background(everything - own) for own in new]
+    share = _novelty_share(bare, of_others)
+    return _Novelty(
+        background(everything)._replace(share=share),
+        [each._replace(share=share) for each in of_others],
+    )
+
+
+def _novelty_share(bare: list[_Filtered], of_others: list[Background]) -> float:
+    """Return the share of new tokens, each judged by what the other folds know."""
+    return estimate_novelty_share(
+        np.concatenate([evidence.counts for evidence, _ in bare]),
+        np.exp(-np.concatenate([documents.surprisals for _, documents in bare])),
+        np.concatenate(
+            [
+                background.probability[evidence.words]
+                for (evidence, _), background in zip(bare, of_others, strict=True)
+            ]
+        ),
+    )
 
 
 def _held_out_scores(
@@ -419,7 +454,8 @@ def _held_out_scores(
     scores = {"mean": _scores("mean", bare, level), "tail": _scores("tail", filtered, level)}
     if not judged.any():
         raise InvalidInputError("found no document that is long enough to judge")
-    return HeldOutScores(level, novelty.whole, scores, judged)
+    n_tokens = np.concatenate([documents.n_tokens for _, documents in filtered])[judged]
+    return HeldOutScores(level, novelty.whole, scores, judged, float(np.median(n_tokens)))
 
 
 def _scores(measure: str, filtered: list[_Filtered], level: float) -> Array:

@@ -54,7 +54,7 @@ class Detection:
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
     notes: tuple[str, ...] = ()
-    """What there is to say about the footage, one line each."""
+    """What there is to say about the footage and the threshold, one line each."""
 
     @property
     def event_spans(self) -> list[EventSpan]:
@@ -160,8 +160,9 @@ def detect_events(
         abnormal_words=abnormal_words,
         events=events,
         expected_false_alarms=detector.expected_alarms(
-            len(corpus) * detector.model.clip_, threshold=threshold
+            len(corpus) * detector.model.clip_, n_judged=int(judged.sum()), threshold=threshold
         ),
+        notes=detector.notes if share is None else (),
     )
 
 

@@ -14,6 +14,8 @@ from habitus.anomaly.thresholds import (
     DAY,
     JOIN,
     ExpectedAlarms,
+    Tail,
+    hold_budget,
     share_threshold,
 )
 from habitus.arrays import Array, Flags
@@ -175,6 +177,9 @@ class Detector:
         background = self.held_out.background if self.held_out and measure != "mean" else None
         self.tables = filter_tables(sets, background)
         self.level = self.held_out.level if self.held_out else 0.0
+        self._known_tail: Tail | None = None
+        self.notes: tuple[str, ...] = ()
+        """What there is to say about the threshold, one line each."""
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
         self.n_words = len(self.tables.probability)
@@ -252,7 +257,11 @@ class Detector:
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
 
     def expected_alarms(
-        self, seconds: float, *, threshold: float | None = None
+        self,
+        seconds: float,
+        *,
+        n_judged: int | None = None,
+        threshold: float | None = None,
     ) -> ExpectedAlarms | None:
         """Return the expected false alarms in normal footage; None if not calibrated.
 
@@ -260,14 +269,18 @@ class Detector:
         ----------
         seconds
             Length of the footage.
+        n_judged
+            Documents of it that were judged; where None, the share of them in the footage that was
+            learnt from.
         threshold
             Another threshold than the detector's.
         """
         if self.held_out is None:
             return None
-        tail = self.held_out.tail(self.measure, self.join)
-        at = self.threshold if threshold is None else threshold
-        return tail.expected_alarms(at, seconds / self.model.clip_)
+        n = self._n_judged(self.held_out, seconds) if n_judged is None else n_judged
+        return self._tail(self.held_out).expected_alarms(
+            self.threshold if threshold is None else threshold, n
+        )
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Write the belief about the sequence so far to a file, whole or not at all."""
@@ -340,9 +353,38 @@ class Detector:
     ) -> float:
         if share is not None:
             return share_threshold(held_out.scores[self.measure][held_out.judged], share)
-        alerts = ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
-        tail = held_out.tail(self.measure, self.join)
-        return tail.threshold(alerts, DAY / self.model.clip_)
+        budget = hold_budget(
+            self._tail(held_out),
+            ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day,
+            self._n_judged(held_out, DAY),
+            least_score=self._least_score(held_out),
+        )
+        if budget.note is not None:
+            self.notes = (budget.note,)
+        return budget.threshold
+
+    def _tail(self, held_out: HeldOutScores) -> Tail:
+        """Return the tail of the held-out scores; it is computed once."""
+        if self._known_tail is None:
+            self._known_tail = held_out.tail(self.measure, self.join)
+        return self._known_tail
+
+    def _n_judged(self, held_out: HeldOutScores, seconds: float) -> float:
+        """Return how many documents of this time are judged, as of the footage learnt from."""
+        return seconds / self.model.clip_ * held_out.judged_share
+
+    def _least_score(self, held_out: HeldOutScores) -> float:
+        """Return the lowest score to reckon with: that of a document of one word, the least likely.
+
+        For `tail`, whose scores fall with the number of tokens, it has as many as usual.
+        """
+        highest = -float(self.tables.log_probability.max(axis=1).min())
+        lowest = -highest
+        if self.measure == "tail":
+            if held_out.n_tokens is None:
+                return -np.inf
+            lowest = -max(highest - self.level, 0.0) * np.sqrt(held_out.n_tokens)
+        return min(lowest, float(held_out.scores[self.measure][held_out.judged].min()))
 
 
 def _uncalibrated(what: str) -> InvalidInputError:

@@ -19,7 +19,7 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.model.expected_counts import Evidence
 from habitus.model.online import Background, FilteredDocuments
 
-# Iterations of EM for the share of novelty that is spread evenly: it converges in far fewer.
+# Iterations of EM for a single weight: it converges in far fewer.
 EM_ITERATIONS = 100
 
 
@@ -148,10 +148,38 @@ def estimate_uniform_share(
     near = np.concatenate(
         [_blurred(total - own, vocabulary, spread)[words] for own, words in folds]
     )
-    share = 0.5
+    return max(_mixture_weight(counts, np.full(len(counts), even), near), least)
+
+
+def estimate_novelty_share(counts: Array, known: Array, new: Array) -> float:
+    """Return the share of tokens that are new to a model, by EM for one mixture weight.
+
+    Parameters
+    ----------
+    counts
+        How often each word of each held-out document occurs.
+    known
+        Its probability given the documents before it, by a model that was not learnt from it.
+    new
+        Its probability if it is new: `novelty_background` of other documents.
+
+    Returns
+    -------
+    float
+        Above 0 and below 1: half a token more is new, and half a token more is known.
+    """
+    n_tokens = counts.sum()
+    return float((_mixture_weight(counts, new, known) * n_tokens + 0.5) / (n_tokens + 1))
+
+
+def _mixture_weight(counts: Array, one: Array, other: Array) -> float:
+    """Return the weight of `one` that maximises counts @ ln(weight one + (1 - weight) other)."""
+    weight = 0.5
     for _ in range(EM_ITERATIONS if len(counts) else 0):
-        share = float(counts @ (share * even / (share * even + (1 - share) * near)) / counts.sum())
-    return max(share, least)
+        weight = float(
+            counts @ (weight * one / (weight * one + (1 - weight) * other)) / counts.sum()
+        )
+    return weight
 
 
 def _blurred(counts: Array, vocabulary: Vocabulary | None, spread: float) -> Array:

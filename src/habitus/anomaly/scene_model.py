@@ -35,7 +35,7 @@ class SceneModel:
 
     model: MarkovClusteringTopicModel
     calibration: Calibration | None = None
-    """None where there was too little footage to calibrate with."""
+    """None where no document was long enough to judge."""
     notes: tuple[str, ...] = ()
     """What there is to say about the learning, one line each."""
     corpus: Corpus | None = None
@@ -93,7 +93,7 @@ def learn_scene(
     Returns
     -------
     SceneModel
-        Its calibration is None, with a note, where there is too little footage.
+        Its calibration is None, with a note, where no document can be held out.
     """
     model = MarkovClusteringTopicModel(**options)
     with warnings.catch_warnings():

@@ -297,6 +297,59 @@ class Tail:
         return float(self.level - self.unit * np.expm1(high))
 
 
+class HeldBudget(NamedTuple):
+    """A threshold for a budget of alerts, and what it comes to."""
+
+    threshold: float
+    alerts_per_day: float
+    """Alarms that are expected in a day: the budget, or the nearest that can be held."""
+    note: str | None
+    """Why it is not the budget that was asked for; None where it is."""
+
+
+def hold_budget(
+    tail: Tail, alerts_per_day: float, documents_per_day: float, *, least_score: float = -np.inf
+) -> HeldBudget:
+    """Return the threshold for a budget, or for the nearest one that can be held.
+
+    Parameters
+    ----------
+    tail
+        Of the scores of normal footage.
+    alerts_per_day
+        Budget.
+    documents_per_day
+        Judged documents in a day.
+    least_score
+        Lowest score that a document can reach. A threshold that no document could be below would
+        keep any budget and find nothing.
+
+    Examples
+    --------
+    >>> scores = -np.random.default_rng(0).exponential(size=300)
+    >>> tail = Tail.of(scores, np.ones(300, dtype=bool))
+    >>> held = hold_budget(tail, 5, 86_400, least_score=-12)
+    >>> held.note  # doctest: +ELLIPSIS
+    'with 300 documents of training the least budget that can be held is 60.5 alerts a day: ...'
+    """
+    threshold = tail.threshold(alerts_per_day, documents_per_day)
+    most = tail.most_alarms(documents_per_day)
+    note = None
+    if threshold <= least_score:
+        threshold = float(np.nextafter(least_score, np.inf))
+        note = (
+            f"with {tail.n_documents} documents of training the least budget that can be held is "
+            "{:g} alerts a day: using it"
+        )
+    elif alerts_per_day > most:
+        note = (
+            f"{alerts_per_day:g} alerts a day are more than there can be, as alarms next to each "
+            "other are one: using {:g} a day"
+        )
+    found = tail.expected_alarms(threshold, documents_per_day).mean
+    return HeldBudget(threshold, found, note and note.format(float(f"{found:.3g}")))
+
+
 def _run_starts(flagged: Indices, join: int) -> Indices:
     """Return where in the ascending numbers of flagged documents a run starts."""
     return np.flatnonzero(np.diff(flagged, prepend=-join - 2) > join + 1)

@@ -1,6 +1,7 @@
 """Events of a live source, as they happen; memory does not grow with time."""
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -55,6 +56,8 @@ def watch_events(
     patience
         Seconds without a frame after which to connect anew.
     """
+    for note in detector.notes:
+        yield Notice(note, time.time())
     observer = _Observer(detector, source.name)
     settings = replace(settings, still_every=1)
     arrivals = live_documents(source, settings, stop=stop, patience=patience, first_must_work=True)
