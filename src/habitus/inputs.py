@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from habitus.anomaly import Detection, Detector, SceneModel, detect_events
+from habitus.anomaly.camera_check import CameraCheck
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.files import kind_of
@@ -24,8 +25,14 @@ Address = str | os.PathLike[str]
 class JudgedSource:
     """A video or a corpus on its way through a detector."""
 
-    def __init__(self, source: Address | Corpus, detector: Detector, **reading: Any) -> None:
-        self.detector = detector
+    def __init__(
+        self,
+        source: Address | Corpus,
+        detector: Detector,
+        camera: CameraCheck | None,
+        **reading: Any,
+    ) -> None:
+        self.detector, self.camera = detector, camera
         self.corpus = source if isinstance(source, Corpus) else None
         self.source: Source | None = None
         if not isinstance(source, Corpus):
@@ -54,6 +61,8 @@ class JudgedSource:
                 self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
         if self.corpus is None or not len(self.corpus):
             raise InvalidInputError(f"{self.name}: no document in it")
+        if self.camera is not None:
+            self.camera.check(self.corpus.picture, self.name)
         return self.corpus
 
     def _extract(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
@@ -134,6 +143,28 @@ def load_detector(
         n_samples=n_samples,
         seed=seed,
     )
+
+
+def camera_check(
+    model: Address | SceneModel, detector: Detector, output: Address | None, force: bool
+) -> CameraCheck | None:
+    """Return the check that footage shows the model's scene; None by force, or without a picture.
+
+    Parameters
+    ----------
+    model
+        The model, for messages.
+    detector
+        Knows the picture of the scene.
+    output
+        Beside it, the pictures are written if they differ.
+    force
+        Whether to go on whatever the footage shows.
+    """
+    picture = detector.model.picture_
+    if force or picture is None:
+        return None
+    return CameraCheck(picture, judge_name(model), None if output is None else Path(output))
 
 
 def judge_name(judge: Address | SceneModel) -> str:

@@ -24,6 +24,7 @@ from habitus.inputs import (
     Address,
     JudgedSource,
     aligned_labels,
+    camera_check,
     check_clips,
     check_events_alone,
     check_outputs,
@@ -246,6 +247,7 @@ def detect(
     approximation: Any = "plug-in",
     n_samples: int | None = None,
     seed: int = 0,
+    force: bool = False,
     fps: float | None = None,
     fast: bool = False,
     timeout: float = 10.0,
@@ -270,6 +272,9 @@ def detect(
         Skip the first N seconds.
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
         As of `Detector`; `share` is a share of these very documents.
+    force
+        Go on even where the footage does not show the scene that the model was learnt from, which
+        is refused otherwise: both pictures are written, and the error names them.
     fps, fast, timeout, jobs
         As of `extract`.
     progress
@@ -285,7 +290,8 @@ def detect(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
+    camera = camera_check(model, detector, output, force)
+    judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
     judged.read(jobs=jobs, progress=progress)
     detection = judged.detect(skip=skip, share=share)
     if output is not None:
@@ -313,6 +319,7 @@ def watch(
     approximation: Any = "plug-in",
     n_samples: int | None = None,
     seed: int = 0,
+    force: bool = False,
     fps: float | None = None,
     fast: bool = False,
 ) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
@@ -335,6 +342,8 @@ def watch(
         Seconds without a frame after which to connect anew.
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
         As of `Detector`.
+    force
+        As of `detect`; the first seconds of the stream are compared.
     fps, fast
         As of `extract`.
 
@@ -357,6 +366,7 @@ def watch(
         settings_of(detector),
         stop=stop or threading.Event(),
         patience=patience,
+        camera=camera_check(model, detector, output, force),
     )
     with _appended(output) as file:
         for happening in happenings:
@@ -382,6 +392,7 @@ def report(
     approximation: Any = "plug-in",
     n_samples: int | None = None,
     seed: int = 0,
+    force: bool = False,
     fps: float | None = None,
     fast: bool = False,
     timeout: float = 10.0,
@@ -394,7 +405,7 @@ def report(
     Parameters
     ----------
     source, model, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed,
-    fps, fast, timeout, jobs, progress
+    force, fps, fast, timeout, jobs, progress
         As of `detect`.
     output
         Where to write the page: one file that needs nothing else.
@@ -418,7 +429,8 @@ def report(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = JudgedSource(source, detector, fps=fps, fast=fast, timeout=timeout)
+    camera = camera_check(model, detector, output, force)
+    judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
     corpus = judged.read(jobs=jobs, progress=progress)
     truth = aligned_labels(known, corpus, judged.name)
     detection = judged.detect(skip=skip, share=share)
@@ -453,6 +465,7 @@ def evaluate(
     approximation: Any = "plug-in",
     n_samples: int | None = None,
     seed: int = 0,
+    force: bool = False,
     clip: float = 1.0,
     fps: float | None = None,
     fast: bool = False,
@@ -469,8 +482,8 @@ def evaluate(
         that need no score of every document.
     source
         As of `detect`; or several clips, with labels of the form `clip,first_frame,last_frame`.
-    skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, fps, fast,
-    timeout, jobs, progress
+    skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, force, fps,
+    fast, timeout, jobs, progress
         As of `detect`.
     labels
         What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
@@ -519,7 +532,11 @@ def evaluate(
     detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    judged = [JudgedSource(each, detector, fps=fps, fast=fast, timeout=timeout) for each in sources]
+    camera = camera_check(judge, detector, picture, force)
+    judged = [
+        JudgedSource(each, detector, camera, fps=fps, fast=fast, timeout=timeout)
+        for each in sources
+    ]
     corpora = [each.read(jobs=jobs, progress=progress) for each in judged]
     name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
     if isinstance(known, ClipRanges):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from habitus.anomaly.camera_check import CameraCheck, FirstStills
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
@@ -38,6 +39,7 @@ def watch_events(
     *,
     stop: threading.Event,
     patience: float = 10.0,
+    camera: CameraCheck | None = None,
 ) -> Iterator[EventStarted | EventEnded | Notice]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
@@ -55,10 +57,12 @@ def watch_events(
         Set it, and exhaust or close the iterator, to end: then no process is left.
     patience
         Seconds without a frame after which to connect anew.
+    camera
+        Where given, the first stills must show the scene of the model.
     """
     for note in detector.notes:
         yield Notice(note, time.time())
-    observer = _Observer(detector, source.name)
+    observer = _Observer(detector, source.name, camera)
     settings = replace(settings, still_every=1)
     arrivals = live_documents(source, settings, stop=stop, patience=patience, first_must_work=True)
     for arrival in arrivals:
@@ -72,8 +76,9 @@ def watch_events(
 class _Observer:
     """A detector and a joiner, and the still of the event under way."""
 
-    def __init__(self, detector: Detector, name: str) -> None:
+    def __init__(self, detector: Detector, name: str, camera: CameraCheck | None) -> None:
         self.detector, self.name = detector, name
+        self.first_stills = FirstStills(camera, name)
         self.joiner = EventJoiner(detector.model, source=name, join=detector.join)
         self.still: Image | None = None
         self.zero: float | None = None
@@ -82,6 +87,7 @@ class _Observer:
     def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
         """Judge a document, and yield what there is to say."""
         self._check(arrival)
+        self.first_stills.take(arrival.document.still)
         if self.zero is None:
             self.zero = arrival.time
         if not arrival.follows:

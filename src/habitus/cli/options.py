@@ -185,6 +185,10 @@ class JudgingOptions(OptionGroup):
         ),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of vb's posterior samples.")] = 0
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Go on even if the footage does not show the model's scene."),
+    ] = False
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
