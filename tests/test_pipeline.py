@@ -165,7 +165,7 @@ def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
     assert WRONG[0] - 1 <= ended[0].event.start < ended[0].event.end <= WRONG[1] + 1
     stop = threading.Event()
     stop.set()
-    assert list(habitus.watch(lanes, scene, stop=stop)) == []
+    assert list(habitus.watch(lanes, scene, alerts_per_day=480, stop=stop)) == []
 
 
 def test_evaluating_against_labels(lanes, scene, tmp_path):
