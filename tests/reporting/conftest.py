@@ -33,7 +33,7 @@ def lanes(tmp_path_factory) -> Found:
     normal = corpus.take(normal_documents(len(corpus)))
     model = MarkovClusteringTopicModel(2, 2, random_state=0).fit(normal)
     calibration = calibrate(model, normal, settings=CalibrationSettings(n_folds=2))
-    detector = Detector(model, calibration)
+    detector = Detector(model, calibration, alerts_per_day=480)
     return Found(
         model, corpus, detect_events(detector, corpus, source="lanes.mp4"), source, calibration
     )
