@@ -21,8 +21,8 @@ from habitus.ingest.clips import (
     vocabulary_of,
 )
 from habitus.ingest.extraction import extract_corpus
-from habitus.video import Reader, Source, region_of, watched_cells
-from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square
+from habitus.video import Reader, Source, reader, region_of, watched_cells
+from reference.footage import FPS, HEIGHT, WIDTH, Drawn, encode, evenly, moving_square, texture
 
 GRID = Vocabulary.of_frame(WIDTH, HEIGHT, words="fine")
 COARSE = DocumentSettings(words="coarse")
@@ -244,6 +244,63 @@ def test_motion_goes_on_after_a_cut():
     assert (across[0].moves == -1).all()
     after = [s for s in first if s.frame.time > 1.0]
     assert all((s.moves >= 0).sum() > 5 for s in after)
+
+
+def pulsing(n, width, height):
+    """A faint ground that a codec at a low rate redraws at every keyframe, and a small square."""
+    ground = (120 + (texture(width, height, 3).astype(int) - 128) / 2).astype(np.uint8)
+    square = texture(24, 24, 9)
+    for i in range(n):
+        picture = ground.copy()
+        x = (8 + 2 * i) % (width - 24)
+        picture[height - 32 : height - 8, x : x + 24] = square
+        yield picture
+
+
+@pytest.mark.parametrize("codec", ["mpeg4", "msmpeg4v2", "wmv2"])
+def test_a_keyframe_of_mpeg_4_makes_no_words(tmp_path, codec, monkeypatch):
+    options = {"b": "60000", "g": "12"}
+    path = encode(tmp_path / "a.avi", pulsing(100, 320, 256), codec=codec, options=options)
+    grid = Vocabulary.of_frame(320, 256, words="fine")
+
+    def words():
+        """Count words elsewhere, and in the rows of the square."""
+        rows = np.zeros(grid.rows)
+        for document in documents(Source(str(path))):
+            np.add.at(rows, grid.places(document.words).rows, document.counts)
+        return rows[:27].sum(), rows[27:].sum()
+
+    elsewhere, inside = words()
+    monkeypatch.setattr(reader, "PULSING_CODECS", frozenset())
+    pulse, whole = words()
+    assert pulse > 200
+    assert elsewhere < pulse / 4
+    assert inside > 0.75 * whole
+
+
+@pytest.mark.parametrize("gop", [1, 2])
+def test_every_frame_may_be_a_keyframe(tmp_path, gop):
+    options = {"b": "4000000", "g": str(gop)}
+    path = encode(tmp_path / "a.avi", moving_square(50), codec="mpeg4", options=options)
+    assert all(len(document.words) > 50 for document in documents(Source(str(path))))
+
+
+def test_keyframes_of_h264_are_compared(tmp_path):
+    path = encode(tmp_path / "a.mp4", moving_square(50), options=X264)
+    with Reader(Source(str(path))) as frames:
+        assert not any(frame.redrawn for frame in frames)
+
+
+def test_a_slice_of_mpeg_4_is_the_slice_of_the_whole(tmp_path):
+    options = {"b": "300000", "g": "10"}
+    path = encode(tmp_path / "a.avi", moving_square(150), codec="mpeg4", options=options)
+    with Reader(Source(str(path))) as frames:
+        assert [n for n, frame in enumerate(frames) if frame.redrawn] == list(range(10, 150, 10))
+    for settings in (DocumentSettings(), DocumentSettings(clip=0.32)):
+        whole = list(documents(Source(str(path)), settings))
+        for start, stop in CUTS:
+            found = list(documents(Source(str(path)), settings, start=start, stop=stop))
+            assert_same(found, whole[start:stop])
 
 
 @pytest.mark.parametrize("side", [4, 8, 12, 32])

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from av.video.frame import PictureType
 from numpy.typing import NDArray
 
 from habitus.arrays import Image
@@ -184,28 +185,37 @@ def compare_frames(
     """Yield every frame from clip `since` on, with the motion of those that are compared.
 
     The first frame of a clip is always compared with the last compared frame of the clip before:
-    a document does not depend on where reading started.
+    a document does not depend on where reading started. A frame that the codec drew anew is
+    compared with none, nor is any frame before it with one after it: motion starts anew with the
+    next frame that is always decoded.
     """
     vocabulary = vocabulary_of(frames, settings)
     watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
     motion = motion_by(settings.motion, vocabulary, watched)
     before: Any = None
     last, scheduled, clip = -np.inf, ComparisonSchedule(settings.clip), settings.clip
+    anew = False
     for frame in frames:
-        time, _, _, intact, decoded = frame
+        time = frame.time
         number = clip_number(time, clip)
         if number < since:
             continue
         moves, change = None, 0.0
-        wanted = decoded is not None and scheduled(time)
-        if not intact:
-            before = None
+        wanted = frame.decoded is not None and (scheduled(time) or (anew and is_reference(frame)))
+        if not frame.intact or frame.redrawn:
+            before, anew = None, frame.redrawn
         elif wanted:
+            anew = False
             after = motion.prepare(frame)
             if before is not None and time - last <= LONGEST_LAG:
                 moves, change = motion.between(before, after, time - last)
             before, last = after, time
         yield ComparedFrame(frame, number, moves, change)
+
+
+def is_reference(frame: Frame) -> bool:
+    """Return whether other frames may be predicted from a frame, so that it is never skipped."""
+    return bool(frame.decoded.pict_type != PictureType.B)
 
 
 def documents(

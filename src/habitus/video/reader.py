@@ -25,6 +25,12 @@ from habitus.video.source import Source, image_paths
 
 # Seconds before the time that is asked for at which decoding starts, so that every frame is whole.
 RUN_UP = 1.0
+# Codecs whose picture pulses at keyframes: those of MPEG-4 Part 2 and its kin, which have no filter
+# in the loop. H.264 and its successors hardly do.
+PULSING_CODECS = {"mpeg4", "msmpeg4v1", "msmpeg4v2", "msmpeg4", "h263", "flv", "wmv1", "wmv2"}
+# Predicted frames from one keyframe to the next, from which on the second is known to pulse: with
+# fewer there would be nothing left to compare.
+FEWEST_PREDICTED = 2
 # Pixel formats whose first plane is the brightness in eight bits.
 EIGHT_BIT_LUMA = {"gray", "nv12", "nv21", "nv16", "nv24"}
 EIGHT_BIT_LUMA |= {f"yuv{j}{n}p" for j in ("", "j", "a") for n in (410, 411, 420, 422, 440, 444)}
@@ -43,6 +49,9 @@ class Frame(NamedTuple):
     """Whether it can be compared with the frame before it: no damage, no jump in time or size."""
     decoded: Any
     """PyAV's frame; None where the frame was skipped."""
+    redrawn: bool = False
+    """Whether the codec drew it anew after predicted frames, at another quality: the difference to
+    the frame before it is more than motion."""
 
     def luma(self) -> Image:
         """Return the brightness: rows x at least `width` columns; further columns are padding.
@@ -187,10 +196,12 @@ class Reader:
         self, first: Any, pictures: PictureDecoder, clock: StreamClock, size: tuple[int, int]
     ) -> Iterator[Frame]:
         """Yield decoded and skipped frames with their times, all of the size of the first."""
-        was_resized = False
+        was_resized, n_predicted = False, 0
         width, height = size
+        pulses = pictures.codec.name in PULSING_CODECS
         for picture in chain([first], pictures):
             for pts in pictures.skipped_before(picture.pts):
+                n_predicted += 1
                 yield Frame(clock.time(pts)[0], width, height, True, None)
             time, jumped = clock.time(picture.pts)
             resized = picture.width != width or picture.height != height
@@ -200,8 +211,9 @@ class Reader:
                     f"{picture.height} at {time:.2f} s: resized to the first"
                 )
             intact = not (picture.is_corrupt or jumped or resized != was_resized)
-            yield Frame(time, width, height, intact, picture)
-            was_resized = resized
+            redrawn = pulses and picture.key_frame and n_predicted >= FEWEST_PREDICTED
+            yield Frame(time, width, height, intact, picture, redrawn)
+            was_resized, n_predicted = resized, 0 if picture.key_frame else n_predicted + 1
         for pts in pictures.skipped_before(None):
             yield Frame(clock.time(pts)[0], width, height, True, None)
 
