@@ -20,6 +20,7 @@ from habitus.anomaly.measures import estimate_uniform_share, novelty_background
 from habitus.corpus import Bag
 from habitus.errors import FileError, InvalidInputError
 from habitus.lab.crossing import crossing, crossing_vocabulary
+from reference.corpora import refined
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 SETTINGS = CalibrationSettings(n_folds=2)
@@ -373,3 +374,55 @@ def test_judgements_hold_plain_finite_numbers(models):
         json.dumps([judgement.normality, *judgement[3:6]], allow_nan=False)
         assert judgement.posterior.sum() == pytest.approx(1, rel=1e-12)
         assert judgement.predicted.sum() == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["mean", "tail"])
+def test_a_model_of_the_papers_words_judges_fine_words(models, measure):
+    later = sampled(60, 5, lengths=[20, 40])
+    fine = refined(later)
+    assert fine.vocabulary.fine
+    one, other, live = (detector_of(models, "em", measure=measure) for _ in range(3))
+    expected = list(one.judge(later))
+    for found, wanted in zip(other.judge(fine), expected, strict=True):
+        assert same(found, wanted)
+    for t, document in enumerate(fine.bags()):
+        if fine.first[t]:
+            live.new_sequence()
+        assert same(live.step(document, vocabulary=fine.vocabulary), expected[t])
+
+
+@pytest.mark.parametrize("learning", ["em", "vb", "gibbs"])
+def test_learning_from_fine_words_is_learning_from_their_coarse_sums(learning):
+    fine = refined(sampled(80, 3))
+    coarse = fine.coarse
+    assert coarse.vocabulary == crossing_vocabulary().finest.coarse
+    settings = {"n_iterations": 5, "burn_in": 5, "thinning": 2, "n_samples": 2, "random_state": 0}
+    one, other = (
+        habitus.MarkovClusteringTopicModel(4, 3, learning=learning, **settings).fit(corpus)
+        for corpus in (fine, coarse)
+    )
+    assert one.vocabulary_ == coarse.vocabulary
+    for found, wanted in zip(one.parameters_, other.parameters_, strict=True):
+        assert np.array_equal(found, wanted)
+    assert np.array_equal(one.predict(fine), other.predict(coarse))
+    assert one.score(fine) == other.score(coarse)
+    first, second = (calibrate(one, corpus, settings=SETTINGS) for corpus in (fine, coarse))
+    tensors = second.contents().tensors
+    for name, found in first.contents().tensors.items():
+        assert np.array_equal(found, tensors[name])
+    detections = [
+        habitus.detect(corpus, SceneModel(one, first), share=0.1, measure="mean")
+        for corpus in (fine, coarse)
+    ]
+    assert [event.line() for event in detections[0].events] == [
+        event.line() for event in detections[1].events
+    ]
+    assert len(detections[0].events) > 0
+    assert np.array_equal(*(detection.surprisals for detection in detections))
+
+
+def test_words_of_another_grid_are_refused(models):
+    detector = detector_of(models, "em")
+    other = replace(crossing_vocabulary().finest, scale=2, width=0, height=0)
+    with pytest.raises(InvalidInputError, match="cannot be summed"):
+        detector.step(Bag(np.array([0]), np.array([30])), vocabulary=other)

@@ -66,7 +66,7 @@ def test_extract_and_show(folder, tmp_path):
     found = habitus("extract", folder / "v.mp4", "-o", "c.corpus", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert "3 documents" in found.stdout
-    assert "16 x 20 cells of 8 pixels" in found.stdout
+    assert "32 x 40 cells of 4 pixels" in found.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["c.corpus"]  # no parts are left
     shown = habitus("show", "c.corpus", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
@@ -141,7 +141,7 @@ BAD = {
     "clip too short": (("v.mp4", "--clip", "0.05"), "two frames"),
     "clip not finite": (("v.mp4", "--clip", "inf"), "clip"),
     "mask of another size": (("v.mp4", "--mask", "mask.png"), "10x10"),
-    "cell too large": (("v.mp4", "--cell", "256"), "cell must be"),
+    "cell too large": (("v.mp4", "--cell", "260"), "cell must be"),
     "no answer": (("tcp://127.0.0.1:9",), "127.0.0.1"),
     "preview nowhere": (("v.mp4", "--preview", "no/such/p.mp4"), "cannot write"),
 }

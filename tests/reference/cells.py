@@ -216,9 +216,10 @@ def moving_cells(
     found, slots = gated(changes, watched, gate(changes, kernels.LEAST_CHANGE * side**2))
     fits = fit_all(halves, quarters, found, slots, side)
     explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
-    textured = fits[:, [XX, YY, ENERGY]].sum(axis=1) / WINDOW**2 >= flat
-    moved = explained & textured & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
-    return moves(found, slots, fits, moved, bounds), changes.mean() / side**2
+    moved = explained & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
+    result = moves(found, slots, fits, moved, bounds)
+    result[tuple(found[fits[:, [XX, YY, ENERGY]].sum(axis=1) / WINDOW**2 < flat].T)] = -1
+    return result, changes.mean() / side**2
 
 
 def cell_motion(before: Any, after: Any, watched: Array, *settings: Any) -> tuple[Array, float]:

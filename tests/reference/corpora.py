@@ -1,12 +1,29 @@
 """Corpora and parameters to compare on: tiny ones to enumerate, one of the paper's size."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from habitus.corpus.documents import Corpus
+from habitus.corpus.vocabulary import moves_in
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters, Prior, Sizes
+
+
+def refined(corpus: Corpus, seed: int = 0) -> Corpus:
+    """Return the documents in fine words drawn at random; their sums are the documents."""
+    rng, coarser = np.random.default_rng(seed), corpus.vocabulary
+    fine = coarser.finest
+    parts = [np.flatnonzero(moves_in(fine, coarser) == m) for m in range(coarser.per_cell)]
+    ids = []
+    for words, counts in corpus.bags():
+        tokens = np.repeat(words, counts.astype(int))
+        moves = [rng.choice(parts[m]) for m in coarser.moves(tokens)]
+        ids.append(coarser.cells(tokens) * fine.per_cell + np.array(moves, dtype=np.int64))
+    found = Corpus.from_word_ids(ids, vocabulary=fine, lengths=corpus.lengths, times=corpus.times)
+    return replace(found, conditions=corpus.conditions, settings=corpus.settings)
+
 
 PAPER_SIZES = Sizes(n_words=6480, n_topics=8, n_behaviours=4)
 

@@ -116,6 +116,7 @@ def test_a_flat_sky_does_not_move():
     )
     assert (unchecked[:4] >= 0).any()
     assert (found[:3] == -1).all()
+    assert np.array_equal(found[found >= 0], unchecked[found >= 0])
     assert np.array_equal(found[5:], unchecked[5:])
 
 

@@ -242,9 +242,11 @@ def moving_cells(
         moved[k] = (
             fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
             and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
-            and fits[k, XX] + fits[k, YY] + fits[k, ENERGY] >= flat * WINDOW * WINDOW
         )
     moves = _moves(gated, slots, fits, moved, bounds)
+    for k in range(len(gated)):
+        if fits[k, XX] + fits[k, YY] + fits[k, ENERGY] < flat * WINDOW * WINDOW:
+            moves[gated[k, 0], gated[k, 1]] = -1
     return moves, changes.sum() / (rows * columns * side * side)
 
 
