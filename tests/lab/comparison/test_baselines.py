@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus.evaluation.metrics import average_precision
-from habitus.lab.comparison.baselines import BASELINES, SMOOTHING
+from habitus.lab.comparison.baselines import AMOUNT_WEIGHT, BASELINES, SMOOTHING
 from reference.labelled import QUICK
 
 
@@ -63,21 +63,32 @@ def test_hmm_is_filtered_document_by_document(footage, parts):
     np.testing.assert_allclose(normality("hmm", footage), expected[footage.n_train :], rtol=1e-9)
 
 
+def moves(footage, counts):
+    """Return how often each direction and speed occurs, document by document."""
+    v = footage.corpus.vocabulary
+    found = np.zeros((len(counts), v.per_cell))
+    for word, move in enumerate(v.moves(np.arange(v.n_words))):
+        found[:, move] += counts[:, word]
+    return found
+
+
 def test_isolation_forest(footage, parts):
-    from sklearn.decomposition import PCA
     from sklearn.ensemble import IsolationForest
 
     train, test, judged = parts
-    pca = PCA(32, svd_solver="full").fit(roots(train))
     forest = IsolationForest(n_estimators=20, random_state=seed("forest"))
-    expected = forest.fit(pca.transform(roots(train))).score_samples(pca.transform(roots(test)))
+    forest.fit(np.log1p(moves(footage, train)))
+    expected = forest.score_samples(np.log1p(moves(footage, test)))
     found = normality("forest", footage)
     np.testing.assert_allclose(found, np.where(judged, expected, 0), rtol=1e-9)
 
 
 def test_nearest_neighbours(footage, parts):
     train, test, judged = parts
-    distance = np.linalg.norm(roots(test)[:, None] - roots(train)[None], axis=2)
+    near, far = (moves(footage, part) for part in (train, test))
+    distance = np.linalg.norm(roots(far)[:, None] - roots(near)[None], axis=2)
+    amount = np.log1p(test.sum(axis=1))[:, None] - np.log1p(train.sum(axis=1))
+    distance = np.hypot(distance, AMOUNT_WEIGHT * amount)
     expected = -np.sort(distance, axis=1)[:, :5].mean(axis=1)
     found = normality("neighbours", footage)
     np.testing.assert_allclose(found, np.where(judged, expected, 0), rtol=1e-6)

@@ -1,7 +1,8 @@
 """Baselines that a user could choose instead, on the same documents.
 
 Each learns from the training documents that are long enough, and returns the normality of the test
-documents: the higher, the more normal.
+documents: the higher, the more normal. Each has the words and features in which it was best over
+the development footage: see docs/results/real.md.
 """
 
 import logging
@@ -18,8 +19,9 @@ from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.lab.comparison.scoring import MethodResult
 from habitus.model.messages import filter_forward
 
-N_COMPONENTS = 32
 N_NEIGHBOURS = 5
+AMOUNT_WEIGHT = 0.3
+"""Weight of ln(1 + words) beside square roots of frequencies, for nearest neighbours."""
 SMOOTHING = 5e-6
 """Added to the probabilities of the HMM, as the paper does for EM: no word is impossible."""
 
@@ -31,9 +33,20 @@ class _TrainTest:
 
     def __init__(self, footage: SplitFootage, protocol: ComparisonProtocol) -> None:
         counts, enough = footage.corpus.counts, footage.long_enough(protocol)
+        self.vocabulary = footage.corpus.vocabulary
         is_train = np.arange(len(enough)) < footage.n_train
         self.train, self.test = counts[is_train & enough], counts[~is_train]
         self.judged = enough[~is_train]
+
+    def moves(self, counts: sp.csr_array) -> Array:
+        """Return how often each direction and speed occurs, wherever; words without a place."""
+        v = self.vocabulary
+        if v is None:
+            return np.asarray(counts.toarray(), dtype=np.float64)
+        shape = (counts.shape[1], v.per_cell)
+        words = np.arange(shape[0])
+        move = sp.csr_array((np.ones(shape[0]), (words, v.moves(words))), shape=shape)
+        return np.asarray((counts @ move).toarray(), dtype=np.float64)
 
     def result(self, normality: Array, began: float, learnt: float) -> MethodResult:
         """Return the result; short documents are not judged."""
@@ -71,10 +84,12 @@ def hmm(
 ) -> MethodResult:
     """Return (1 / N) ln p(x_t | x_{1:t-1}) under a hidden Markov model of counts.
 
-    Documents too short to judge are empty in learning: they keep their place in time.
+    Documents too short to judge are empty in learning: they keep their place in time. Its library
+    takes dense counts, so its words are coarse.
     """
     from hmmlearn.hmm import MultinomialHMM
 
+    footage = footage.coarse
     enough = footage.long_enough(protocol)
     counts = sp.diags_array(enough.astype(np.float64)) @ footage.corpus.counts
     began = process_time()
@@ -102,32 +117,33 @@ def hmm(
 def forest(
     footage: SplitFootage, protocol: ComparisonProtocol, seed: np.random.SeedSequence
 ) -> MethodResult:
-    """Return the score of an isolation forest on principal components of `_roots`."""
-    from sklearn.decomposition import PCA
+    """Return the score of an isolation forest on ln(1 + n) of each direction and speed."""
     from sklearn.ensemble import IsolationForest
 
     split, began = _TrainTest(footage, protocol), process_time()
-    train = _roots(split.train).toarray()
-    components = PCA(min(N_COMPONENTS, *train.shape), svd_solver="full").fit(train)
     model = IsolationForest(
         n_estimators=protocol.n_trees, random_state=_integer(seed), n_jobs=1
-    ).fit(components.transform(train))
+    ).fit(np.log1p(split.moves(split.train)))
     learnt = process_time()
-    test = components.transform(_roots(split.test).toarray())
-    return split.result(model.score_samples(test), began, learnt)
+    return split.result(model.score_samples(np.log1p(split.moves(split.test))), began, learnt)
 
 
 def neighbours(
     footage: SplitFootage, protocol: ComparisonProtocol, seed: np.random.SeedSequence
 ) -> MethodResult:
-    """Return minus the mean Hellinger distance, times sqrt 2, to the nearest training documents."""
+    """Return minus the mean distance to the nearest training documents.
+
+    A document is the square roots of the frequencies of directions and speeds, whose distance is
+    Hellinger's times sqrt 2, beside its amount of motion.
+    """
     from sklearn.neighbors import NearestNeighbors
 
     split, began = _TrainTest(footage, protocol), process_time()
     n = min(N_NEIGHBOURS, split.train.shape[0])
-    model = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(_roots(split.train))
+    train = _with_amount(split.moves(split.train))
+    model = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(train)
     learnt = process_time()
-    distances, _ = model.kneighbors(_roots(split.test))
+    distances, _ = model.kneighbors(_with_amount(split.moves(split.test)))
     return split.result(-distances.mean(axis=1), began, learnt)
 
 
@@ -159,10 +175,10 @@ BASELINES: dict[str, Baseline] = {
 }
 
 
-def _roots(counts: sp.csr_array) -> sp.csr_array:
-    """Return square roots of word frequencies; their distance is Hellinger's times sqrt 2."""
-    frequencies = sp.diags_array(1 / np.maximum(counts.sum(axis=1), 1)) @ counts
-    return sp.csr_array(frequencies).sqrt()
+def _with_amount(counts: Array) -> Array:
+    """Return square roots of frequencies, and the weighted logarithm of the number of words."""
+    n = counts.sum(axis=1, keepdims=True)
+    return np.hstack([np.sqrt(counts / np.maximum(n, 1)), AMOUNT_WEIGHT * np.log1p(n)])
 
 
 def _smoothed(block: Array) -> Array:

@@ -132,9 +132,11 @@ class LearningRun(NamedTuple):
     """Whether repetitions differ; if not, there is one."""
 
     @property
-    def uses_speeds(self) -> bool:
-        """Whether its words distinguish slow from fast; those of the paper do not."""
-        return self.name == "ours"
+    def words(self) -> Literal["paper", "coarse", "fine"]:
+        """Words that it learns from: the paper's; ours; for the baselines, all there are."""
+        if self.name == "ours":
+            return "coarse"
+        return "paper" if self.learning else "fine"
 
 
 def _paper_run(learning: str, prior: str, approximations: Sequence[Samples]) -> LearningRun:
@@ -190,12 +192,12 @@ LEARNING_RUNS: dict[str, LearningRun] = {
         _baseline_run(
             "forest",
             "Isolation forest",
-            "of scikit-learn, on 32 principal components of the square roots of word frequencies",
+            "of scikit-learn, on ln(1 + number) of each direction and speed in the whole frame",
         ),
         _baseline_run(
             "neighbours",
             "5 nearest neighbours",
-            "mean distance to the 5 nearest training documents, square roots of word frequencies",
+            "mean distance to the 5 nearest training documents: directions, speeds and amount",
             random=False,
         ),
         _baseline_run(

@@ -401,8 +401,15 @@ class _Worker:
 
     def __init__(self, work: _Work) -> None:
         self.work = work
-        both = (work.footage.paper, work.footage.coarse)
-        self.documents = [_Documents(each, labelled_words(each, work.protocol)) for each in both]
+        given = {
+            "paper": work.footage.paper,
+            "coarse": work.footage.coarse,
+            "fine": work.footage,
+        }
+        self.documents = {
+            words: _Documents(footage, labelled_words(footage, work.protocol))
+            for words, footage in given.items()
+        }
         warm_up(work.runs)
 
 
@@ -436,7 +443,7 @@ def _store_result(repetition: Repetition) -> float:
     if _worker is None:
         raise LearningError("a repetition runs in a worker process only")
     began, (store, _, protocol, _) = time.monotonic(), _worker.work
-    footage, labelled = _worker.documents[repetition.run.uses_speeds]
+    footage, labelled = _worker.documents[repetition.run.words]
     try:
         store.put(repetition, carry_out(repetition, footage, protocol, labelled))
     except HabitusError:
