@@ -1,0 +1,305 @@
+"""The habits of a scene: learnt in one pass, judged with, added to, and taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.anomaly.fusion import Fusion
+from habitus.anomaly.implants import implant
+from habitus.arrays import Array, Flags
+from habitus.corpus import Condition, Corpus, Vocabulary
+from habitus.errors import InvalidInputError
+from habitus.files import Contents, Tensors
+from habitus.habits.counts import HabitCounts
+from habitus.habits.evidence import (
+    DocumentEvidence,
+    document_evidence,
+    gather_statistics,
+    levels_of,
+    surprisal_histograms,
+)
+from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
+from habitus.habits.votes import (
+    DocumentVotes,
+    Votes,
+    least_words,
+    votes_of,
+    votes_of_corpus,
+)
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+
+N_FOLDS = 10
+"""Parts of the footage that are held out in turn."""
+MOST_REMEMBERED = 7 * 86_400
+"""Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
+PREFIX = "habits."
+
+
+class HabitJudgement(NamedTuple):
+    """What habits say of one document."""
+
+    normality: float
+    """ln of the probability that normal documents are as unusual; 0 or less."""
+    rarities: Array
+    """Trust times rarity of each of `STATISTICS`; the largest is the score."""
+    votes: Votes
+    evidence: DocumentEvidence
+
+    @property
+    def strongest(self) -> int:
+        """Number of the statistic that the score is of."""
+        return int(self.rarities.argmax())
+
+
+class JudgedHabits(NamedTuple):
+    """What habits say of the documents of a corpus."""
+
+    normality: Array
+    """0 where not judged."""
+    judged: Flags
+    votes: DocumentVotes
+    statistics: Array
+
+
+@dataclass(frozen=True, eq=False)
+class HabitModel:
+    """Habits of a scene with what normal footage scores by them.
+
+    Examples
+    --------
+    >>> import habitus
+    >>> from habitus.lab import crossing
+    >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
+    >>> model = learn_habits(corpus)
+    >>> bool((model.judge_all(corpus).normality <= 0).all())
+    True
+    """
+
+    vocabulary: Vocabulary
+    least_words: int
+    """Words of a cell from which on it votes."""
+    counts: HabitCounts
+    """All footage, without the accepted moments."""
+    concentrations: Concentrations
+    levels: Array
+    """Level of each cue in nats."""
+    fusion: Fusion
+    accepted: tuple[Votes, ...] = ()
+    """Moments that an operator called normal, in the order of acceptance."""
+
+    @cached_property
+    def all_counts(self) -> HabitCounts:
+        """The counts with the accepted moments."""
+        counts = self.counts
+        for votes in self.accepted:
+            counts = counts.adding(votes)
+        return counts
+
+    @cached_property
+    def habits(self) -> Habits:
+        """Surprisals of votes."""
+        return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
+
+    def judge(self, votes: Votes) -> HabitJudgement:
+        """Judge the votes of one document."""
+        found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
+        statistics = found.statistics[None]
+        return HabitJudgement(
+            float(self.fusion.normality(statistics)[0]),
+            self.fusion.rarities(statistics)[0],
+            votes,
+            found,
+        )
+
+    def judge_all(self, corpus: Corpus) -> JudgedHabits:
+        """Judge all documents of a corpus; the same as `judge` for each."""
+        corpus = corpus.summed(self.vocabulary)
+        votes = votes_of_corpus(corpus, self.least_words)
+        statistics = gather_statistics(votes, self.habits, self.levels, self.vocabulary)
+        judged = judged_documents(corpus)
+        normality = np.where(judged, self.fusion.normality(statistics), 0.0)
+        return JudgedHabits(normality, judged, votes, statistics)
+
+    def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "HabitModel":
+        """Return the model with further normal footage, which it has not seen.
+
+        The new documents are judged first: what they score is what unseen footage scores.
+
+        Parameters
+        ----------
+        corpus
+            Further footage of the scene.
+        half_life
+            Seconds of further footage after which older footage counts half; for ever where None.
+        """
+        if half_life is not None and not half_life > 0:
+            raise InvalidInputError(
+                f"a half-life must be above 0, found {half_life:g}", parameter="half_life"
+            )
+        found = self.judge_all(corpus)
+        usable = int((corpus.conditions == Condition.USABLE).sum())
+        counts = self.counts
+        if half_life is not None:
+            counts = counts.faded(0.5 ** (len(corpus) * corpus.clip / half_life))
+        held = self.fusion
+        kept = slice(-MOST_REMEMBERED, None)
+        return replace(
+            self,
+            counts=counts + HabitCounts.of(found.votes, self.vocabulary, usable),
+            fusion=replace(
+                held,
+                statistics=np.concatenate([held.statistics, found.statistics])[kept],
+                judged=np.concatenate([held.judged, found.judged])[kept],
+            ),
+        )
+
+    def accept(self, votes: Votes) -> "HabitModel":
+        """Return the model with a moment counted as normal; `withdraw` takes it back."""
+        return replace(self, accepted=(*self.accepted, votes))
+
+    def withdraw(self, votes: Votes) -> "HabitModel":
+        """Return the model without a moment that was accepted, to the bit as it was before."""
+        for i, other in enumerate(self.accepted):
+            if all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True)):
+                return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
+        raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
+
+    def contents(self) -> Contents:
+        """Return header and arrays for a file; names start with `habits.`."""
+        codes = [votes.codes(self.vocabulary) for votes in self.accepted]
+        tensors: Tensors = {
+            "direction": self.counts.direction,
+            "speed": self.counts.speed,
+            "levels": self.levels,
+            "statistics": self.fusion.statistics,
+            "judged": self.fusion.judged.astype(np.uint8),
+            "trust": self.fusion.trust,
+            "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
+            "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
+        }
+        header = {
+            "vocabulary": self.vocabulary.to_json(),
+            "least_words": self.least_words,
+            "n_documents": self.counts.n_documents,
+            "concentrations": {name: list(own) for name, own in self.concentrations.items()},
+            "join": self.fusion.join,
+        }
+        return Contents(
+            {"habits": header}, {f"{PREFIX}{name}": value for name, value in tensors.items()}
+        )
+
+    @classmethod
+    def from_contents(cls, contents: Contents) -> "HabitModel | None":
+        """Return the habits of a file; None where it has none."""
+        header = contents.header.get("habits")
+        if header is None:
+            return None
+        own = {
+            name.removeprefix(PREFIX): value
+            for name, value in contents.tensors.items()
+            if name.startswith(PREFIX)
+        }
+        vocabulary = Vocabulary(**header["vocabulary"])
+        ends = np.cumsum(own["accepted_lengths"])[:-1]
+        parts = np.split(own["accepted"], ends) if len(own["accepted_lengths"]) else []
+        return cls(
+            vocabulary,
+            int(header["least_words"]),
+            HabitCounts(float(header["n_documents"]), own["direction"], own["speed"]),
+            {name: tuple(values) for name, values in header["concentrations"].items()},
+            own["levels"],
+            Fusion(own["statistics"], own["judged"] != 0, own["trust"], int(header["join"])),
+            tuple(Votes.of_codes(part, vocabulary) for part in parts),
+        )
+
+
+def judged_documents(corpus: Corpus) -> Flags:
+    """Return which documents are judged: the camera was usable, and something moved."""
+    return np.asarray((corpus.conditions == Condition.USABLE) & (corpus.n_tokens > 0))
+
+
+def learn_habits(
+    corpus: Corpus, *, seed: int = 0, progress: ProgressCallback | None = None
+) -> HabitModel:
+    """Learn the habits of a scene, and what normal footage scores by them.
+
+    Parameters
+    ----------
+    corpus
+        Normal footage, with a vocabulary.
+    seed
+        Seed of the implants.
+    progress
+        Told of every fold, as the stage "learning habits".
+
+    Returns
+    -------
+    HabitModel
+        Ready to judge.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the corpus has no vocabulary, or nothing moves in it.
+    """
+    report, v = progress or ignore_progress, corpus.vocabulary
+    least = least_words(corpus)
+    votes, judged = votes_of_corpus(corpus, least), judged_documents(corpus)
+    if v is None or not judged.any():
+        raise InvalidInputError("habits need footage in which something moves, found none")
+    usable = corpus.conditions == Condition.USABLE
+    parts = np.array_split(np.arange(len(corpus)), min(N_FOLDS, len(corpus)))
+    folds = [HabitCounts.of(votes.take(part), v, usable[part].sum()) for part in parts]
+    concentrations = fit_concentrations(folds, v)
+    total = _sum(folds)
+    held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
+    levels = levels_of(
+        np.sum(
+            [
+                surprisal_histograms(votes.take(part), habits)
+                for part, habits in zip(parts, held_out, strict=True)
+            ],
+            axis=0,
+        )
+    )
+    statistics = []
+    for done, (part, habits) in enumerate(zip(parts, held_out, strict=True), start=1):
+        statistics.append(gather_statistics(votes.take(part), habits, levels, v))
+        report(Progress("learning habits", done, len(parts)))
+    implanted = _implanted(votes, parts, held_out, levels, v, np.random.default_rng(seed))
+    fusion = Fusion.of(np.concatenate(statistics), judged, implanted)
+    return HabitModel(v, least, total, concentrations, levels, fusion)
+
+
+def _sum(folds: Sequence[HabitCounts]) -> HabitCounts:
+    total = folds[0]
+    for fold in folds[1:]:
+        total = total + fold
+    return total
+
+
+def _implanted(
+    votes: DocumentVotes,
+    parts: Sequence[Array],
+    held_out: Sequence[Habits],
+    levels: Array,
+    vocabulary: Vocabulary,
+    rng: np.random.Generator,
+) -> Array | None:
+    """Return the statistics of documents with implants, by habits that have not seen them."""
+    made = implant(votes, vocabulary, rng)
+    if made is None:
+        return None
+    found = []
+    for part, habits in zip(parts, held_out, strict=True):
+        own = np.flatnonzero(np.isin(made.sources, part))
+        found.append(gather_statistics(made.votes.take(own), habits, levels, vocabulary))
+    return np.concatenate(found)
+
+
+def document_votes(model: HabitModel, words: Array, counts: Array) -> Votes:
+    """Return the votes of a document in the words of the model's vocabulary."""
+    return votes_of(words, counts, model.vocabulary, model.least_words)

@@ -1,0 +1,94 @@
+"""Implants: synthetic anomalies in the votes of held-out footage, to see what each cue would find.
+
+Things that move alike, a few cells wide, are turned, sped up or moved elsewhere; or everything in
+the frame is sped up. Nothing is known of the anomalies to come: the four kinds are equally many.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.arrays import Indices
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.habits.votes import DocumentVotes, Votes
+
+KINDS = ("turned", "faster", "elsewhere", "all faster")
+N_IMPLANTS = 800
+FEWEST_VOTES = 6
+"""Votes of a document from which on it takes an implant."""
+RADII = (1, 3)
+"""Least and largest distance, in cells, of a group's cells from its middle."""
+FASTER, ALL_FASTER = (2, 5), (2, 4)
+"""Classes of speed that a group, and everything, is sped up by; a class is a factor of 1.25."""
+
+
+class Implanted(NamedTuple):
+    """Documents with an implant each."""
+
+    votes: DocumentVotes
+    sources: Indices
+    """The document that each was made from."""
+
+
+def implant(
+    votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
+) -> Implanted | None:
+    """Return documents with implants; None where no document has enough motion.
+
+    Parameters
+    ----------
+    votes
+        Votes of normal footage.
+    vocabulary
+        The grid.
+    rng
+        Chooses documents, groups and changes.
+    """
+    able = np.flatnonzero(np.diff(votes.indptr) >= FEWEST_VOTES)
+    if not len(able):
+        return None
+    sources = rng.choice(able, N_IMPLANTS)
+    made = [
+        _changed(votes.of(t), KINDS[i % len(KINDS)], vocabulary, rng)
+        for i, t in enumerate(sources)
+    ]
+    indptr = np.concatenate([[0], np.cumsum([len(each.cells) for each in made])])
+    parts = (np.concatenate(each) for each in zip(*made, strict=True))
+    return Implanted(DocumentVotes(indptr, *parts), sources)
+
+
+def _changed(votes: Votes, kind: str, v: Vocabulary, rng: np.random.Generator) -> Votes:
+    """Return the votes of a document with one change."""
+    cells, directions, speeds = (part.copy() for part in votes)
+    fastest = v.speeds - 1
+    if kind == "all faster":
+        steps = rng.integers(ALL_FASTER[0], ALL_FASTER[1] + 1)
+        return Votes(cells, directions, np.minimum(speeds + steps, fastest))
+    group = _group(votes, v, rng)
+    if kind == "turned":
+        turn = rng.integers(max(v.directions // 6, 1), v.directions // 2 + 1)
+        directions[group] = (directions[group] + rng.choice([-1, 1]) * turn) % v.directions
+    elif kind == "faster":
+        steps = rng.integers(FASTER[0], FASTER[1] + 1)
+        speeds[group] = np.minimum(speeds[group] + steps, fastest)
+    else:
+        rows, columns = cells[group] // v.columns, cells[group] % v.columns
+        down = rng.integers(-rows.min(), v.rows - rows.max())
+        right = rng.integers(-columns.min(), v.columns - columns.max())
+        there = (rows + down) * v.columns + columns + right
+        kept = ~group & ~np.isin(cells, there)
+        order = np.argsort(np.concatenate([cells[kept], there]), kind="stable")
+        cells = np.concatenate([cells[kept], there])[order]
+        directions = np.concatenate([directions[kept], directions[group]])[order]
+        speeds = np.concatenate([speeds[kept], speeds[group]])[order]
+    return Votes(cells, directions, speeds)
+
+
+def _group(votes: Votes, v: Vocabulary, rng: np.random.Generator) -> Indices:
+    """Return which votes are near one of them and alike in direction."""
+    rows, columns = votes.cells // v.columns, votes.cells % v.columns
+    middle, radius = rng.integers(len(rows)), rng.integers(RADII[0], RADII[1] + 1)
+    turn = abs(votes.directions - votes.directions[middle])
+    alike = np.minimum(turn, v.directions - turn) <= v.directions // 12
+    distance = np.maximum(abs(rows - rows[middle]), abs(columns - columns[middle]))
+    return np.asarray(alike & (distance <= radius))

@@ -1,0 +1,86 @@
+"""Counts of habits: in how many documents a cell moved, which way, how fast."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from habitus.arrays import Array
+from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
+from habitus.habits.votes import DocumentVotes, Votes
+
+
+class HabitCounts(NamedTuple):
+    """How often each cell voted, and for what: all that is remembered of footage.
+
+    Counts are whole numbers until they fade, so that adding and taking back are exact.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=10)
+    >>> one = HabitCounts.none(vocabulary).adding(Votes.of_codes(np.array([130]), vocabulary), 3)
+    >>> one.n_documents, one.moving.tolist(), one.direction[1].argmax()
+    (3.0, [0.0, 3.0], np.int64(1))
+    >>> (one - one).moving.tolist()
+    [0.0, 0.0]
+    """
+
+    n_documents: float
+    """Documents in all, with and without motion."""
+    direction: Array
+    """Votes of each cell for each direction: cells x directions."""
+    speed: Array
+    """Votes of each cell, given one of the four directions, for each speed: cells x 4 x speeds."""
+
+    @classmethod
+    def none(cls, vocabulary: Vocabulary) -> Self:
+        """Return the counts of no footage."""
+        v = vocabulary
+        return cls(
+            0.0,
+            np.zeros((v.n_cells, v.directions)),
+            np.zeros((v.n_cells, N_DIRECTIONS, v.speeds)),
+        )
+
+    @classmethod
+    def of(cls, votes: DocumentVotes, vocabulary: Vocabulary, n_documents: float) -> Self:
+        """Return the counts of documents, of which `n_documents` were usable."""
+        counts = cls.none(vocabulary)._tallied(votes.cells, votes.directions, votes.speeds, 1.0)
+        return counts._replace(n_documents=float(n_documents))
+
+    @property
+    def moving(self) -> Array:
+        """Number of documents in which each cell moved."""
+        return np.asarray(self.direction.sum(axis=1))
+
+    def adding(self, votes: Votes, times: float = 1.0) -> Self:
+        """Return the counts with one more document, counted several times or, below 0, not."""
+        counts = self._tallied(votes.cells, votes.directions, votes.speeds, times)
+        return counts._replace(n_documents=self.n_documents + times)
+
+    def faded(self, factor: float) -> Self:
+        """Return the counts times a factor: old footage counts less."""
+        return type(self)(*(factor * part for part in self))
+
+    def __add__(self, other: object) -> Self:
+        """Return the counts of both footages."""
+        if not isinstance(other, HabitCounts):
+            return NotImplemented
+        return type(self)(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def __sub__(self, other: "HabitCounts") -> Self:
+        """Return the counts without those of a part of the footage."""
+        return type(self)(*(one - two for one, two in zip(self, other, strict=True)))
+
+    def _tallied(self, cells: Array, directions: Array, speeds: Array, times: float) -> Self:
+        """Return the counts with further votes."""
+        direction, speed = self.direction.copy(), self.speed.copy()
+        n_cells, n_directions = direction.shape
+        n_speeds, thirds = speed.shape[2], n_directions // N_DIRECTIONS
+        direction += times * np.bincount(
+            cells * n_directions + directions, minlength=n_cells * n_directions
+        ).reshape(direction.shape)
+        contexts = cells * N_DIRECTIONS + directions // thirds
+        speed += times * np.bincount(
+            contexts * n_speeds + speeds, minlength=n_cells * N_DIRECTIONS * n_speeds
+        ).reshape(speed.shape)
+        return type(self)(self.n_documents, direction, speed)

@@ -1,0 +1,195 @@
+"""Evidence of the unusual: surprisal beyond its level, gathered over windows and over the frame.
+
+Each cue has a surprisal for every vote: place, direction, speed, and all three together. What
+exceeds the level, the median of held-out footage, is summed over every window of 5 x 5 cells (scan:
+one small thing) and over the frame (sum: a whole crowd). A sum of n votes is divided by
+(n + votes) ** 0.75: between the mean, which forgets how many agree, and the total, which rewards
+crowds for being crowds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array, Indices
+from habitus.compiled import compiled
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.habits.predictive import Habits
+from habitus.habits.votes import DocumentVotes, Votes
+
+CUES = ("place", "direction", "speed", "together")
+TOGETHER = CUES.index("together")
+GATHERINGS = ("scan", "sum")
+STATISTICS = tuple((cue, gathering) for cue in CUES for gathering in GATHERINGS)
+"""What a document is judged by, in the order of the columns."""
+REACH = 2
+"""Cells on each side of the middle of a window."""
+WINDOW_VOTES, FRAME_VOTES = 20.0, 80.0
+"""Votes without any excess that are added to those of a window, and of the frame."""
+POWER = 0.75
+LEVEL_QUANTILE = 0.5
+"""Share of normal votes with a surprisal under the level of a cue."""
+RESOLUTION, HIGHEST = 0.005, 40.0
+"""Steps and end of the histogram that levels are read from, in nats."""
+
+_SIDE = 2 * REACH + 1
+_WINDOW_WEIGHTS = (np.arange(_SIDE * _SIDE + 1) + WINDOW_VOTES) ** -POWER
+
+
+class DocumentEvidence(NamedTuple):
+    """Evidence of one document."""
+
+    statistics: Array
+    """One value for each of `STATISTICS`."""
+    windows: Indices
+    """Middle of the heaviest window of each cue, as the number of a cell."""
+    excesses: Array
+    """Surprisal of each vote beyond the level, by cue: votes x cues."""
+
+
+def document_evidence(
+    votes: Votes, habits: Habits, levels: Array, vocabulary: Vocabulary
+) -> DocumentEvidence:
+    """Return the evidence of one document.
+
+    Parameters
+    ----------
+    votes
+        Its votes.
+    habits
+        Surprisals.
+    levels
+        Level of each cue in nats.
+    vocabulary
+        The grid.
+    """
+    indptr = np.array([0, len(votes.cells)])
+    grid = vocabulary.rows, vocabulary.columns
+    excesses = np.empty((len(votes.cells), len(CUES)))
+    statistics, windows = np.empty((1, len(STATISTICS))), np.empty((1, len(CUES)), dtype=np.int64)
+    _gather(indptr, *votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
+    return DocumentEvidence(statistics[0], windows[0], excesses)
+
+
+def gather_statistics(
+    votes: DocumentVotes, habits: Habits, levels: Array, vocabulary: Vocabulary
+) -> Array:
+    """Return the statistics of many documents: documents x `STATISTICS`; as `document_evidence`."""
+    longest = int(np.diff(votes.indptr).max(initial=0))
+    excesses = np.empty((longest, len(CUES)))
+    statistics = np.empty((votes.n_documents, len(STATISTICS)))
+    windows = np.empty((votes.n_documents, len(CUES)), dtype=np.int64)
+    grid = vocabulary.rows, vocabulary.columns
+    _gather(*votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
+    return statistics
+
+
+def surprisal_histograms(votes: DocumentVotes, habits: Habits) -> NDArray[np.int64]:
+    """Return how often each cue had which surprisal: cues x steps of `RESOLUTION` nats."""
+    histograms = np.zeros((len(CUES), round(HIGHEST / RESOLUTION)), dtype=np.int64)
+    _count_surprisals(*votes[1:], *habits, histograms)
+    return histograms
+
+
+def levels_of(histograms: NDArray[np.int64]) -> Array:
+    """Return the level of each cue, read from histograms of normal footage."""
+    below = np.cumsum(histograms, axis=1)
+    reached = below >= LEVEL_QUANTILE * np.maximum(below[:, -1:], 1)
+    return np.asarray((reached.argmax(axis=1) + 1) * RESOLUTION, dtype=np.float64)
+
+
+@compiled
+def _count_surprisals(
+    cells: Indices,
+    directions: Indices,
+    speeds: Indices,
+    place: Array,
+    direction: Array,
+    speed: Array,
+    histograms: NDArray[np.int64],
+) -> None:
+    """Add the surprisals of all votes to the histograms."""
+    thirds, last = direction.shape[1] // 4, histograms.shape[1] - 1
+    for i in range(len(cells)):
+        cell, way = cells[i], directions[i]
+        one, two = place[cell], direction[cell, way]
+        three = speed[cell, way // thirds, speeds[i]]
+        for cue, value in enumerate((one, two, three, one + two + three)):
+            histograms[cue, min(int(value / RESOLUTION), last)] += 1
+
+
+@compiled
+def _gather(
+    indptr: Indices,
+    cells: Indices,
+    directions: Indices,
+    speeds: Indices,
+    place: Array,
+    direction: Array,
+    speed: Array,
+    levels: Array,
+    grid: tuple[int, int],
+    window_weights: Array,
+    excesses: Array,
+    statistics: Array,
+    windows: Indices,
+) -> None:
+    """Assign the statistics and the heaviest windows of each document, and the last excesses.
+
+    With `e` the excesses of a cue and `n` the votes as pictures with a margin of REACH cells, the
+    scan is the largest value of `window_sum(e) / (window_sum(n) + WINDOW_VOTES) ** POWER`, and the
+    sum is `e.sum() / (n.sum() + FRAME_VOTES) ** POWER`.
+    """
+    rows, columns = grid
+    side, thirds, n_cues = 2 * REACH + 1, direction.shape[1] // 4, len(levels)
+    wide = columns + 2 * REACH
+    # The last plane holds the number of votes.
+    picture = np.zeros((n_cues + 1, rows + 2 * REACH, wide))
+    across = np.zeros((n_cues + 1, rows + 2 * REACH, columns))
+    down = np.zeros((n_cues + 1, columns))
+    total = np.zeros(n_cues)
+    for t in range(len(indptr) - 1):
+        start, end = indptr[t], indptr[t + 1]
+        total[:] = 0.0
+        top, bottom = rows + 2 * REACH, -1
+        for i in range(start, end):
+            cell, way = cells[i], directions[i]
+            y, x = cell // columns + REACH, cell % columns + REACH
+            top, bottom = min(top, y), max(bottom, y)
+            one, two = place[cell], direction[cell, way]
+            three = speed[cell, way // thirds, speeds[i]]
+            for cue, value in enumerate((one, two, three, one + two + three)):
+                excess = max(value - levels[cue], 0.0)
+                excesses[i - start, cue] = excess
+                picture[cue, y, x] = excess
+                total[cue] += excess
+            picture[n_cues, y, x] = 1.0
+        for cue in range(n_cues):
+            statistics[t, 2 * cue] = 0.0
+            statistics[t, 2 * cue + 1] = total[cue] / (end - start + FRAME_VOTES) ** POWER
+            windows[t, cue] = cells[start] if end > start else 0
+        for plane in range(n_cues + 1):
+            for y in range(top, bottom + 1):
+                line, out = picture[plane, y], across[plane, y]
+                for x in range(columns):
+                    out[x] = line[x] + line[x + 1] + line[x + 2] + line[x + 3] + line[x + 4]
+        for r in range(max(top - 2 * REACH, 0), min(bottom, rows - 1) + 1):
+            down[:] = 0.0
+            for plane in range(n_cues + 1):
+                for y in range(max(r, top), min(r + side - 1, bottom) + 1):
+                    down[plane] += across[plane, y]
+            for x in range(columns):
+                n_votes = int(down[n_cues, x])
+                if n_votes:
+                    weight = window_weights[n_votes]
+                    for cue in range(n_cues):
+                        value = down[cue, x] * weight
+                        if value > statistics[t, 2 * cue]:
+                            statistics[t, 2 * cue] = value
+                            windows[t, cue] = r * columns + x
+        for i in range(start, end):
+            y, x = cells[i] // columns + REACH, cells[i] % columns + REACH
+            picture[:, y, x] = 0.0
+        if bottom >= top:
+            across[:, top : bottom + 1] = 0.0

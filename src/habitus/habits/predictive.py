@@ -1,0 +1,203 @@
+"""Predictive probabilities of votes: hierarchical Dirichlet counts, cell to frame.
+
+Three questions are asked of a vote, each apart: does anything move in this cell (place)? Given
+that it does, this way (direction)? Given that too, this fast (speed)? What a cell has shown so far
+is completed by what the cells around it have shown, within 1, 2 and 4 cells, and by the whole
+frame. With n the counts of a level and p' the probabilities of the next wider one,
+
+    p = (n + concentration * p') / (n.sum() + concentration):
+
+the mean of a Dirichlet posterior with p' as its prior. The concentrations, one per level, are those
+that predict held-out footage best.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.arrays import Array
+from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
+from habitus.habits.counts import HabitCounts
+from habitus.habits.votes import DocumentVotes
+
+SPREADS = (4.0, 2.0, 1.0)
+"""Standard deviations of the neighbourhoods in cells, the widest first."""
+CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0)
+"""Values that are tried; each level starts with 10."""
+START = 10.0
+ROUNDS = 2
+N_LEVELS = {"place": 5, "direction": 5, "speed": 6}
+"""Levels of each question: frame, three neighbourhoods, cell; speeds have two of the frame, of all
+directions and of each."""
+
+Concentrations = dict[str, tuple[float, ...]]
+"""One concentration per level, from the frame to the cell, for each question."""
+
+
+class Habits(NamedTuple):
+    """Surprisals of votes, in nats."""
+
+    place: Array
+    """-ln p(moves) of each cell."""
+    direction: Array
+    """-ln p(direction | cell, moves): cells x directions."""
+    speed: Array
+    """-ln p(speed | cell, one of four directions): cells x 4 x speeds."""
+
+    @classmethod
+    def of(
+        cls, counts: HabitCounts, concentrations: Concentrations, vocabulary: Vocabulary
+    ) -> "Habits":
+        """Return the habits that counts amount to.
+
+        Parameters
+        ----------
+        counts
+            What was seen.
+        concentrations
+            How far each level trusts the next wider one.
+        vocabulary
+            The grid.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary(1, 1)
+        >>> counts = HabitCounts(8.0, np.array([[0.0, 2, 0, 0]]), np.zeros((1, 4, 1)))
+        >>> strong_cell = {"place": (1e-9,) * 5, "direction": (1e-9,) * 5, "speed": (1e-9,) * 6}
+        >>> habits = Habits.of(counts, strong_cell, vocabulary)
+        >>> round(float(np.exp(-habits.place[0])), 6), round(float(habits.direction[0, 1]), 6)
+        (0.25, 0.0)
+        """
+        found = (
+            _predicted(list(_levels(question, counts, vocabulary)), concentrations[question])
+            for question in N_LEVELS
+        )
+        place, direction, speed = (-np.log(probability) for probability in found)
+        return cls(place[:, 1], direction, speed)
+
+    def of_votes(self, votes: DocumentVotes) -> Array:
+        """Return the surprisals of votes by each question: votes x 3."""
+        thirds = self.direction.shape[1] // N_DIRECTIONS
+        cells, directions = votes.cells, votes.directions
+        return np.stack(
+            [
+                self.place[cells],
+                self.direction[cells, directions],
+                self.speed[cells, directions // thirds, votes.speeds],
+            ],
+            axis=1,
+        )
+
+
+def fit_concentrations(
+    folds: Sequence[HabitCounts], vocabulary: Vocabulary
+) -> Concentrations:
+    """Return the concentrations that predict each fold best from all others.
+
+    One concentration after the other is set to the best of `CONCENTRATIONS`, twice over all levels.
+
+    Parameters
+    ----------
+    folds
+        Counts of parts of the footage that follow each other.
+    vocabulary
+        The grid.
+    """
+    total = folds[0]
+    for fold in folds[1:]:
+        total = total + fold
+    found: Concentrations = {}
+    for question in N_LEVELS:
+        parts = [_seen(question, total - fold, fold, vocabulary) for fold in folds]
+        counts, totals, weights = (np.concatenate(each, -1) for each in zip(*parts, strict=True))
+        found[question] = _best(counts, totals, weights, _n_classes(question, total))
+    return found
+
+
+def _n_classes(question: str, counts: HabitCounts) -> int:
+    """Return the number of answers to a question."""
+    return {"place": 2, "direction": counts.direction.shape[1], "speed": counts.speed.shape[2]}[
+        question
+    ]
+
+
+def _best(counts: Array, totals: Array, weights: Array, n_classes: int) -> tuple[float, ...]:
+    """Return the concentrations of the highest likelihood.
+
+    Parameters
+    ----------
+    counts, totals
+        Of each level: the count of the class that was seen, and of all classes; levels x seen.
+    weights
+        How often it was seen.
+    n_classes
+        Number of classes.
+    """
+
+    def likelihood(concentrations: list[float]) -> float:
+        probability: Array | float = 1 / n_classes
+        for count, total, concentration in zip(counts, totals, concentrations, strict=True):
+            probability = (count + concentration * probability) / (total + concentration)
+        return float(weights @ np.log(probability))
+
+    best = [START] * len(counts)
+    highest = likelihood(best)
+    for _ in range(ROUNDS):
+        for level in range(len(best)):
+            for value in CONCENTRATIONS:
+                tried = [*best[:level], value, *best[level + 1 :]]
+                reached = likelihood(tried)
+                if reached > highest:
+                    highest, best = reached, tried
+    return tuple(best)
+
+
+def _seen(
+    question: str, rest: HabitCounts, fold: HabitCounts, vocabulary: Vocabulary
+) -> tuple[Array, Array, Array]:
+    """Return what `_best` needs of one fold, given the counts of all others."""
+    *_, seen = _levels(question, fold, vocabulary)
+    at = np.nonzero(seen)
+    counts, totals = [], []
+    for level in _levels(question, rest, vocabulary):
+        whole = np.broadcast_to(level, seen.shape)
+        counts.append(whole[at])
+        totals.append(np.broadcast_to(level.sum(axis=-1), seen.shape[:-1])[at[:-1]])
+    return np.stack(counts), np.stack(totals), seen[at]
+
+
+def _predicted(levels: list[Array], concentrations: Sequence[float]) -> Array:
+    """Return the predictive probabilities of the last level."""
+    probability = np.full(levels[-1].shape[-1], 1 / levels[-1].shape[-1])
+    for counts, concentration in zip(levels, concentrations, strict=True):
+        total = counts.sum(axis=-1, keepdims=True)
+        probability = (counts + concentration * probability) / (total + concentration)
+    return probability
+
+
+def _levels(question: str, counts: HabitCounts, vocabulary: Vocabulary) -> Iterator[Array]:
+    """Yield the counts of each level of a question, from the frame to the cell."""
+    if question == "speed":
+        cell = counts.speed
+        yield cell.sum(axis=(0, 1))
+        yield cell.sum(axis=0)
+    else:
+        cell = counts.direction
+        if question == "place":
+            moving = counts.moving
+            cell = np.stack([counts.n_documents - moving, moving], axis=-1)
+        yield cell.sum(axis=0)
+    for spread in SPREADS:
+        yield _around(cell, spread, vocabulary)
+    yield cell
+
+
+def _around(counts: Array, spread: float, vocabulary: Vocabulary) -> Array:
+    """Return counts summed over the cells around each, with the weights of a Gaussian (1 at 0)."""
+    from scipy.ndimage import gaussian_filter1d
+
+    grid = counts.reshape(vocabulary.rows, vocabulary.columns, -1)
+    for axis in (0, 1):
+        grid = gaussian_filter1d(grid, spread, axis=axis, mode="constant", truncate=3.0)
+    return np.asarray(2 * np.pi * spread**2 * np.maximum(grid, 0.0)).reshape(counts.shape)

@@ -1,0 +1,182 @@
+"""Votes: one per moving cell and document, its main direction and its median speed.
+
+A cell is compared many times within a document. However many frames show it moving, it has one
+vote: a slow lorry does not outvote a hundred cars. Single wrong vectors do not count either: a cell
+votes only where it moved at least twice, for the direction that most of its words have and for the
+median of their speeds.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array, Indices
+from habitus.compiled import compiled
+from habitus.corpus import Condition, Corpus, Vocabulary
+from habitus.errors import InvalidInputError
+
+LEAST_WORDS = 2
+"""Words of a cell in one document from which on it votes."""
+FEWEST_FRAMES = 6
+"""Frames per document under which one word is enough."""
+
+
+class Votes(NamedTuple):
+    """The votes of one document, in the order of cells."""
+
+    cells: Indices
+    """Numbers of the cells that moved, row by row."""
+    directions: Indices
+    speeds: Indices
+
+    def codes(self, vocabulary: Vocabulary) -> Indices:
+        """Return the word that each vote is for."""
+        moves = self.directions * vocabulary.speeds + self.speeds
+        return np.asarray(self.cells * vocabulary.per_cell + moves)
+
+    @classmethod
+    def of_codes(cls, codes: NDArray[Any], vocabulary: Vocabulary) -> "Votes":
+        """Return the votes for these words; the inverse of `codes`."""
+        ids = np.asarray(codes, dtype=np.int64)
+        moves = vocabulary.moves(ids)
+        return cls(vocabulary.cells(ids), moves // vocabulary.speeds, moves % vocabulary.speeds)
+
+
+class DocumentVotes(NamedTuple):
+    """The votes of many documents."""
+
+    indptr: Indices
+    """Document t has the votes from `indptr[t]` to before `indptr[t + 1]`."""
+    cells: Indices
+    directions: Indices
+    speeds: Indices
+
+    def of(self, t: int) -> Votes:
+        """Return the votes of one document."""
+        own = slice(self.indptr[t], self.indptr[t + 1])
+        return Votes(self.cells[own], self.directions[own], self.speeds[own])
+
+    def take(self, documents: NDArray[Any]) -> "DocumentVotes":
+        """Return the votes of some of the documents."""
+        lengths = np.diff(self.indptr)[documents]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        starts = np.repeat(self.indptr[:-1][documents] - indptr[:-1], lengths)
+        chosen = starts + np.arange(indptr[-1])
+        return DocumentVotes(
+            indptr, self.cells[chosen], self.directions[chosen], self.speeds[chosen]
+        )
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.indptr) - 1
+
+
+def least_words(corpus: Corpus) -> int:
+    """Return the words of a cell from which on it votes, by the frames that documents have."""
+    usual = np.inf if corpus.n_frames is None else np.median(corpus.n_frames)
+    return LEAST_WORDS if usual >= FEWEST_FRAMES else 1
+
+
+def votes_of(
+    words: NDArray[Any], counts: NDArray[Any], vocabulary: Vocabulary, least: int = LEAST_WORDS
+) -> Votes:
+    """Return the votes of one document.
+
+    Parameters
+    ----------
+    words, counts
+        Ids of its distinct words, ascending, and how often each occurs.
+    vocabulary
+        Meaning of the ids.
+    least
+        Words of a cell from which on it votes.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=10)
+    >>> words = vocabulary.words(0, 1, [3, 4, 4], [2, 2, 7])
+    >>> [part.tolist() for part in votes_of(words, [1, 2, 1], vocabulary)]
+    [[1], [4], [2]]
+    """
+    indptr = np.array([0, len(words)])
+    given = np.asarray(words, dtype=np.int64), np.asarray(counts, dtype=np.float64)
+    found = _votes(indptr, *given, vocabulary.directions, vocabulary.speeds, least)
+    return Votes(*found[1:])
+
+
+def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
+    """Return the votes of every document; none where the camera was not usable.
+
+    Parameters
+    ----------
+    corpus
+        Documents with a vocabulary.
+    least
+        Words of a cell from which on it votes; by the number of frames where None.
+    """
+    v = corpus.vocabulary
+    if v is None:
+        raise InvalidInputError(
+            "habits need a corpus with a vocabulary, which tells where a word is"
+        )
+    counts = corpus.counts.copy()
+    counts.sort_indices()
+    unusable = np.repeat(corpus.conditions != Condition.USABLE, np.diff(counts.indptr))
+    data = np.where(unusable, 0.0, counts.data)
+    indptr, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    least = least_words(corpus) if least is None else least
+    return DocumentVotes(*_votes(indptr, words, data, v.directions, v.speeds, least))
+
+
+@compiled
+def _votes(
+    indptr: Indices, words: Indices, counts: Array, n_directions: int, n_speeds: int, least: int
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Return `DocumentVotes` as a tuple.
+
+    With `tokens` the words of a cell (directions x speeds): the direction is
+    `(2 * d + np.roll(d, 1) + np.roll(d, -1)).argmax()` for `d = tokens.sum(axis=1)`, or `d.argmax()`
+    of four directions; the speed is the lower median of the tokens of that direction and, of
+    twelve, of the two beside it.
+    """
+    n = len(indptr) - 1
+    starts = np.zeros(n + 1, dtype=np.int64)
+    cells = np.empty(len(words), dtype=np.int64)
+    directions, speeds = np.empty_like(cells), np.empty_like(cells)
+    per_cell, beside = n_directions * n_speeds, n_directions > 4
+    tokens, by_direction, by_speed = np.zeros(per_cell), np.zeros(n_directions), np.zeros(n_speeds)
+    found = 0
+    for t in range(n):
+        i, end = indptr[t], indptr[t + 1]
+        while i < end:
+            cell, first, total = words[i] // per_cell, i, 0.0
+            while i < end and words[i] // per_cell == cell:
+                tokens[words[i] % per_cell] += counts[i]
+                by_direction[words[i] % per_cell // n_speeds] += counts[i]
+                total += counts[i]
+                i += 1
+            if total >= least:
+                best, direction = -1.0, 0
+                for d in range(n_directions):
+                    value = 2 * by_direction[d]
+                    if beside:
+                        value += by_direction[d - 1] + by_direction[(d + 1) % n_directions]
+                    if value > best:
+                        best, direction = value, d
+                by_speed[:] = 0.0
+                for k in range(direction - beside, direction + beside + 1):
+                    d = k % n_directions
+                    by_speed += tokens[d * n_speeds : (d + 1) * n_speeds]
+                half, below, speed = by_speed.sum() / 2, by_speed[0], 0
+                while below < half:
+                    speed += 1
+                    below += by_speed[speed]
+                cells[found], directions[found], speeds[found] = cell, direction, speed
+                found += 1
+            for k in range(first, i):
+                tokens[words[k] % per_cell] = 0.0
+                by_direction[words[k] % per_cell // n_speeds] = 0.0
+        starts[t + 1] = found
+    return starts, cells[:found].copy(), directions[:found].copy(), speeds[:found].copy()
