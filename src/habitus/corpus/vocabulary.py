@@ -1,6 +1,6 @@
 """Visual words: a cell of the frame, a direction of motion and a class of speed.
 
-Video is extracted as fine words, of 12 directions and 10 speeds. Coarse words (4 directions, slow
+Video is extracted as fine words, of 12 directions and 16 speeds. Coarse words (4 directions, slow
 or fast) and the paper's words (4 directions) are sums of them.
 """
 
@@ -38,14 +38,16 @@ N_FINE_DIRECTIONS = 12
 # Pixels per second of the analysed frame from which motion is fast: between walking and driving in
 # frames of this size. The exact value hardly matters, because each cell learns its own habits.
 FAST = 31.0
+# Each speed of fine words is this much faster than the one before it.
+SPEED_RATIO = 1.25
 # Lower bounds of the speeds of fine words from the second on: logarithmic, FAST among them.
-SPEED_BOUNDS = tuple(FAST * 1.5**k for k in range(-3, 6))
+SPEED_BOUNDS = tuple(FAST * SPEED_RATIO**k for k in range(-6, 9))
 N_SPEEDS = len(SPEED_BOUNDS) + 1
 # The first speed of fine words that is fast.
 FIRST_FAST = SPEED_BOUNDS.index(FAST) + 1
 
 WordKind = Literal["fine", "coarse", "paper"]
-"""Which words a vocabulary has: 12 directions and 10 speeds, 4 and 2, or 4 and 1."""
+"""Which words a vocabulary has: 12 directions and 16 speeds, 4 and 2, or 4 and 1."""
 KINDS: dict[WordKind, tuple[int, int]] = {
     "fine": (N_FINE_DIRECTIONS, N_SPEEDS),
     "coarse": (N_DIRECTIONS, 2),
@@ -62,7 +64,7 @@ class WordPlaces(NamedTuple):
     directions: NDArray[np.int64]
     """A `Direction` in a vocabulary of four; of twelve, its third is a `Direction`."""
     speeds: NDArray[np.int64]
-    """0 for slow, 1 for fast; 0 to 9 in fine words; always 0 in a vocabulary of one speed."""
+    """0 for slow, 1 for fast; 0 to 15 in fine words; always 0 in a vocabulary of one speed."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Vocabulary:
     width, height
         Size of the camera's frame in pixels; 0 stands for exactly what the cells cover.
     speeds
-        1 for the paper's words, which do not distinguish speeds; 2 for slow and fast; 10 for fine
+        1 for the paper's words, which do not distinguish speeds; 2 for slow and fast; 16 for fine
         words.
     directions
         4, or 12 for fine words.
@@ -178,7 +180,7 @@ class Vocabulary:
         Vocabulary(rows=45, columns=80, cell=8, scale=2, width=1280, height=720, speeds=1, \
 directions=4)
         >>> Vocabulary.of_frame(160, 120, words="fine").shape
-        (30, 40, 12, 10)
+        (30, 40, 12, 16)
         """
         scale = scale_of(width, height) if scale is None else scale
         if min(width, height) / scale < LEAST_SIDE:
@@ -228,7 +230,7 @@ directions=4)
 
     @property
     def fine(self) -> bool:
-        """Whether the words are fine: 12 directions, 10 speeds."""
+        """Whether the words are fine: 12 directions, 16 speeds."""
         return self.kind == "fine"
 
     @property
@@ -429,7 +431,7 @@ def scale_of(width: int, height: int) -> float:
 
 
 def count_words(
-    moves: NDArray[np.int8], vocabulary: Vocabulary
+    moves: NDArray[np.int16], vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the words of all moving cells: the step from motion to words.
 
@@ -450,7 +452,7 @@ def count_words(
 
     Examples
     --------
-    >>> left_and_fast = np.full((3, 1, 2), 4 * N_SPEEDS + 9, dtype=np.int8)
+    >>> left_and_fast = np.full((3, 1, 2), 4 * N_SPEEDS + 15, dtype=np.int16)
     >>> count_words(left_and_fast, Vocabulary(1, 2, speeds=2))
     (array([ 3, 11]), array([3, 3]))
     """
@@ -459,7 +461,7 @@ def count_words(
 
 @compiled
 def count_moves(
-    moves: NDArray[np.int8], meanings: NDArray[np.int64], per_cell: int
+    moves: NDArray[np.int16], meanings: NDArray[np.int64], per_cell: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct words of all moving cells, ascending, and their counts.
 

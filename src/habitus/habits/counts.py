@@ -16,8 +16,8 @@ class HabitCounts(NamedTuple):
 
     Examples
     --------
-    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=10)
-    >>> one = HabitCounts.none(vocabulary).adding(Votes.of_codes(np.array([130]), vocabulary), 3)
+    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=16)
+    >>> one = HabitCounts.none(vocabulary).adding(Votes.of_codes(np.array([208]), vocabulary), 3)
     >>> one.n_documents, one.moving.tolist(), one.direction[1].argmax()
     (3.0, [0.0, 3.0], np.int64(1))
     >>> (one - one).moving.tolist()

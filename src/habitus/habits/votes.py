@@ -95,7 +95,7 @@ def votes_of(
 
     Examples
     --------
-    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=10)
+    >>> vocabulary = Vocabulary(1, 2, directions=12, speeds=16)
     >>> words = vocabulary.words(0, 1, [3, 4, 4], [2, 2, 7])
     >>> [part.tolist() for part in votes_of(words, [1, 2, 1], vocabulary)]
     [[1], [4], [2]]

@@ -43,7 +43,7 @@ class DocumentSettings:
     motion
         How motion is measured: "cells", "dis" or "flow"; see `habitus.video.motion`.
     words
-        Which words to keep: "fine" (12 directions, 10 speeds), or sums of them: "coarse" (4
+        Which words to keep: "fine" (12 directions, 16 speeds), or sums of them: "coarse" (4
         directions, slow or fast) or "paper" (4 directions).
     mask, region
         Areas to ignore, and the only areas to watch; see `habitus.video.watched_cells`.
@@ -124,7 +124,7 @@ class ComparedFrame(NamedTuple):
     frame: Frame
     number: int
     """Number of the clip that the frame belongs to."""
-    moves: NDArray[np.int8] | None
+    moves: NDArray[np.int16] | None
     """Motion per cell as in `CellMoves`; None if the frame was not compared."""
     change: float
     """Mean absolute difference of the two frames in grey levels."""
@@ -302,7 +302,7 @@ class _OpenClip:
 
     def __init__(self, number: int, vocabulary: Vocabulary, settings: DocumentSettings) -> None:
         self.number, self.vocabulary, self.settings = number, vocabulary, settings
-        self.moves: list[NDArray[np.int8]] = []
+        self.moves: list[NDArray[np.int16]] = []
         self.n_frames, self.change, self.last, self.given = 0, 0.0, 0.0, False
         self.thumbnail: Image | None = None
         self.still: Image | None = None

@@ -133,7 +133,7 @@ def cell_motion(
     least_motion: float,
     bounds: NDArray[np.float64] = NO_BOUNDS,
     flat: float = FLAT,
-) -> tuple[NDArray[np.int8], float]:
+) -> tuple[NDArray[np.int16], float]:
     """Return the move of each cell between two frames, and the mean change of the frame.
 
     Parameters
@@ -182,10 +182,10 @@ def _cell_motion(
     least_motion: float,
     bounds: NDArray[np.float64],
     flat: float,
-) -> tuple[NDArray[np.int8], float]:
+) -> tuple[NDArray[np.int16], float]:
     """Return what `cell_motion` does; a call with plain arrays costs less than one with tuples."""
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
-        return np.full(watched.shape, np.int8(-1)), 255.0
+        return np.full(watched.shape, np.int16(-1)), 255.0
     levels = (half, quarter, next_half, next_quarter)
     return moving_cells(*levels, watched, side, least_motion, bounds, flat)
 
@@ -231,7 +231,7 @@ def moving_cells(
     least_motion: float,
     bounds: NDArray[np.float64],
     flat: float,
-) -> tuple[NDArray[np.int8], float]:
+) -> tuple[NDArray[np.int16], float]:
     """Return the moves and the change of two frames of one view, as `cell_motion` does."""
     rows, columns = watched.shape
     changes = cell_changes(half, next_half, rows, columns, side)
@@ -487,7 +487,7 @@ def _moves(
     fits: Fits,
     moved: Flags,
     bounds: NDArray[np.float64],
-) -> NDArray[np.int8]:
+) -> NDArray[np.int16]:
     """Return the move of every cell: least squares over its own fit and those of its neighbours.
 
     A fit with structure tensor T and motion v counts with the weight 1 / (left over + 1). The
@@ -495,7 +495,7 @@ def _moves(
     determinant.
     """
     rows, columns = slots.shape[0] - 2, slots.shape[1] - 2
-    moves = np.full((rows, columns), -1, dtype=np.int8)
+    moves = np.full((rows, columns), -1, dtype=np.int16)
     for k in range(len(gated)):
         if not moved[k]:
             continue

@@ -32,7 +32,7 @@ BOUNDS = np.array(SPEED_BOUNDS)
 class CellMoves(NamedTuple):
     """Motion between two frames."""
 
-    moves: NDArray[np.int8]
+    moves: NDArray[np.int16]
     """Rows x columns of cells: a fine direction times N_SPEEDS, plus the speed; -1 where nothing
     moved."""
     change: float
@@ -120,7 +120,7 @@ class DisMotion:
         """Return the motion of each cell; none across a cut."""
         v, side = self.vocabulary, self.vocabulary.cell // 2
         if likeness(self._resized(before, 1 / 4), self._resized(after, 1 / 4)) < LEAST_ALIKE:
-            return CellMoves(np.full((v.rows, v.columns), -1, dtype=np.int8), 255.0)
+            return CellMoves(np.full((v.rows, v.columns), -1, dtype=np.int16), 255.0)
         flow = self.flow.calc(before, after, None)
         mean = flow.reshape(v.rows, v.cell, v.columns, v.cell, 2).mean(axis=(1, 3))
         halves = self._resized(before, 1 / 2), self._resized(after, 1 / 2)
@@ -130,9 +130,9 @@ class DisMotion:
         if self.gated:
             moving &= changes > max(ABOVE_MEDIAN * np.median(changes), LEAST_CHANGE * side * side)
         # One bound after the other: compared as the single-precision numbers that speeds are.
-        speeds = sum((speed >= bound * seconds).astype(np.int8) for bound in SPEED_BOUNDS)
+        speeds = sum((speed >= bound * seconds).astype(np.int16) for bound in SPEED_BOUNDS)
         moves = N_SPEEDS * directions_of(mean) + speeds
-        found = np.where(moving, moves, -1).astype(np.int8)
+        found = np.where(moving, moves, -1).astype(np.int16)
         return CellMoves(found, float(changes.mean() / (side * side)))
 
     def _resized(self, image: Image, by: float) -> Image:
@@ -200,7 +200,7 @@ def least_motion(seconds: float) -> float:
     return LEAST_MOTION * min(max(seconds / USUAL_LAG, 0.5), 1.0)
 
 
-def directions_of(flow: NDArray[np.float32]) -> NDArray[np.int8]:
+def directions_of(flow: NDArray[np.float32]) -> NDArray[np.int16]:
     """Return the fine direction of each flow vector (last axis: x, y; rows grow downwards).
 
     The same as `habitus.video.cells.fine_direction` of each.
@@ -216,4 +216,4 @@ def directions_of(flow: NDArray[np.float32]) -> NDArray[np.int8]:
     turned = np.choose(direction, [-dx, dy, dx, -dy])
     third = np.where(turned > 0, 2, 0)
     third[abs(turned) <= HALF_ANGLE * np.where(sideways, abs(dx), abs(dy))] = 1
-    return (3 * direction + third).astype(np.int8)
+    return (3 * direction + third).astype(np.int16)
