@@ -128,7 +128,7 @@ def load_detector(
     alerts_per_day: float | None,
     share: float | None,
     threshold: float | None,
-    measure: str,
+    measure: str | None,
     approximation: Any,
     n_samples: int | None,
     seed: int,

@@ -4,6 +4,7 @@ from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibr
 from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner, read_events
+from habitus.anomaly.habit_model import HabitModel, learn_habits
 from habitus.anomaly.localisation import Box, boxes_of, least_likely, localisation_recall
 from habitus.anomaly.measures import MEASURES
 from habitus.anomaly.scene_model import SceneModel, learn_scene
@@ -19,12 +20,14 @@ __all__ = [
     "Event",
     "EventJoiner",
     "ExpectedAlarms",
+    "HabitModel",
     "Judgement",
     "SceneModel",
     "boxes_of",
     "calibrate",
     "detect_events",
     "held_out_folds",
+    "learn_habits",
     "learn_scene",
     "least_likely",
     "localisation_recall",

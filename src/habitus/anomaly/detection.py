@@ -12,9 +12,12 @@ from habitus.anomaly.detector import Detector, JudgedCorpus
 from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
 from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
 from habitus.arrays import Array, Flags
-from habitus.corpus import Corpus
+from habitus.corpus import Bag, Corpus
 from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
+
+MOST_MOMENTS = 10
+"""Moments that are ranked, unless there are more alarms."""
 
 
 class EventSpan(NamedTuple):
@@ -51,6 +54,9 @@ class Detection:
     """The least likely words of each abnormal document, by the number of the document; of each
     judged one where that was asked for."""
     events: list[Event]
+    """Alarms, in order of time."""
+    moments: list[Event]
+    """The most unusual moments, the most unusual first: all alarms, and others up to ten."""
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
     notes: tuple[str, ...] = ()
@@ -142,8 +148,9 @@ def detect_events(
     threshold = detector.threshold
     if share is not None and found.judged.any():
         threshold = share_threshold(found.normality[found.judged], share)
-    joiner = EventJoiner(detector.model, source=source, n_top=n_top, join=detector.join)
+    joiner = EventJoiner(detector, source=source, n_top=n_top)
     abnormal_words, events = _joined_events(joiner, corpus, found, threshold, localise_all)
+    moments = _ranked_moments(joiner, corpus, found, threshold, events)
     filtered, judged = found.filtered, found.judged
     return Detection(
         source=source,
@@ -159,6 +166,7 @@ def detect_events(
         threshold=threshold,
         abnormal_words=abnormal_words,
         events=events,
+        moments=moments,
         expected_false_alarms=detector.expected_alarms(
             len(corpus) * detector.model.clip_, n_judged=int(judged.sum()), threshold=threshold
         ),
@@ -179,7 +187,7 @@ def _joined_events(
     for t, document in enumerate(corpus.bags()):
         if first[t]:
             ended.append(joiner.new_sequence())
-        judgement = found.judgement(t, threshold)
+        judgement = found.judgement(t, threshold, explained=localise_all)
         wanted = judgement.abnormal or (localise_all and judgement.judged)
         where = joiner.localise(document, judgement) if wanted else None
         if where is not None:
@@ -190,9 +198,48 @@ def _joined_events(
     return abnormal_words, [event for event in ended if event is not None]
 
 
+def _ranked_moments(
+    joiner: EventJoiner,
+    corpus: Corpus,
+    found: JudgedCorpus,
+    threshold: float,
+    events: list[Event],
+) -> list[Event]:
+    """Return the alarms and the next most unusual documents, the most unusual first.
+
+    Documents that would join an alarm, or a document that was chosen before, are left out.
+    """
+    moments, behaviours = list(events), found.filtered.posterior.argmax(axis=1)
+    taken = np.zeros(len(corpus), dtype=np.bool_)
+    for event in events:
+        if event.first_document is not None and event.last_document is not None:
+            first = max(event.first_document - joiner.join, 0)
+            taken[first : event.last_document + joiner.join + 1] = True
+    for t in np.argsort(np.where(found.judged, found.normality, np.inf), kind="stable"):
+        if len(moments) >= MOST_MOMENTS or not found.judged[t]:
+            break
+        if taken[t]:
+            continue
+        taken[max(t - joiner.join, 0) : t + joiner.join + 1] = True
+        start, end = corpus.counts.indptr[t : t + 2]
+        document = Bag(corpus.counts.indices[start:end], corpus.counts.data[start:end])
+        moments.append(
+            joiner.moment(
+                float(corpus.times[t]),
+                document,
+                found.judgement(t, threshold, explained=True),
+                threshold,
+                number=int(t),
+                before=-1 if corpus.first[t] else int(behaviours[t - 1]),
+            )
+        )
+    return sorted(moments, key=lambda event: event.normality)
+
+
 def _entry_surprisals(corpus: Corpus, found: JudgedCorpus) -> Array:
-    """Return a surprisal for every entry of the counts, judged or not."""
-    judged = np.repeat(found.judged, np.diff(corpus.counts.indptr))
+    """Return a surprisal for every entry of the counts, whether the model saw it or not."""
+    seen = np.diff(found.evidence.indptr) > 0
+    judged = np.repeat(seen, np.diff(corpus.counts.indptr))
     surprisals = np.zeros(len(judged))
     surprisals[judged] = found.filtered.surprisals
     return surprisals

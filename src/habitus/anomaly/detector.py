@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.anomaly.calibration import Calibration, HeldOutScores, parameter_sets
+from habitus.anomaly.habit_model import HabitJudgement, HabitModel, JudgedHabits
 from habitus.anomaly.measures import MEASURES, score_documents
 from habitus.anomaly.thresholds import (
     DAY,
@@ -22,6 +23,7 @@ from habitus.arrays import Array, Flags
 from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
+from habitus.habits.votes import Votes
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
@@ -36,7 +38,13 @@ from habitus.model.online import (
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
-POSSIBLE = {"mean": (np.log(LEAST_PROBABILITY), 0.0), "tail": (-np.inf, 0.0)}
+HABITS = "habits"
+MEASURE_NAMES = (HABITS, *MEASURES)
+POSSIBLE = {
+    "mean": (np.log(LEAST_PROBABILITY), 0.0),
+    "tail": (-np.inf, 0.0),
+    HABITS: (-np.inf, 0.0),
+}
 """Lowest and highest score that a measure can give."""
 
 Approximation = Literal["plug-in", "monte-carlo"]
@@ -77,6 +85,8 @@ class Judgement(NamedTuple):
     """p(z_t | x_{1:t}), behaviours."""
     surprisals: Array
     """-ln p(word | x_{1:t-1}) of each word; empty if not judged."""
+    habit: HabitJudgement | None = None
+    """What habits say, by the measure "habits"; of a corpus, only where asked for or abnormal."""
 
     @property
     def behaviour(self) -> int:
@@ -93,14 +103,20 @@ class JudgedCorpus(NamedTuple):
     evidence: Evidence
     """The words that were judged: documents that were not judged have none."""
     filtered: FilteredDocuments
+    habits: JudgedHabits | None = None
+    """What habits say, by the measure "habits"."""
 
-    def judgement(self, t: int, threshold: float) -> Judgement:
-        """Return the judgement of one document at a threshold."""
+    def judgement(self, t: int, threshold: float, *, explained: bool = False) -> Judgement:
+        """Return the judgement of one document at a threshold.
+
+        What habits say is part of it where the document is abnormal, or where `explained`.
+        """
         f, judged, normality = self.filtered, bool(self.judged[t]), float(self.normality[t])
         start, end = self.evidence.indptr[t : t + 2]
+        abnormal = judged and normality < threshold
         return Judgement(
             normality,
-            judged and normality < threshold,
+            abnormal,
             judged,
             float(f.log_evidence[t]),
             float(f.misfit[t]),
@@ -108,7 +124,15 @@ class JudgedCorpus(NamedTuple):
             f.predicted[t],
             f.posterior[t],
             f.surprisals[start:end],
+            self.habits.judgement(t) if self.habits and (abnormal or explained) else None,
         )
+
+
+class KnownScores(NamedTuple):
+    """Scores of held-out documents in time order, by the measure in use."""
+
+    scores: Array
+    judged: Flags
 
 
 class Detector:
@@ -119,10 +143,14 @@ class Detector:
     model
         A fitted model.
     calibration
-        What normal footage scores, from `habitus.anomaly.calibrate`. Only the measure "mean" with a
-        fixed threshold does without.
+        What normal footage scores, from `habitus.anomaly.calibrate`. The measure "habits", and
+        "mean" with a fixed threshold, do without.
+    habits
+        Habits of the scene, from `habitus.anomaly.learn_habits`.
     measure
-        "tail", the default, or "mean", the paper's: see `habitus.anomaly.measures`.
+        "habits", the default where they are given: ln of the probability that normal documents are
+        as unusual, by the habits of places; "tail", the default otherwise, or "mean", the paper's:
+        see `habitus.anomaly.measures`.
     approximation
         "plug-in", or "monte-carlo" for a model learnt by vb or gibbs.
     n_samples
@@ -154,7 +182,8 @@ class Detector:
         model: MarkovClusteringTopicModel,
         calibration: Calibration | None = None,
         *,
-        measure: str = "tail",
+        habits: HabitModel | None = None,
+        measure: str | None = None,
         approximation: Approximation = "plug-in",
         n_samples: int | None = None,
         threshold: float | None = None,
@@ -163,20 +192,30 @@ class Detector:
         start: OpeningBelief = "new",
         seed: int = 0,
     ) -> None:
-        if measure not in MEASURES:
+        measure = measure or (HABITS if habits is not None else "tail")
+        if measure not in MEASURE_NAMES:
             raise InvalidInputError(
-                f"measure must be one of {', '.join(MEASURES)}, found {measure!r}",
+                f"measure must be one of {', '.join(MEASURE_NAMES)}, found {measure!r}",
+                parameter="measure",
+            )
+        if measure == HABITS and habits is None:
+            raise InvalidInputError(
+                "this model has no habits, which a corpus without a vocabulary and habitus before "
+                "0.3 do not give: learn it anew from video, or use the measure tail",
                 parameter="measure",
             )
         self.model, self.measure, self.approximation = model, measure, approximation
+        self.habits = habits if measure == HABITS else None
         sets = parameter_sets(model, approximation, n_samples, seed)
-        self.held_out = calibration.held_out(approximation) if calibration else None
+        calibrated = calibration.held_out(approximation) if calibration else None
+        if calibrated is None and measure == "tail":
+            raise _uncalibrated("the measure tail")
+        self.held_out = _known_scores(calibrated, self.habits, measure)
         self.join = calibration.settings.join if calibration else JOIN
-        if self.held_out is None and measure != "mean":
-            raise _uncalibrated(f"the measure {measure}")
-        background = self.held_out.background if self.held_out and measure != "mean" else None
+        self.n_usual = calibrated.n_tokens if calibrated else None
+        background = calibrated.background if calibrated and measure == "tail" else None
         self.tables = filter_tables(sets, background)
-        self.level = self.held_out.level if self.held_out else 0.0
+        self.level = calibrated.level if calibrated else 0.0
         self._known_tail: Tail | None = None
         self.notes: tuple[str, ...] = ()
         """What there is to say about the threshold, one line each."""
@@ -206,8 +245,13 @@ class Detector:
         expected = self.log_predicted
         found = filter_document(expected, words, counts, self.tables)
         self.log_predicted = found.log_next
-        normality = 0.0
-        if judged:
+        normality, habit = 0.0, None
+        if self.habits is not None:
+            judged = usable and n_tokens > 0
+            if judged:
+                habit = self.habits.judge(self._votes(self.habits, document, vocabulary))
+                normality = habit.normality
+        elif judged:
             score = MEASURES[self.measure]
             normality = score(
                 found.log_evidence, found.n_tokens, counts, found.surprisals, self.level
@@ -222,7 +266,16 @@ class Detector:
             predicted_behaviours(expected),
             np.asarray(found.posterior.sum(axis=0)),
             found.surprisals,
+            habit,
         )
+
+    def _votes(self, habits: HabitModel, document: BagLike, vocabulary: Vocabulary | None) -> Votes:
+        """Return the votes of a document, in the words of the habits."""
+        bag = Bag(document.words, document.counts)
+        known = vocabulary or self.model.vocabulary_
+        if known is not None and known != habits.vocabulary:
+            bag = summed_bag(bag, known, habits.vocabulary)
+        return habits.votes(bag.words, bag.counts)
 
     def in_model_words(self, document: BagLike, vocabulary: Vocabulary | None) -> BagLike:
         """Return a document in the model's words, sums of finer ones where need be."""
@@ -253,6 +306,9 @@ class Detector:
         evidence = gather(words, min_words=self.model.min_words)
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
         self.log_predicted = filtered.log_next
+        if self.habits is not None:
+            found = self.habits.judge_all(corpus)
+            return JudgedCorpus(found.normality, found.judged, evidence, filtered, found)
         normality = score_documents(self.measure, evidence, filtered, self.level)
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
 
@@ -278,9 +334,17 @@ class Detector:
         if self.held_out is None:
             return None
         n = self._n_judged(self.held_out, seconds) if n_judged is None else n_judged
-        return self._tail(self.held_out).expected_alarms(
+        return self.tail_of_normal(self.held_out).expected_alarms(
             self.threshold if threshold is None else threshold, n
         )
+
+    def probability(self, normality: float) -> float | None:
+        """Return how probable so low a normality is in normal footage; None if not calibrated."""
+        if self.held_out is None or not self.held_out.judged.any():
+            return None
+        if self.habits is not None:
+            return float(np.exp(normality))
+        return float(self.tail_of_normal(self.held_out).survival(normality))
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Write the belief about the sequence so far to a file, whole or not at all."""
@@ -349,12 +413,12 @@ class Detector:
         return self._calibrated_threshold(self.held_out, share, alerts_per_day)
 
     def _calibrated_threshold(
-        self, held_out: HeldOutScores, share: float | None, alerts_per_day: float | None
+        self, held_out: KnownScores, share: float | None, alerts_per_day: float | None
     ) -> float:
         if share is not None:
-            return share_threshold(held_out.scores[self.measure][held_out.judged], share)
+            return share_threshold(held_out.scores[held_out.judged], share)
         budget = hold_budget(
-            self._tail(held_out),
+            self.tail_of_normal(held_out),
             ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day,
             self._n_judged(held_out, DAY),
             least_score=self._least_score(held_out),
@@ -363,28 +427,43 @@ class Detector:
             self.notes = (budget.note,)
         return budget.threshold
 
-    def _tail(self, held_out: HeldOutScores) -> Tail:
+    def tail_of_normal(self, held_out: KnownScores) -> Tail:
         """Return the tail of the held-out scores; it is computed once."""
         if self._known_tail is None:
-            self._known_tail = held_out.tail(self.measure, self.join)
+            self._known_tail = Tail.of(*held_out, self.join)
         return self._known_tail
 
-    def _n_judged(self, held_out: HeldOutScores, seconds: float) -> float:
+    def _n_judged(self, held_out: KnownScores, seconds: float) -> float:
         """Return how many documents of this time are judged, as of the footage learnt from."""
-        return seconds / self.model.clip_ * held_out.judged_share
+        return seconds / self.model.clip_ * float(held_out.judged.mean())
 
-    def _least_score(self, held_out: HeldOutScores) -> float:
-        """Return the lowest score to reckon with: that of a document of one word, the least likely.
+    def _least_score(self, held_out: KnownScores) -> float:
+        """Return the lowest score to reckon with.
 
-        For `tail`, whose scores fall with the number of tokens, it has as many as usual.
+        By habits, that of a thing as surprising as can be; otherwise that of a document of one
+        word, the least likely. For `tail`, whose scores fall with the number of tokens, it has as
+        many as usual.
         """
+        if self.habits is not None:
+            return min(self.habits.least_normality, float(held_out.scores[held_out.judged].min()))
         highest = -float(self.tables.log_probability.max(axis=1).min())
         lowest = -highest
         if self.measure == "tail":
-            if held_out.n_tokens is None:
+            if self.n_usual is None:
                 return -np.inf
-            lowest = -max(highest - self.level, 0.0) * np.sqrt(held_out.n_tokens)
-        return min(lowest, float(held_out.scores[self.measure][held_out.judged].min()))
+            lowest = -max(highest - self.level, 0.0) * np.sqrt(self.n_usual)
+        return min(lowest, float(held_out.scores[held_out.judged].min()))
+
+
+def _known_scores(
+    calibrated: HeldOutScores | None, habits: HabitModel | None, measure: str
+) -> KnownScores | None:
+    """Return what normal footage scores by the measure in use, where that is known."""
+    if habits is not None:
+        return KnownScores(habits.fusion.held_out, habits.fusion.judged)
+    if calibrated is not None:
+        return KnownScores(calibrated.scores[measure], calibrated.judged)
+    return None
 
 
 def _uncalibrated(what: str) -> InvalidInputError:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detector import BagLike, Judgement
+from habitus.anomaly.detector import BagLike, Detector, Judgement
+from habitus.anomaly.explanation import HabitFinding, find_unusual
+from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.localisation import (
     Box,
     boxes_of,
@@ -19,9 +21,7 @@ from habitus.anomaly.localisation import (
     place_in_words,
     turn_in_words,
 )
-from habitus.anomaly.thresholds import JOIN
 from habitus.errors import FileError, InvalidInputError
-from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import long_run_shares
 
 SCHEMA = 1
@@ -65,6 +65,14 @@ class Event:
     """Picture of the strongest moment, beside the file of events."""
     surprisals: tuple[float, ...] = ()
     """-ln p(word | x_{1:t-1}) of each of `words`."""
+    alarm: bool = True
+    """False for a moment that is among the most unusual ones but above the threshold."""
+    probability: float | None = None
+    """That a document of normal footage is as unusual as the strongest one, where that is known."""
+    cue: str = ""
+    """By the measure "habits", the cue that spoke, such as "direction, scan"."""
+    moment: tuple[int, ...] = ()
+    """By the measure "habits", the votes of the strongest document: see `habitus.habits`."""
     first_document: int | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: int | None = None
@@ -94,6 +102,8 @@ class AbnormalWords(NamedTuple):
     """Surprisal of each, times its number of occurrences."""
     boxes: tuple[Box, ...]
     """Around groups of them, the heaviest first."""
+    finding: HabitFinding | None = None
+    """By the measure "habits", where and why."""
 
 
 class EventJoiner:
@@ -103,25 +113,18 @@ class EventJoiner:
 
     Parameters
     ----------
-    model
-        The model that judged the documents.
+    detector
+        The detector that judged the documents.
     source
         Name of the video, stream or corpus.
     n_top
-        Least likely words to localise by.
-    join
-        Usual documents between two abnormal ones that still belong to one event.
+        Least likely words to localise by, where habits do not.
     """
 
-    def __init__(
-        self,
-        model: MarkovClusteringTopicModel,
-        *,
-        source: str = "",
-        n_top: int = N_TOP,
-        join: int = JOIN,
-    ) -> None:
-        self.model, self.source, self.n_top, self.join = model, source, n_top, join
+    def __init__(self, detector: Detector, *, source: str = "", n_top: int = N_TOP) -> None:
+        self.detector, self.model, self.join = detector, detector.model, detector.join
+        self.source, self.n_top = source, n_top
+        model = self.model
         self.word_given_behaviour = model.parameters_.word_given_behaviour
         self.long_run = long_run_shares(model.parameters_.xi)
         self.open: Event | None = None
@@ -175,6 +178,8 @@ class EventJoiner:
 
     def localise(self, document: BagLike, judgement: Judgement) -> AbnormalWords:
         """Return where a judged document is unusual."""
+        if judgement.habit is not None and self.detector.habits is not None:
+            return self._by_habits(judgement.habit, self.detector.habits)
         counts = np.asarray(document.counts)
         top = least_likely(judgement.surprisals, counts, self.n_top)
         words, surprisals = np.asarray(document.words)[top], judgement.surprisals[top]
@@ -188,6 +193,37 @@ class EventJoiner:
             tuple(boxes),
         )
 
+    def moment(
+        self,
+        time: float,
+        document: BagLike,
+        judgement: Judgement,
+        threshold: float,
+        *,
+        number: int,
+        before: int = -1,
+    ) -> Event:
+        """Return one document as an event of its own, whether it is abnormal or not.
+
+        Parameters
+        ----------
+        time, document, judgement, threshold, number
+            As of `add`.
+        before
+            Behaviour of the document before it, counted from 0; -1 if there is none.
+        """
+        where = self.localise(document, judgement)
+        return self._event(time, judgement, where, before, threshold, number)
+
+    def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
+        """Return where a document is unusual by habits, in the model's words."""
+        finding = find_unusual(judgement, habits)
+        codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
+        known = self.model.vocabulary_
+        words = codes if known is None else habits.vocabulary.words_in(known, codes)
+        excesses = tuple(finding.excesses.tolist())
+        return AbnormalWords(tuple(words.tolist()), excesses, excesses, finding.boxes, finding)
+
     def _event(
         self,
         time: float,
@@ -197,9 +233,10 @@ class EventJoiner:
         threshold: float,
         number: int | None,
     ) -> Event:
-        transitions = self.model.transitions_
-        turn = turn_in_words(before, judgement.behaviour, judgement.shift, transitions)
-        reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
+        finding, habit, habits = where.finding, judgement.habit, self.detector.habits
+        moment: tuple[int, ...] = ()
+        if habit is not None and habits is not None:
+            moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
         return Event(
             source=self.source,
             start=time,
@@ -214,12 +251,23 @@ class EventJoiner:
             surprise=-judgement.log_evidence,
             misfit=judgement.misfit,
             shift=judgement.shift,
-            explanation="; ".join(reasons) or "less usual than normal footage",
+            explanation=finding.explanation if finding else self._reasons(where, judgement, before),
             surprisals=where.surprisals,
+            alarm=judgement.abnormal,
+            probability=self.detector.probability(judgement.normality),
+            cue=finding.cue if finding else "",
+            moment=moment,
             first_document=number,
             last_document=number,
             peak_document=number,
         )
+
+    def _reasons(self, where: AbnormalWords, judgement: Judgement, before: int) -> str:
+        """Say why a document is unusual by the topic model."""
+        transitions = self.model.transitions_
+        turn = turn_in_words(before, judgement.behaviour, judgement.shift, transitions)
+        reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
+        return "; ".join(reasons) or "less usual than normal footage"
 
     def _motion(self, where: AbnormalWords, judgement: Judgement) -> str | None:
         """Say what is unusual about the motion, and in which part of the frame."""
@@ -288,7 +336,8 @@ def _fields(values: dict[str, Any]) -> dict[str, Any]:
     known["boxes"] = tuple(Box(*map(int, box)) for box in known["boxes"])
     for name in ("expected", "words"):
         known[name] = tuple(known[name])
-    known["surprisals"] = tuple(known.get("surprisals", ()))
+    for name in ("surprisals", "moment"):
+        known[name] = tuple(known.get(name, ()))
     for name in ("start", "end", "peak"):
         known[name] = float(known[name])
     return known

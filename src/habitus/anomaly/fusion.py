@@ -1,8 +1,9 @@
 """Fusion of cues: what each says in nats of rarity, weighed by what it finds in this scene.
 
 Each statistic of a document has a rarity, -ln of the probability that normal footage reaches it:
-its `Tail`. A cue that is never wrong about implants at a small rate of false alarms deserves more
-trust in this scene than one that finds none; the trust of a statistic is the share that it finds.
+its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
+in this scene than one that finds none: its trust is the square root of the share that it finds,
+half-way between trusting all alike and in proportion.
 The score of a document is the largest product of rarity and trust, and that score has a tail of its
 own: the normality of a document is ln p of normal footage scoring as high.
 """
@@ -39,7 +40,7 @@ class Fusion:
     """Of held-out documents in time order: documents x `STATISTICS`."""
     judged: Flags
     trust: Array
-    """Share of implants that each statistic finds."""
+    """Weight of each statistic: the square root of the share of implants that it finds."""
     join: int = JOIN
 
     @classmethod
@@ -57,7 +58,7 @@ class Fusion:
                 [tail.surprisal(-column) for tail, column in zip(tails, implanted.T, strict=True)]
             )
             found = (rarity > -np.log(FALSE_ALARMS)).mean(axis=1)
-            trust = found if found.any() else trust
+            trust = np.sqrt(found) if found.any() else trust
         return cls(statistics, judged, trust, join)
 
     @cached_property

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.anomaly.fusion import Fusion
 from habitus.anomaly.implants import implant
@@ -15,6 +16,9 @@ from habitus.errors import InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import (
+    FRAME_VOTES,
+    POWER,
+    WINDOW_VOTES,
     DocumentEvidence,
     document_evidence,
     gather_statistics,
@@ -31,10 +35,12 @@ from habitus.habits.votes import (
 )
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 
-N_FOLDS = 10
+N_FOLDS = 20
 """Parts of the footage that are held out in turn."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
+OBJECT_VOTES = 12
+"""Cells of the smallest thing that must be able to raise an alarm: three by four."""
 PREFIX = "habits."
 
 
@@ -57,11 +63,16 @@ class HabitJudgement(NamedTuple):
 class JudgedHabits(NamedTuple):
     """What habits say of the documents of a corpus."""
 
+    model: "HabitModel"
     normality: Array
     """0 where not judged."""
     judged: Flags
     votes: DocumentVotes
     statistics: Array
+
+    def judgement(self, t: int) -> HabitJudgement:
+        """Return what is said of one document, with its evidence."""
+        return self.model.judge(self.votes.of(t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +114,20 @@ class HabitModel:
         """Surprisals of votes."""
         return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
 
+    @cached_property
+    def least_normality(self) -> float:
+        """Normality of a thing of `OBJECT_VOTES` cells that is as surprising as can be."""
+        place, direction, speed = (float(part.max()) for part in self.habits)
+        highest = np.array([place, direction, speed, place + direction + speed])
+        excess = OBJECT_VOTES * np.maximum(highest - self.levels, 0.0)
+        scan = excess / (OBJECT_VOTES + WINDOW_VOTES) ** POWER
+        total = excess / (OBJECT_VOTES + FRAME_VOTES) ** POWER
+        return float(self.fusion.normality(np.stack([scan, total], axis=1).reshape(1, -1))[0])
+
+    def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
+        """Return the votes of a document in the words of the vocabulary."""
+        return votes_of(words, counts, self.vocabulary, self.least_words)
+
     def judge(self, votes: Votes) -> HabitJudgement:
         """Judge the votes of one document."""
         found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
@@ -121,7 +146,7 @@ class HabitModel:
         statistics = gather_statistics(votes, self.habits, self.levels, self.vocabulary)
         judged = judged_documents(corpus)
         normality = np.where(judged, self.fusion.normality(statistics), 0.0)
-        return JudgedHabits(normality, judged, votes, statistics)
+        return JudgedHabits(self, normality, judged, votes, statistics)
 
     def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "HabitModel":
         """Return the model with further normal footage, which it has not seen.
@@ -283,7 +308,7 @@ def _sum(folds: Sequence[HabitCounts]) -> HabitCounts:
 
 def _implanted(
     votes: DocumentVotes,
-    parts: Sequence[Array],
+    parts: Sequence[NDArray[Any]],
     held_out: Sequence[Habits],
     levels: Array,
     vocabulary: Vocabulary,
@@ -298,8 +323,3 @@ def _implanted(
         own = np.flatnonzero(np.isin(made.sources, part))
         found.append(gather_statistics(made.votes.take(own), habits, levels, vocabulary))
     return np.concatenate(found)
-
-
-def document_votes(model: HabitModel, words: Array, counts: Array) -> Votes:
-    """Return the votes of a document in the words of the model's vocabulary."""
-    return votes_of(words, counts, model.vocabulary, model.least_words)

@@ -49,8 +49,7 @@ def implant(
         return None
     sources = rng.choice(able, N_IMPLANTS)
     made = [
-        _changed(votes.of(t), KINDS[i % len(KINDS)], vocabulary, rng)
-        for i, t in enumerate(sources)
+        _changed(votes.of(t), KINDS[i % len(KINDS)], vocabulary, rng) for i, t in enumerate(sources)
     ]
     indptr = np.concatenate([[0], np.cumsum([len(each.cells) for each in made])])
     parts = (np.concatenate(each) for each in zip(*made, strict=True))

@@ -9,6 +9,7 @@ from typing import Any
 
 from habitus.anomaly.calibration import Calibration, calibrate
 from habitus.anomaly.detector import Detector
+from habitus.anomaly.habit_model import HabitModel, learn_habits
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
@@ -36,6 +37,8 @@ class SceneModel:
     model: MarkovClusteringTopicModel
     calibration: Calibration | None = None
     """None where no document was long enough to judge."""
+    habits: HabitModel | None = None
+    """Habits of places; None where the corpus has no vocabulary, and in files before 0.3."""
     notes: tuple[str, ...] = ()
     """What there is to say about the learning, one line each."""
     corpus: Corpus | None = None
@@ -54,14 +57,15 @@ class SceneModel:
 
     def detector(self, **options: Any) -> Detector:
         """Return a detector with this model; `options` are those of `Detector`."""
-        return Detector(self.model, self.calibration, **options)
+        return Detector(self.model, self.calibration, habits=self.habits, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write model and calibration to one safe file, whole or not at all."""
         header, tensors = model_contents(self.model)
-        if self.calibration is not None:
-            own = self.calibration.contents()
-            header, tensors = header | own.header, tensors | own.tensors
+        for part in (self.calibration, self.habits):
+            if part is not None:
+                own = part.contents()
+                header, tensors = header | own.header, tensors | own.tensors
         write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
 
     @classmethod
@@ -69,7 +73,11 @@ class SceneModel:
         """Read a file that `save` wrote, or that habitus 0.1 wrote; nothing in it is executed."""
         contents = read_tensors(path, kind=KIND, version=VERSION)
         try:
-            return cls(restore_model(contents), Calibration.from_contents(contents))
+            return cls(
+                restore_model(contents),
+                Calibration.from_contents(contents),
+                HabitModel.from_contents(contents),
+            )
         except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileError(
                 f"{Path(path)}: not a model this habitus understands: {error}"
@@ -86,7 +94,8 @@ def learn_scene(
     corpus
         Normal footage. What little is unusual in it does no harm.
     progress
-        Told of every iteration: first of the stage "learning", then of "calibrating".
+        Told of every iteration: first of the stage "learning", then of "calibrating", then of
+        "learning habits".
     options
         Parameters of `MarkovClusteringTopicModel`.
 
@@ -105,7 +114,21 @@ def learn_scene(
             calibration = calibrate(model, corpus, progress=progress)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
-    return SceneModel(model, calibration, tuple(notes), corpus)
+    habits = _learnt_habits(corpus, notes, progress)
+    return SceneModel(model, calibration, habits, tuple(notes), corpus)
+
+
+def _learnt_habits(
+    corpus: Corpus, notes: list[str], progress: ProgressCallback | None
+) -> HabitModel | None:
+    """Return the habits of a corpus with a vocabulary; None, and a note, where nothing moves."""
+    if corpus.vocabulary is None:
+        return None
+    try:
+        return learn_habits(corpus, progress=progress)
+    except InvalidInputError as error:
+        notes.append(f"no habits: {error}")
+        return None
 
 
 def _learning_callback(

@@ -79,7 +79,7 @@ class _Observer:
     def __init__(self, detector: Detector, name: str, camera: CameraCheck | None) -> None:
         self.detector, self.name = detector, name
         self.first_stills = FirstStills(camera, name)
-        self.joiner = EventJoiner(detector.model, source=name, join=detector.join)
+        self.joiner = EventJoiner(detector, source=name)
         self.still: Image | None = None
         self.zero: float | None = None
         self.condition = Condition.USABLE

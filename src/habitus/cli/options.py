@@ -35,6 +35,14 @@ class WordChoice(StrEnum):
 class MeasureChoice(StrEnum):
     """Measures of the normality of a document."""
 
+    HABITS = "habits"
+    TAIL = "tail"
+    MEAN = "mean"
+
+
+class TopicMeasure(StrEnum):
+    """Measures of the normality of a document under the topic model."""
+
     TAIL = "tail"
     MEAN = "mean"
 
@@ -168,12 +176,13 @@ class JudgingOptions(OptionGroup):
         typer.Option(help="Instead of a budget: documents of lower normality are abnormal."),
     ] = None
     measure: Annotated[
-        MeasureChoice,
+        MeasureChoice | None,
         typer.Option(
-            help="tail: single words of high surprisal, for small objects in busy scenes. mean: "
-            "the paper's, all words together."
+            help="habits: where, which way and how fast things usually move (default; tail for a "
+            "model without habits). tail: single words of high surprisal under the topic model. "
+            "mean: the paper's, all words together."
         ),
-    ] = MeasureChoice.TAIL
+    ] = None
     approximation: Annotated[
         ApproximationChoice,
         typer.Option(help="plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs)."),

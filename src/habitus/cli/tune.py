@@ -40,8 +40,8 @@ def tune(
         float, typer.Option(help="The budget at which synthetic anomalies are to be found.")
     ] = 5.0,
     measure: Annotated[
-        options.MeasureChoice, typer.Option(help="As of detect: tail or mean.")
-    ] = options.MeasureChoice.TAIL,
+        options.TopicMeasure, typer.Option(help="As of detect: tail or mean.")
+    ] = options.TopicMeasure.TAIL,
     trials: Annotated[
         int, typer.Option(help="Synthetic anomalies of each kind and strength.")
     ] = 60,

@@ -1,15 +1,16 @@
 """Counts of habits: in how many documents a cell moved, which way, how fast."""
 
-from typing import NamedTuple, Self
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Indices
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
 
 
-class HabitCounts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class HabitCounts:
     """How often each cell voted, and for what: all that is remembered of footage.
 
     Counts are whole numbers until they fade, so that adding and taking back are exact.
@@ -32,7 +33,7 @@ class HabitCounts(NamedTuple):
     """Votes of each cell, given one of the four directions, for each speed: cells x 4 x speeds."""
 
     @classmethod
-    def none(cls, vocabulary: Vocabulary) -> Self:
+    def none(cls, vocabulary: Vocabulary) -> "HabitCounts":
         """Return the counts of no footage."""
         v = vocabulary
         return cls(
@@ -42,36 +43,46 @@ class HabitCounts(NamedTuple):
         )
 
     @classmethod
-    def of(cls, votes: DocumentVotes, vocabulary: Vocabulary, n_documents: float) -> Self:
+    def of(cls, votes: DocumentVotes, vocabulary: Vocabulary, n_documents: float) -> "HabitCounts":
         """Return the counts of documents, of which `n_documents` were usable."""
         counts = cls.none(vocabulary)._tallied(votes.cells, votes.directions, votes.speeds, 1.0)
-        return counts._replace(n_documents=float(n_documents))
+        return replace(counts, n_documents=float(n_documents))
 
     @property
     def moving(self) -> Array:
         """Number of documents in which each cell moved."""
         return np.asarray(self.direction.sum(axis=1))
 
-    def adding(self, votes: Votes, times: float = 1.0) -> Self:
+    def adding(self, votes: Votes, times: float = 1.0) -> "HabitCounts":
         """Return the counts with one more document, counted several times or, below 0, not."""
         counts = self._tallied(votes.cells, votes.directions, votes.speeds, times)
-        return counts._replace(n_documents=self.n_documents + times)
+        return replace(counts, n_documents=self.n_documents + times)
 
-    def faded(self, factor: float) -> Self:
+    def faded(self, factor: float) -> "HabitCounts":
         """Return the counts times a factor: old footage counts less."""
-        return type(self)(*(factor * part for part in self))
+        return HabitCounts(
+            factor * self.n_documents, factor * self.direction, factor * self.speed
+        )
 
-    def __add__(self, other: object) -> Self:
+    def __add__(self, other: "HabitCounts") -> "HabitCounts":
         """Return the counts of both footages."""
-        if not isinstance(other, HabitCounts):
-            return NotImplemented
-        return type(self)(*(one + two for one, two in zip(self, other, strict=True)))
+        return HabitCounts(
+            self.n_documents + other.n_documents,
+            self.direction + other.direction,
+            self.speed + other.speed,
+        )
 
-    def __sub__(self, other: "HabitCounts") -> Self:
+    def __sub__(self, other: "HabitCounts") -> "HabitCounts":
         """Return the counts without those of a part of the footage."""
-        return type(self)(*(one - two for one, two in zip(self, other, strict=True)))
+        return HabitCounts(
+            self.n_documents - other.n_documents,
+            self.direction - other.direction,
+            self.speed - other.speed,
+        )
 
-    def _tallied(self, cells: Array, directions: Array, speeds: Array, times: float) -> Self:
+    def _tallied(
+        self, cells: Indices, directions: Indices, speeds: Indices, times: float
+    ) -> "HabitCounts":
         """Return the counts with further votes."""
         direction, speed = self.direction.copy(), self.speed.copy()
         n_cells, n_directions = direction.shape
@@ -83,4 +94,4 @@ class HabitCounts(NamedTuple):
         speed += times * np.bincount(
             contexts * n_speeds + speeds, minlength=n_cells * N_DIRECTIONS * n_speeds
         ).reshape(speed.shape)
-        return type(self)(self.n_documents, direction, speed)
+        return HabitCounts(self.n_documents, direction, speed)

@@ -34,7 +34,9 @@ RESOLUTION, HIGHEST = 0.005, 40.0
 """Steps and end of the histogram that levels are read from, in nats."""
 
 _SIDE = 2 * REACH + 1
-_WINDOW_WEIGHTS = (np.arange(_SIDE * _SIDE + 1) + WINDOW_VOTES) ** -POWER
+_WINDOW_WEIGHTS: Array = np.asarray(
+    (np.arange(_SIDE * _SIDE + 1) + WINDOW_VOTES) ** -POWER, dtype=np.float64
+)
 
 
 class DocumentEvidence(NamedTuple):

@@ -90,9 +90,7 @@ class Habits(NamedTuple):
         )
 
 
-def fit_concentrations(
-    folds: Sequence[HabitCounts], vocabulary: Vocabulary
-) -> Concentrations:
+def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> Concentrations:
     """Return the concentrations that predict each fold best from all others.
 
     One concentration after the other is set to the best of `CONCENTRATIONS`, twice over all levels.
@@ -117,9 +115,9 @@ def fit_concentrations(
 
 def _n_classes(question: str, counts: HabitCounts) -> int:
     """Return the number of answers to a question."""
-    return {"place": 2, "direction": counts.direction.shape[1], "speed": counts.speed.shape[2]}[
-        question
-    ]
+    if question == "place":
+        return 2
+    return int((counts.direction if question == "direction" else counts.speed).shape[-1])
 
 
 def _best(counts: Array, totals: Array, weights: Array, n_classes: int) -> tuple[float, ...]:

@@ -136,9 +136,9 @@ def _votes(
 ) -> tuple[Indices, Indices, Indices, Indices]:
     """Return `DocumentVotes` as a tuple.
 
-    With `tokens` the words of a cell (directions x speeds): the direction is
-    `(2 * d + np.roll(d, 1) + np.roll(d, -1)).argmax()` for `d = tokens.sum(axis=1)`, or `d.argmax()`
-    of four directions; the speed is the lower median of the tokens of that direction and, of
+    With `tokens` the words of a cell (directions x speeds) and `d = tokens.sum(axis=1)`: the
+    direction is `(2 * d + np.roll(d, 1) + np.roll(d, -1)).argmax()`, or of four directions
+    `d.argmax()`; the speed is the lower median of the tokens of that direction and, of
     twelve, of the two beside it.
     """
     n = len(indptr) - 1

@@ -14,8 +14,9 @@ from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
 
 KIND = "model"
-VERSION = 3
-"""Format version: 2 is that of habitus 0.1, without `keep_chains` and the chains."""
+VERSION = 4
+"""Format version: 2 is that of habitus 0.1, without `keep_chains` and the chains; 3 is without
+habits."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 SETTINGS = (
     "n_topics",

@@ -177,7 +177,7 @@ def write_preview(
     with Reader(source) as reader:
         vocabulary = vocabulary_of(reader, settings)
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
-        moves: NDArray[np.int8] | None = None
+        moves: NDArray[np.int16] | None = None
         with film(path, size, reader.fps) as add:
             for n, compared in enumerate(compare_frames(reader, settings)):
                 if compared.moves is not None:
@@ -191,7 +191,7 @@ def write_preview(
                     progress(Progress("preview", compared.frame.time, reader.duration))
 
 
-def draw_words(picture: Image, moves: NDArray[np.int8], v: Vocabulary) -> None:
+def draw_words(picture: Image, moves: NDArray[np.int16], v: Vocabulary) -> None:
     """Draw an arrow in each cell that moved, in the colour of its direction, in place."""
     rows, columns = np.nonzero(moves >= 0)
     words = v.paper.words(rows, columns, moves_in(v.finest, v.paper)[moves[rows, columns]])
@@ -199,7 +199,7 @@ def draw_words(picture: Image, moves: NDArray[np.int8], v: Vocabulary) -> None:
     draw_on_picture(picture, arrows_of(words, strengths, v.paper), v)
 
 
-def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int8] | None) -> None:
+def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int16] | None) -> None:
     """Draw time, document and number of words in the lower left corner."""
     n = 0 if moves is None else int((moves >= 0).sum())
     text = f"{compared.frame.time:.2f} s   document {compared.number}   {n} words"
