@@ -132,7 +132,8 @@ def plain(n: int) -> list[float]:
 
 def live(scene: SceneModel) -> dict[int, float]:
     """When each document of the stream is judged, by its number."""
-    stop, detector, joiner = threading.Event(), scene.detector(), EventJoiner(scene.model)
+    stop, detector = threading.Event(), scene.detector()
+    joiner = EventJoiner(detector)
     found: dict[int, float] = {}
     source = Source(f"tcp://127.0.0.1:{PORT}")
     for arrival in live_documents(source, DocumentSettings(still_every=1), stop=stop):

@@ -85,7 +85,7 @@ def test_a_behaviour_out_of_its_turn_is_said_so(scene):
     detector = scene.detector()
     *before, last = list(detector.judge(corpus))
     assert last.shift > 3 > max(judgement.shift for judgement in before[1:])
-    joiner = EventJoiner(scene.model)
+    joiner = EventJoiner(scene.detector(measure="tail"))
     *_, (time, document) = enumerate(corpus.bags())
     joiner.add(9, document, before[-1], 0.0)
     joiner.add(time, document, last._replace(abnormal=True), 0.0)

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import genpareto, norm
 
 from habitus.anomaly.thresholds import (
-    SHAPE_MEAN,
-    SHAPE_SPREAD,
+    SHAPE_PRIOR,
     SHAPES,
     ExcessPosterior,
     Tail,
@@ -67,7 +66,7 @@ def test_the_posterior_is_that_of_a_fine_grid():
     shape = np.linspace(*SHAPES, 400)[:, None, None]
     scale = np.exp(np.linspace(-3, 5, 600))[None, :, None]
     log_likelihood = genpareto.logpdf(excesses, shape, scale=scale).sum(axis=2)
-    log_posterior = log_likelihood + norm.logpdf(shape[..., 0], SHAPE_MEAN, SHAPE_SPREAD)
+    log_posterior = log_likelihood + norm.logpdf(shape[..., 0], *SHAPE_PRIOR)
     weight = np.exp(log_posterior - log_posterior.max())
     posterior = ExcessPosterior.of(excesses)
     for y in (0.1, 1.0, 10.0, 100.0):

@@ -129,7 +129,10 @@ class JudgedCorpus(NamedTuple):
 
 
 class KnownScores(NamedTuple):
-    """Scores of held-out documents in time order, by the measure in use."""
+    """Scores of held-out documents in time order, by the measure in use.
+
+    By habits, minus the score of the fusion; normality is a function of it.
+    """
 
     scores: Array
     judged: Flags
@@ -334,9 +337,10 @@ class Detector:
         if self.held_out is None:
             return None
         n = self._n_judged(self.held_out, seconds) if n_judged is None else n_judged
-        return self.tail_of_normal(self.held_out).expected_alarms(
-            self.threshold if threshold is None else threshold, n
-        )
+        at = self.threshold if threshold is None else threshold
+        if self.habits is not None:
+            at = -self.habits.fusion.score_of_normality(at)
+        return self.tail_of_normal(self.held_out).expected_alarms(at, n)
 
     def probability(self, normality: float) -> float | None:
         """Return how probable so low a normality is in normal footage; None if not calibrated."""
@@ -416,7 +420,7 @@ class Detector:
         self, held_out: KnownScores, share: float | None, alerts_per_day: float | None
     ) -> float:
         if share is not None:
-            return share_threshold(held_out.scores[held_out.judged], share)
+            return self._as_normality(share_threshold(held_out.scores[held_out.judged], share))
         budget = hold_budget(
             self.tail_of_normal(held_out),
             ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day,
@@ -425,10 +429,18 @@ class Detector:
         )
         if budget.note is not None:
             self.notes = (budget.note,)
-        return budget.threshold
+        return self._as_normality(budget.threshold)
+
+    def _as_normality(self, score: float) -> float:
+        """Return the normality of a known score; by habits, scores are not normalities."""
+        if self.habits is None:
+            return score
+        return float(self.habits.fusion.normality_of_scores(np.array([-score]))[0])
 
     def tail_of_normal(self, held_out: KnownScores) -> Tail:
         """Return the tail of the held-out scores; it is computed once."""
+        if self.habits is not None:
+            return self.habits.fusion.tail
         if self._known_tail is None:
             self._known_tail = Tail.of(*held_out, self.join)
         return self._known_tail
@@ -440,12 +452,12 @@ class Detector:
     def _least_score(self, held_out: KnownScores) -> float:
         """Return the lowest score to reckon with.
 
-        By habits, that of a thing as surprising as can be; otherwise that of a document of one
+        By habits, what one in four synthetic anomalies exceeds; otherwise that of a document of one
         word, the least likely. For `tail`, whose scores fall with the number of tokens, it has as
         many as usual.
         """
         if self.habits is not None:
-            return min(self.habits.least_normality, float(held_out.scores[held_out.judged].min()))
+            return -self.habits.fusion.reach
         highest = -float(self.tables.log_probability.max(axis=1).min())
         lowest = -highest
         if self.measure == "tail":
@@ -460,7 +472,8 @@ def _known_scores(
 ) -> KnownScores | None:
     """Return what normal footage scores by the measure in use, where that is known."""
     if habits is not None:
-        return KnownScores(habits.fusion.held_out, habits.fusion.judged)
+        fusion = habits.fusion
+        return KnownScores(-fusion.scores(fusion.statistics), fusion.judged)
     if calibrated is not None:
         return KnownScores(calibrated.scores[measure], calibrated.judged)
     return None

@@ -8,7 +8,7 @@ The score of a document is the largest product of rarity and trust, and that sco
 own: the normality of a document is ln p of normal footage scoring as high.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,14 @@ from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
 from habitus.habits.evidence import STATISTICS
 
+SCORE_SHAPE = (0.0, 0.1)
+"""Prior of the shape of the score's tail: rarities are exponential in normal footage."""
 FALSE_ALARMS = 0.005
 """Share of normal documents that each statistic may call abnormal where its trust is measured."""
+HIGHEST = 1e6
+"""Scores are searched up to this."""
+REACHED = 0.75
+"""Share of the implants whose score lies under `Fusion.reach`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,8 @@ class Fusion:
     judged: Flags
     trust: Array
     """Weight of each statistic: the square root of the share of implants that it finds."""
+    reach: float = np.inf
+    """Score that one implant in four exceeds: what an anomaly can be expected to reach."""
     join: int = JOIN
 
     @classmethod
@@ -51,15 +59,12 @@ class Fusion:
 
         Every statistic is trusted alike where no implant could be made, or none was found.
         """
-        trust = np.ones(len(STATISTICS))
-        if implanted is not None and judged.any():
-            tails = _tails(statistics, judged, join)
-            rarity = np.stack(
-                [tail.surprisal(-column) for tail, column in zip(tails, implanted.T, strict=True)]
-            )
-            found = (rarity > -np.log(FALSE_ALARMS)).mean(axis=1)
-            trust = np.sqrt(found) if found.any() else trust
-        return cls(statistics, judged, trust, join)
+        alike = cls(statistics, judged, np.ones(len(STATISTICS)), join=join)
+        if implanted is None or not judged.any():
+            return alike
+        found = (alike.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0)
+        fusion = replace(alike, trust=np.sqrt(found)) if found.any() else alike
+        return replace(fusion, reach=float(np.quantile(fusion.scores(implanted), REACHED)))
 
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
@@ -77,12 +82,38 @@ class Fusion:
         _look_up(statistics, *self._tables, self.trust, out)
         return out
 
+    def scores(self, statistics: Array) -> Array:
+        """Return the score of documents: the largest of their rarities."""
+        return np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+
     def normality(self, statistics: Array) -> Array:
         """Return ln of the probability that normal documents are as unusual: 0 or less."""
-        score = self.rarities(statistics).max(axis=1, initial=0.0)
-        out = np.empty((len(score), 1))
-        _look_up(score[:, None], *self._score_tables, np.ones(1), out)
+        return self.normality_of_scores(self.scores(statistics))
+
+    def normality_of_scores(self, scores: Array) -> Array:
+        """Return the normality of documents with these scores."""
+        out = np.empty((len(scores), 1))
+        _look_up(scores[:, None], *self._score_tables, np.ones(1), out)
         return -out[:, 0]
+
+    def score_of_normality(self, normality: float) -> float:
+        """Return the least score of this normality or less: the inverse of the above."""
+        low, high = 0.0, 1.0
+        while high < HIGHEST and self._normality_of(high) > normality:
+            high *= 2
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._normality_of(middle) > normality else (low, middle)
+        return high
+
+    def _normality_of(self, score: float) -> float:
+        return float(self.normality_of_scores(np.array([score]))[0])
+
+    @cached_property
+    def tail(self) -> Tail:
+        """The tail of minus the score of normal footage."""
+        scores = self.scores(self.statistics)
+        return Tail.of(-scores, self.judged, self.join, SCORE_SHAPE)
 
     @cached_property
     def _tables(self) -> tuple[Indices, Array, Array, Array]:
@@ -90,8 +121,7 @@ class Fusion:
 
     @cached_property
     def _score_tables(self) -> tuple[Indices, Array, Array, Array]:
-        score = self.rarities(self.statistics).max(axis=1, initial=0.0)
-        return _stacked((Tail.of(-score, self.judged, self.join),))
+        return _stacked((self.tail,))
 
 
 def _tails(statistics: Array, judged: Flags, join: int) -> tuple[Tail, ...]:

@@ -16,9 +16,6 @@ from habitus.errors import InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import (
-    FRAME_VOTES,
-    POWER,
-    WINDOW_VOTES,
     DocumentEvidence,
     document_evidence,
     gather_statistics,
@@ -39,8 +36,6 @@ N_FOLDS = 20
 """Parts of the footage that are held out in turn."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
-OBJECT_VOTES = 12
-"""Cells of the smallest thing that must be able to raise an alarm: three by four."""
 PREFIX = "habits."
 
 
@@ -81,11 +76,15 @@ class HabitModel:
 
     Examples
     --------
-    >>> import habitus
-    >>> from habitus.lab import crossing
-    >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
+    >>> vocabulary = Vocabulary.of_frame(64, 64)
+    >>> to_the_left = vocabulary.words(4, np.arange(8), 1)
+    >>> corpus = Corpus.from_word_ids(
+    ...     [np.repeat(to_the_left, 3)] * 100, n_words=vocabulary.n_words, vocabulary=vocabulary
+    ... )
     >>> model = learn_habits(corpus)
-    >>> bool((model.judge_all(corpus).normality <= 0).all())
+    >>> usual = model.judge(Votes.of_codes(to_the_left, vocabulary))
+    >>> other_way = model.judge(Votes.of_codes(to_the_left + 2, vocabulary))
+    >>> usual.normality > other_way.normality
     True
     """
 
@@ -113,16 +112,6 @@ class HabitModel:
     def habits(self) -> Habits:
         """Surprisals of votes."""
         return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
-
-    @cached_property
-    def least_normality(self) -> float:
-        """Normality of a thing of `OBJECT_VOTES` cells that is as surprising as can be."""
-        place, direction, speed = (float(part.max()) for part in self.habits)
-        highest = np.array([place, direction, speed, place + direction + speed])
-        excess = OBJECT_VOTES * np.maximum(highest - self.levels, 0.0)
-        scan = excess / (OBJECT_VOTES + WINDOW_VOTES) ** POWER
-        total = excess / (OBJECT_VOTES + FRAME_VOTES) ** POWER
-        return float(self.fusion.normality(np.stack([scan, total], axis=1).reshape(1, -1))[0])
 
     def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
         """Return the votes of a document in the words of the vocabulary."""
@@ -202,6 +191,7 @@ class HabitModel:
             "statistics": self.fusion.statistics,
             "judged": self.fusion.judged.astype(np.uint8),
             "trust": self.fusion.trust,
+            "reach": np.array([self.fusion.reach]),
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
             "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
         }
@@ -236,7 +226,13 @@ class HabitModel:
             HabitCounts(float(header["n_documents"]), own["direction"], own["speed"]),
             {name: tuple(values) for name, values in header["concentrations"].items()},
             own["levels"],
-            Fusion(own["statistics"], own["judged"] != 0, own["trust"], int(header["join"])),
+            Fusion(
+                own["statistics"],
+                own["judged"] != 0,
+                own["trust"],
+                float(own["reach"][0]),
+                int(header["join"]),
+            ),
             tuple(Votes.of_codes(part, vocabulary) for part in parts),
         )
 

@@ -27,9 +27,10 @@ from habitus.errors import InvalidInputError
 JOIN = 2
 """Usual documents between two unusual ones that still belong to one event."""
 DAY = 86_400.0
-SHAPE_MEAN, SHAPE_SPREAD = 0.2, 0.2
-"""Prior of the shape of a tail: Gaussian, within `SHAPES`. A Gaussian tail at the levels in use
-looks like -0.15, an exponential one is 0, a log-normal one looks like 0.35."""
+SHAPE_PRIOR = (0.2, 0.2)
+"""Prior of the shape of a tail, mean and standard deviation: Gaussian, within `SHAPES`. A Gaussian
+tail at the levels in use looks like -0.15, an exponential one is 0, a log-normal one looks like
+0.35."""
 SHAPES = (-0.5, 0.9)
 N_SHAPES, N_SCALES = 29, 25
 NEARLY_0 = 1e-4
@@ -86,7 +87,12 @@ class ExcessPosterior(NamedTuple):
     """Posterior probability of each point; the sum is one."""
 
     @classmethod
-    def of(cls, excesses: Array, n_independent: float | None = None) -> "ExcessPosterior":
+    def of(
+        cls,
+        excesses: Array,
+        n_independent: float | None = None,
+        shape_prior: tuple[float, float] = SHAPE_PRIOR,
+    ) -> "ExcessPosterior":
         """Return the posterior given excesses.
 
         The prior of the scale is 1 / scale. Its grid follows the scale that gives the observed
@@ -98,6 +104,8 @@ class ExcessPosterior(NamedTuple):
             At least one; above 0.
         n_independent
             Independent observations that they are worth; all of them where None.
+        shape_prior
+            Mean and standard deviation of the prior of the shape.
         """
         n = len(excesses) if n_independent is None else n_independent
         shape = np.linspace(*SHAPES, N_SHAPES)[:, None]
@@ -106,7 +114,8 @@ class ExcessPosterior(NamedTuple):
         scale = np.median(excesses) * shape / np.expm1(shape * np.log(2)) * np.exp(spread)
         with np.errstate(divide="ignore"):
             logs = np.log(np.maximum(1 + (shape / scale)[..., None] * excesses, 0)).mean(axis=-1)
-        log_prior = -0.5 * ((shape - SHAPE_MEAN) / SHAPE_SPREAD) ** 2
+        mean, deviation = shape_prior
+        log_prior = -0.5 * ((shape - mean) / deviation) ** 2
         log_posterior = log_prior - n * (np.log(scale) + (1 + 1 / shape) * logs)
         density = np.exp(log_posterior - log_posterior.max())
         kept = density > NEGLIGIBLE
@@ -158,7 +167,13 @@ class Tail:
     """-ln survival at the nodes."""
 
     @classmethod
-    def of(cls, scores: Array, judged: Flags, join: int = JOIN) -> "Tail":
+    def of(
+        cls,
+        scores: Array,
+        judged: Flags,
+        join: int = JOIN,
+        shape_prior: tuple[float, float] = SHAPE_PRIOR,
+    ) -> "Tail":
         """Return the tail of the scores of normal documents in time order.
 
         The tail holds the sqrt(n) lowest of n scores: ever more to estimate from, ever further
@@ -172,6 +187,8 @@ class Tail:
             Whether it was judged. The others separate runs, and do not count.
         join
             Usual documents between two unusual ones of a run.
+        shape_prior
+            Mean and standard deviation of the prior of the shape.
 
         Raises
         ------
@@ -195,7 +212,7 @@ class Tail:
         peaks = np.maximum.reduceat(excesses, starts) if len(below) else excesses
         if not len(below):  # all alike: one excess of the size of the scores stands for none
             excesses = peaks = np.array([abs(level) or 1.0])
-        every = ExcessPosterior.of(excesses, len(peaks))
+        every = ExcessPosterior.of(excesses, len(peaks), shape_prior)
         thresholds = np.append(ascending[n_below[:-1]], np.nextafter(ascending[-1], np.inf))
         counted = -np.log((n_below[1:] + 0.5) / (len(times) + 1))
         excess, surprisals = _tail_table(every, float(excesses.mean()))
@@ -204,7 +221,7 @@ class Tail:
             n_documents=len(times),
             thresholds=thresholds,
             n_runs=_runs_of_lowest(times[order], len(scores), join)[n_below],
-            peaks=ExcessPosterior.of(peaks),
+            peaks=ExcessPosterior.of(peaks, shape_prior=shape_prior),
             unit=float(peaks.mean()),
             nodes=np.concatenate([level - excess, thresholds[:-1]]),
             surprisals=np.concatenate([counted[0] + surprisals, counted]),

@@ -60,9 +60,7 @@ class HabitCounts:
 
     def faded(self, factor: float) -> "HabitCounts":
         """Return the counts times a factor: old footage counts less."""
-        return HabitCounts(
-            factor * self.n_documents, factor * self.direction, factor * self.speed
-        )
+        return HabitCounts(factor * self.n_documents, factor * self.direction, factor * self.speed)
 
     def __add__(self, other: "HabitCounts") -> "HabitCounts":
         """Return the counts of both footages."""

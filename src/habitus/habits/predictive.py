@@ -66,8 +66,8 @@ class Habits(NamedTuple):
         >>> counts = HabitCounts(8.0, np.array([[0.0, 2, 0, 0]]), np.zeros((1, 4, 1)))
         >>> strong_cell = {"place": (1e-9,) * 5, "direction": (1e-9,) * 5, "speed": (1e-9,) * 6}
         >>> habits = Habits.of(counts, strong_cell, vocabulary)
-        >>> round(float(np.exp(-habits.place[0])), 6), round(float(habits.direction[0, 1]), 6)
-        (0.25, 0.0)
+        >>> np.exp(-habits.place).round(6), np.exp(-habits.direction[0]).round(6)
+        (array([0.25]), array([0., 1., 0., 0.]))
         """
         found = (
             _predicted(list(_levels(question, counts, vocabulary)), concentrations[question])
