@@ -7,7 +7,7 @@ import numpy as np
 from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.localisation import Box, connected_groups, place_in_words
 from habitus.arrays import Array, Flags, Indices
-from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO
+from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
 from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 
 PLACE, DIRECTION, SPEED = range(3)
@@ -17,11 +17,21 @@ WORTH = 0.25
 heaviest vote's that a vote of the group needs."""
 ALSO = 0.35
 """Share of the excess that a second cue needs to be told."""
-MOSTLY = 0.6
+MOSTLY, NEARLY_ALL = 0.6, 0.9
+MANY = 0.25
+"""Share of the votes from which on they are many."""
 FEWEST = 5
 """Times that a cell moved under which the cells around it are counted too."""
-RARELY = 0.02
-"""Share of the documents under which a cell hardly ever moves."""
+HARDLY, LITTLE = 0.02, 0.2
+"""Shares of the moments under which hardly anything, and little, moves in a cell; and of the motion
+there under which hardly any, and little of it goes one way."""
+RARE_WAY = 0.02
+"""Probability under which a direction is unusual: a quarter of an even share."""
+SLOW_OR_FAST = ("slow", "fast")
+SLIGHTLY = 1.4
+"""Ratio of speeds under which it is not worth telling."""
+SAME_SPEED = 2
+"""Classes of speed by which parts of one thing differ at most."""
 WAYS = (
     "up and to the right",
     "up",
@@ -51,36 +61,40 @@ class HabitFinding(NamedTuple):
     explanation: str
     cue: str
     """The cue that spoke and how it was gathered, such as "direction, scan"."""
+    cells: Indices
+    """Cells with an excess by that cue."""
+    heat: Array
+    """Excess of each of these cells, in nats."""
 
 
 def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
     """Return where a judged document is unusual, and why."""
     cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
-    excess = judgement.evidence.excesses[:, cue]
-    name = f"{CUES[cue]}, {GATHERINGS[gathering]}"
-    if not excess.any():
-        return HabitFinding(np.empty(0, dtype=np.int64), np.empty(0), (), "nothing unusual", name)
+    excess, cells = judgement.evidence.excesses[:, cue], judgement.votes.cells
+    name, hot = f"{CUES[cue]}, {GATHERINGS[gathering]}", np.flatnonzero(excess)
+    if not len(hot):
+        return HabitFinding(
+            hot, excess[hot], (), "nothing beyond the usual", name, hot, excess[hot]
+        )
     groups = _groups(judgement, model, cue, scan=gathering == 0)
-    heavy = groups[0]
-    boxes = tuple(_box(judgement.votes.cells[group], model) for group in groups)
+    boxes = tuple(_box(_whole(judgement, model, cue, group), model) for group in groups)
+    where, heavy = place_in_words(boxes[0], model.vocabulary), groups[0]
     if gathering == 0:
-        reason = _reasons(judgement, model, cue, heavy)
-        where = place_in_words(boxes[0], model.vocabulary)
+        explanation = f"{where}: {_reasons(judgement, model, cue, heavy)}"
     else:
-        reason = _frame_reason(judgement, model, cue, excess > 0)
-        spread = excess[heavy].sum() < MOSTLY * excess.sum()
-        where = "all over the picture" if spread else place_in_words(boxes[0], model.vocabulary)
+        if excess[heavy].sum() < MOSTLY * excess.sum():
+            where = "all over the picture"
+        explanation = f"{_frame_reason(judgement, model, cue)}, {where}"
     members = np.concatenate(groups)
     order = members[np.argsort(-excess[members], kind="stable")]
-    return HabitFinding(order, excess[order], boxes, f"{reason}, {where}", name)
+    return HabitFinding(order, excess[order], boxes, explanation, name, cells[hot], excess[hot])
 
 
-def heat(judgement: HabitJudgement, model: HabitModel) -> Array:
+def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
     """Return the excess of each cell by the cue that spoke, in nats: rows x columns."""
-    picture = np.zeros(model.vocabulary.n_cells)
-    cue = judgement.strongest // len(GATHERINGS)
-    picture[judgement.votes.cells] = judgement.evidence.excesses[:, cue]
-    return picture.reshape(model.vocabulary.rows, model.vocabulary.columns)
+    picture = np.zeros(vocabulary.n_cells)
+    picture[finding.cells] = finding.heat
+    return picture.reshape(vocabulary.rows, vocabulary.columns)
 
 
 def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: bool) -> list[Indices]:
@@ -104,6 +118,21 @@ def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: boo
     groups.sort(key=lambda group: -excess[group].sum())
     least = WORTH * excess[groups[0]].sum()
     return [group for group in groups[:MOST_BOXES] if excess[group].sum() >= least]
+
+
+def _whole(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> Indices:
+    """Return the cells of a whole thing, given its unusual votes.
+
+    The votes around them that move as the heaviest one does, as fast and that way, belong to it.
+    """
+    cells, directions, speeds = judgement.votes
+    seed = int(group[judgement.evidence.excesses[group, cue].argmax()])
+    own = _alike(directions, seed, model.vocabulary.directions)
+    own &= abs(speeds - speeds[seed]) <= SAME_SPEED
+    own[group] = True
+    found = np.flatnonzero(own)
+    together = connected_groups(cells[found], model.vocabulary.columns)
+    return np.asarray(next(cells[found[part]] for part in together if seed in found[part]))
 
 
 def _alike(directions: Indices, seed: int, n_directions: int) -> Flags:
@@ -152,82 +181,112 @@ def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -
 def _place_reason(model: HabitModel, cell: int) -> str:
     counts = model.all_counts
     times, n = counts.moving[cell], counts.n_documents
-    often = "nothing usually moves" if times < RARELY * n else "little usually moves"
-    return f"motion where {often} ({_times(times, n)})"
+    if round(times) == 0:
+        return f"motion where nothing moved before (in {round(n):,} moments)"
+    seen = f"(in {round(times):,} of {round(n):,} moments)"
+    if times < HARDLY * n:
+        return f"motion where hardly anything moves {seen}"
+    if times < LITTLE * n:
+        return f"motion where little moves {seen}"
+    return f"motion in a busy place {seen}"
 
 
 def _direction_reason(model: HabitModel, cell: int, direction: int) -> str:
-    here = _around(model.all_counts.direction, cell, model)
-    step = len(WAYS) // model.vocabulary.directions
-    offset = 1 if step > 1 else 0
-    way, n = WAYS[direction * step + offset], here.sum()
-    usual = int(here.argmax())
-    if n == 0:
+    ways = WAYS if len(WAYS) == model.vocabulary.directions else WAYS[1::3]
+    here, nearby = _around(model.all_counts.direction, cell, model)
+    way, n, times = ways[direction], here.sum(), here[direction]
+    if round(n) == 0:
         return f"moving {way}, where nothing moved before"
-    if here[usual] >= n / 3 and usual != direction:
-        other = WAYS[usual * step + offset]
-        mostly = "" if here[usual] > 0.9 * n else "mostly "
-        if other != way:
-            return f"moving {way}, where motion is {mostly}{other} ({_times(here[direction], n)})"
-    return f"moving {way}, as hardly anything does there ({_times(here[direction], n)})"
+    seen = _times(times, n, nearby)
+    by_way = {name: sum(here[d] for d, own in enumerate(ways) if own == name) for name in ways}
+    usual = max(by_way, key=lambda name: by_way[name])
+    if times < LITTLE * n and times < by_way[way] / 2:
+        return f"moving {way}, but at an angle that is rare there {seen}"
+    if usual != way and by_way[usual] > n / 2:
+        mostly = "" if by_way[usual] > NEARLY_ALL * n else "mostly "
+        return f"moving {way}, where motion is {mostly}{usual} {seen}"
+    scarce = "hardly anything" if times < HARDLY * n else "little"
+    others = scarce if times < LITTLE * n else "much"
+    return f"moving {way}, as {others} there does {seen}"
 
 
 def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> str:
-    coarse = direction // (model.vocabulary.directions // N_DIRECTIONS)
-    here = _around(model.all_counts.speed[:, coarse], cell, model)
-    n = here.sum()
-    if n == 0:
-        here = model.all_counts.speed.sum(axis=(0, 1))
+    v = model.vocabulary
+    coarse = direction // (v.directions // N_DIRECTIONS)
+    moving, there = f"moving {WAYS[1::3][coarse]}", "there"
+    here, nearby = _around(model.all_counts.speed[:, coarse], cell, model)
+    seen = here.sum()
+    if round(seen) == 0:
+        here, there = model.all_counts.speed[:, coarse].sum(axis=0), "in this scene"
+    if round(here.sum()) == 0:
+        return f"{moving}, as nothing did before"
     usual = int((np.cumsum(here) >= here.sum() / 2).argmax())
-    fast = speed >= usual
-    as_much = here[speed:].sum() if fast else here[: speed + 1].sum()
-    seen = f" ({_times(as_much, n)})" if n else ""
-    if model.vocabulary.speeds == 2:
-        return f"{'fast' if fast else 'slow'}, as motion there hardly is{seen}"
-    ratio = SPEED_RATIO ** (speed - usual)
-    if fast:
-        return f"{_ratio_in_words(ratio)} as fast as usual there{seen}"
-    return f"moving at {ratio:.0%} of the usual speed there{seen}".replace("%", " %")
+    if speed == usual:
+        return f"{moving} at a usual speed"
+    so, as_much = ("fast", here[speed:]) if speed > usual else ("slow", here[: speed + 1])
+    counted = f" {_times(as_much.sum(), seen, nearby, f'so {so} ')}" if seen else ""
+    if v.speeds == 2:
+        return f"{moving} and {so}, where motion is usually {SLOW_OR_FAST[so == 'slow']}{counted}"
+    ratio = SPEED_RATIO ** abs(speed - usual)
+    if ratio < SLIGHTLY:
+        return f"{moving} somewhat {so}er than usual {there}{counted}"
+    # The first and the last class of speed have no end: the ratio is at least that of the classes.
+    open_ended = bool({speed, usual} & {0, v.speeds - 1})
+    if so == "fast":
+        about = "at least" if open_ended else "about"
+        return f"{moving} {about} {_ratio_in_words(ratio)} as fast as usual {there}{counted}"
+    about = "no more than" if open_ended else "about"
+    return f"{moving} at {about} {100 / ratio:.0f} % of the usual speed {there}{counted}"
 
 
-def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int, told: Flags) -> str:
+def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str:
     """Say what is unusual about the whole frame."""
+    cells, directions, speeds = judgement.votes
     if cue == TOGETHER:
         cue = int(judgement.evidence.excesses[:, :TOGETHER].sum(axis=0).argmax())
     if cue == PLACE:
-        return "motion in many places where little usually moves"
+        counts = model.all_counts
+        if (counts.moving[cells] < HARDLY * counts.n_documents).mean() >= MANY:
+            return "motion in many places where hardly anything moves"
+        usual = counts.moving.sum() / max(counts.n_documents, 1.0)
+        return "more motion than usual" if len(cells) > usual else "motion in unusual places"
     if cue == DIRECTION:
-        return "many things move in unusual directions"
-    votes, excess = judgement.votes, judgement.evidence.excesses[:, SPEED]
-    coarse = votes.directions // (model.vocabulary.directions // N_DIRECTIONS)
-    by_place = model.all_counts.speed.sum(axis=0)[coarse]
-    usual = (np.cumsum(by_place, axis=1) >= by_place.sum(axis=1)[:, None] / 2).argmax(axis=1)
-    faster = excess @ (votes.speeds >= usual) >= excess.sum() / 2
-    return f"everything moves {'faster' if faster else 'slower'} than usual"
+        rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
+        return f"{'many' if rare.mean() >= MANY else 'some'} things move in unusual directions"
+    coarse = directions // (model.vocabulary.directions // N_DIRECTIONS)
+    below = np.cumsum(np.exp(-model.habits.speed[cells, coarse]), axis=1)
+    usual_speeds = (below >= 0.5).argmax(axis=1)
+    shares = {"faster": (speeds > usual_speeds).mean(), "slower": (speeds < usual_speeds).mean()}
+    word = max(shares, key=lambda name: shares[name])
+    if shares[word] >= NEARLY_ALL:
+        return f"everything moves {word} than usual"
+    amount = "most things move" if shares[word] >= MOSTLY else "some things move much"
+    return f"{amount} {word} than usual"
 
 
-def _around(counts: Array, cell: int, model: HabitModel) -> Array:
-    """Return the counts of a cell; with those of the cells around it where it has few."""
+def _around(counts: Array, cell: int, model: HabitModel) -> tuple[Array, bool]:
+    """Return the counts of a cell, or those of the cells around it too where it has few.
+
+    Also returns whether the cells around it are part.
+    """
     if counts[cell].sum() >= FEWEST:
-        return np.asarray(counts[cell])
+        return np.asarray(counts[cell]), False
     v = model.vocabulary
     grid = counts.reshape(v.rows, v.columns, -1)
     row, column = divmod(cell, v.columns)
     rows = slice(max(row - 1, 0), row + 2)
     columns = slice(max(column - 1, 0), column + 2)
-    return np.asarray(grid[rows, columns].sum(axis=(0, 1)))
+    return np.asarray(grid[rows, columns].sum(axis=(0, 1))), True
 
 
-def _times(times: float, n: float) -> str:
+def _times(times: float, n: float, nearby: bool, what: str = "") -> str:
     """Return a count in words; counts that fade are rounded."""
-    return f"{round(times):,} of {round(n):,} times"
+    return f"({what}{round(times):,} of {round(n):,} times{' nearby' if nearby else ''})"
 
 
 def _ratio_in_words(ratio: float) -> str:
-    if ratio < 1.4:
-        return "somewhat more than"
     names = {2: "twice", 3: "three times", 4: "four times", 5: "five times"}
     nearest = round(ratio)
     if nearest in names and abs(ratio - nearest) < 0.26:
         return names[nearest]
-    return f"{ratio:.1f} times"
+    return f"{ratio:.1f} times" if ratio < 6 else f"{ratio:.0f} times"
