@@ -84,11 +84,15 @@ class Fusion:
 
     def scores(self, statistics: Array) -> Array:
         """Return the score of documents: the largest of their rarities."""
-        return np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+        return _largest(self.rarities(statistics))
 
     def normality(self, statistics: Array) -> Array:
         """Return ln of the probability that normal documents are as unusual: 0 or less."""
         return self.normality_of_scores(self.scores(statistics))
+
+    def normality_of_rarities(self, rarities: Array) -> Array:
+        """Return the normality of documents with these rarities."""
+        return self.normality_of_scores(_largest(rarities))
 
     def normality_of_scores(self, scores: Array) -> Array:
         """Return the normality of documents with these scores."""
@@ -122,6 +126,10 @@ class Fusion:
     @cached_property
     def _score_tables(self) -> tuple[Indices, Array, Array, Array]:
         return _stacked((self.tail,))
+
+
+def _largest(rarities: Array) -> Array:
+    return np.asarray(rarities.max(axis=1, initial=0.0))
 
 
 def _tails(statistics: Array, judged: Flags, join: int) -> tuple[Tail, ...]:

@@ -120,13 +120,9 @@ class HabitModel:
     def judge(self, votes: Votes) -> HabitJudgement:
         """Judge the votes of one document."""
         found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
-        statistics = found.statistics[None]
-        return HabitJudgement(
-            float(self.fusion.normality(statistics)[0]),
-            self.fusion.rarities(statistics)[0],
-            votes,
-            found,
-        )
+        rarities = self.fusion.rarities(found.statistics[None])
+        normality = self.fusion.normality_of_rarities(rarities)
+        return HabitJudgement(float(normality[0]), rarities[0], votes, found)
 
     def judge_all(self, corpus: Corpus) -> JudgedHabits:
         """Judge all documents of a corpus; the same as `judge` for each."""

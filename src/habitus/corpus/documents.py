@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from habitus.compiled import compiled
 from habitus.corpus.checks import (
     checked_column,
     checked_counts,
@@ -18,7 +19,7 @@ from habitus.corpus.checks import (
     checked_picture,
     checked_times,
 )
-from habitus.corpus.vocabulary import Vocabulary
+from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import read_tensors, write_tensors
 
@@ -66,10 +67,29 @@ def summed_bag(bag: Bag, vocabulary: Vocabulary, coarser: Vocabulary) -> Bag:
     >>> summed_bag(Bag(np.array([2, 3, 6]), np.array([1, 4, 2])), both, both.paper)
     Bag(words=array([1, 3]), counts=array([5, 2]))
     """
-    words, place = np.unique(vocabulary.words_in(coarser, bag.words), return_inverse=True)
-    counts = np.zeros(len(words), dtype=np.asarray(bag.counts).dtype)
-    np.add.at(counts, place, bag.counts)
-    return Bag(words, counts)
+    given = np.asarray(bag.words, dtype=np.int64), np.asarray(bag.counts)
+    return Bag(*_summed(*given, moves_in(vocabulary, coarser), coarser.per_cell))
+
+
+@compiled
+def _summed(
+    words: NDArray[np.int64], counts: NDArray[Any], moves: NDArray[np.int64], n_moves: int
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Sum words of the same cell and, by `moves`, the same move; words ascend."""
+    found, sums = np.empty_like(words), np.empty_like(counts)
+    by_move, n_found, i = np.zeros(n_moves, dtype=counts.dtype), 0, 0
+    while i < len(words):
+        cell = words[i] // len(moves)
+        start = cell * len(moves)
+        while i < len(words) and 0 <= words[i] - start < len(moves):
+            by_move[moves[words[i] - start]] += counts[i]
+            i += 1
+        for move in range(n_moves):
+            if by_move[move]:
+                found[n_found], sums[n_found] = cell * n_moves + move, by_move[move]
+                by_move[move] = 0
+                n_found += 1
+    return found[:n_found].copy(), sums[:n_found].copy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Indices
-from habitus.compiled import compiled
+from habitus.compiled import compiled, compiled_inline
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits.predictive import Habits
 from habitus.habits.votes import DocumentVotes, Votes
@@ -121,6 +121,24 @@ def _count_surprisals(
             histograms[cue, min(int(value / RESOLUTION), last)] += 1
 
 
+@compiled_inline
+def _sum_across(line: Array, first: int, last: int, out: Array) -> None:
+    """`out[x] = line[x : x + 5].sum()` from the first x to before the last."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for x in range(np.uint64(first), np.uint64(last)):
+        out[x] = line[x] + line[x + one] + line[x + two] + line[x + three] + line[x + four]
+
+
+@compiled_inline
+def _sum_down(lines: Array, first: int, last: int, out: Array) -> None:
+    """`out[x] = lines[:, x].sum()` from the first x to before the last."""
+    out[first:last] = 0.0
+    for y in range(len(lines)):
+        line = lines[y]
+        for x in range(np.uint64(first), np.uint64(last)):
+            out[x] += line[x]
+
+
 @compiled
 def _gather(
     indptr: Indices,
@@ -145,20 +163,21 @@ def _gather(
     """
     rows, columns = grid
     side, thirds, n_cues = 2 * REACH + 1, direction.shape[1] // 4, len(levels)
-    wide = columns + 2 * REACH
-    # The last plane holds the number of votes.
-    picture = np.zeros((n_cues + 1, rows + 2 * REACH, wide))
-    across = np.zeros((n_cues + 1, rows + 2 * REACH, columns))
-    down = np.zeros((n_cues + 1, columns))
+    # Pictures with a margin, rows x columns; the last of them holds the number of votes.
+    picture = np.zeros((n_cues + 1, rows + 2 * REACH, columns + 2 * REACH))
+    across = np.empty((n_cues + 1, rows + 2 * REACH, columns))
+    down = np.empty((n_cues + 1, columns))
     total = np.zeros(n_cues)
     for t in range(len(indptr) - 1):
         start, end = indptr[t], indptr[t + 1]
         total[:] = 0.0
-        top, bottom = rows + 2 * REACH, -1
+        # Rows and columns of the pictures that have votes.
+        top, bottom, left, right = rows + REACH, -1, columns + REACH, -1
         for i in range(start, end):
             cell, way = cells[i], directions[i]
-            y, x = cell // columns + REACH, cell % columns + REACH
-            top, bottom = min(top, y), max(bottom, y)
+            row = cell // columns
+            y, x = row + REACH, cell - row * columns + REACH
+            top, bottom, left, right = min(top, y), max(bottom, y), min(left, x), max(right, x)
             one, two = place[cell], direction[cell, way]
             three = speed[cell, way // thirds, speeds[i]]
             for cue, value in enumerate((one, two, three, one + two + three)):
@@ -171,27 +190,27 @@ def _gather(
             statistics[t, 2 * cue] = 0.0
             statistics[t, 2 * cue + 1] = total[cue] / (end - start + FRAME_VOTES) ** POWER
             windows[t, cue] = cells[start] if end > start else 0
+        # Windows that have votes: a window has its middle in the picture's cell, without margin.
+        first, last = max(left - 2 * REACH, 0), min(right, columns - 1) + 1
         for plane in range(n_cues + 1):
             for y in range(top, bottom + 1):
-                line, out = picture[plane, y], across[plane, y]
-                for x in range(columns):
-                    out[x] = line[x] + line[x + 1] + line[x + 2] + line[x + 3] + line[x + 4]
+                _sum_across(picture[plane, y], first, last, across[plane, y])
         for r in range(max(top - 2 * REACH, 0), min(bottom, rows - 1) + 1):
-            down[:] = 0.0
             for plane in range(n_cues + 1):
-                for y in range(max(r, top), min(r + side - 1, bottom) + 1):
-                    down[plane] += across[plane, y]
-            for x in range(columns):
-                n_votes = int(down[n_cues, x])
-                if n_votes:
-                    weight = window_weights[n_votes]
-                    for cue in range(n_cues):
-                        value = down[cue, x] * weight
-                        if value > statistics[t, 2 * cue]:
-                            statistics[t, 2 * cue] = value
-                            windows[t, cue] = r * columns + x
+                own = across[plane, max(r, top) : min(r + side, bottom + 1)]
+                _sum_down(own, first, last, down[plane])
+            for x in range(first, last):
+                down[n_cues, x] = window_weights[int(down[n_cues, x])]
+            for cue in range(n_cues):
+                heaviest = statistics[t, 2 * cue]
+                for x in range(first, last):
+                    value = down[cue, x] * down[n_cues, x]
+                    if value > heaviest:
+                        heaviest = value
+                        windows[t, cue] = r * columns + x
+                statistics[t, 2 * cue] = heaviest
         for i in range(start, end):
-            y, x = cells[i] // columns + REACH, cells[i] % columns + REACH
-            picture[:, y, x] = 0.0
-        if bottom >= top:
-            across[:, top : bottom + 1] = 0.0
+            row = cells[i] // columns
+            y, x = row + REACH, cells[i] - row * columns + REACH
+            for plane in range(n_cues + 1):
+                picture[plane, y, x] = 0.0

@@ -74,7 +74,7 @@ class Habits(NamedTuple):
             for question in N_LEVELS
         )
         place, direction, speed = (-np.log(probability) for probability in found)
-        return cls(place[:, 1], direction, speed)
+        return cls(place[:, 1].copy(), direction, speed)
 
     def of_votes(self, votes: DocumentVotes) -> Array:
         """Return the surprisals of votes by each question: votes x 3."""

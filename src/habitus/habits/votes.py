@@ -145,38 +145,47 @@ def _votes(
     starts = np.zeros(n + 1, dtype=np.int64)
     cells = np.empty(len(words), dtype=np.int64)
     directions, speeds = np.empty_like(cells), np.empty_like(cells)
-    per_cell, beside = n_directions * n_speeds, n_directions > 4
-    tokens, by_direction, by_speed = np.zeros(per_cell), np.zeros(n_directions), np.zeros(n_speeds)
+    per_cell, reach = n_directions * n_speeds, 1 if n_directions > 4 else 0
+    # Looked up: a division for each word would take most of the time.
+    direction_of = np.empty(per_cell, dtype=np.int64)
+    speed_of = np.empty_like(direction_of)
+    for d in range(n_directions):
+        for s in range(n_speeds):
+            direction_of[d * n_speeds + s], speed_of[d * n_speeds + s] = d, s
+    by_direction, by_speed = np.zeros(n_directions), np.zeros(n_speeds)
     found = 0
     for t in range(n):
         i, end = indptr[t], indptr[t + 1]
         while i < end:
             cell, first, total = words[i] // per_cell, i, 0.0
-            while i < end and words[i] // per_cell == cell:
-                tokens[words[i] % per_cell] += counts[i]
-                by_direction[words[i] % per_cell // n_speeds] += counts[i]
+            start = cell * per_cell
+            by_direction[:] = 0.0
+            while i < end and 0 <= words[i] - start < per_cell:
+                by_direction[direction_of[words[i] - start]] += counts[i]
                 total += counts[i]
                 i += 1
-            if total >= least:
-                best, direction = -1.0, 0
-                for d in range(n_directions):
-                    value = 2 * by_direction[d]
-                    if beside:
-                        value += by_direction[d - 1] + by_direction[(d + 1) % n_directions]
-                    if value > best:
-                        best, direction = value, d
-                by_speed[:] = 0.0
-                for k in range(direction - beside, direction + beside + 1):
-                    d = k % n_directions
-                    by_speed += tokens[d * n_speeds : (d + 1) * n_speeds]
-                half, below, speed = by_speed.sum() / 2, by_speed[0], 0
-                while below < half:
-                    speed += 1
-                    below += by_speed[speed]
-                cells[found], directions[found], speeds[found] = cell, direction, speed
-                found += 1
+            if total < least:
+                continue
+            best, direction = -1.0, 0
+            for d in range(n_directions):
+                value = 2 * by_direction[d]
+                if reach:
+                    after = d + 1 if d + 1 < n_directions else 0
+                    value += by_direction[d - 1] + by_direction[after]
+                if value > best:
+                    best, direction = value, d
+            by_speed[:] = 0.0
+            alike = 0.0
             for k in range(first, i):
-                tokens[words[k] % per_cell] = 0.0
-                by_direction[words[k] % per_cell // n_speeds] = 0.0
+                turn = abs(direction_of[words[k] - start] - direction)
+                if min(turn, n_directions - turn) <= reach:
+                    by_speed[speed_of[words[k] - start]] += counts[k]
+                    alike += counts[k]
+            speed, below = 0, by_speed[0]
+            while below < alike / 2:
+                speed += 1
+                below += by_speed[speed]
+            cells[found], directions[found], speeds[found] = cell, direction, speed
+            found += 1
         starts[t + 1] = found
     return starts, cells[:found].copy(), directions[:found].copy(), speeds[:found].copy()
