@@ -96,7 +96,7 @@ def extract(
         "cells" (our kernel), "dis" (OpenCV's dense flow where the picture changes) or "flow" (the
         same everywhere, as in the paper).
     words
-        Which words to keep: "fine" (12 directions, 10 speeds), or sums of them: "coarse" (4
+        Which words to keep: "fine" (12 directions, 16 speeds), or sums of them: "coarse" (4
         directions, slow or fast) or "paper" (4 directions).
     mask, region
         What not to watch, and what alone to watch: a PNG of the frame's size, not black there, or

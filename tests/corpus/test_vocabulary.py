@@ -45,7 +45,7 @@ def test_words_and_places_are_inverse(kind):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"speeds": 3}, "speeds must be 1, 2 or 10, found 3"),
+        ({"speeds": 3}, "speeds must be 1, 2 or 16, found 3"),
         ({"directions": 8}, "directions must be 4 or 12, found 8"),
         ({"scale": 0.25}, "scale of a vocabulary must be an integer of at least 1, found 0.25"),
         ({"scale": 0.5, "cell": 5}, "cell must be even in a doubled frame, found 5"),
@@ -59,8 +59,8 @@ def test_other_words_and_scales_are_refused(wrong, message):
 def test_fast_of_the_first_version_is_a_bound_of_the_speeds():
     assert FAST == 31.0
     assert SPEED_BOUNDS[module.FIRST_FAST - 1] == FAST
-    assert N_SPEEDS == len(SPEED_BOUNDS) + 1 == 10
-    np.testing.assert_allclose(np.diff(np.log(SPEED_BOUNDS)), np.log(1.5), rtol=1e-12)
+    assert N_SPEEDS == len(SPEED_BOUNDS) + 1 == 16
+    np.testing.assert_allclose(np.diff(np.log(SPEED_BOUNDS)), np.log(1.25), rtol=1e-12)
 
 
 @EVERY_KIND
@@ -70,7 +70,7 @@ def test_a_fine_word_is_part_of_the_coarser_word_of_its_place(kind):
     rows, columns, directions, speeds = fine.places(np.arange(fine.n_words))
     if kind != "fine":
         directions = directions // 3
-        speeds = np.where(speeds >= 4, coarser.speeds - 1, 0)
+        speeds = np.where(speeds >= 7, coarser.speeds - 1, 0)
     expected = coarser.words(rows, columns, directions, speeds)
     assert np.array_equal(fine.words_in(coarser, np.arange(fine.n_words)), expected)
     assert fine.refines(coarser)
@@ -91,9 +91,9 @@ def test_words_of_another_grid_are_not_sums(other):
 @EVERY_KIND
 def test_counting_moves_equals_the_words_of_the_vocabulary(kind, n_pairs):
     grid = grid_of(kind)
-    moves = np.random.default_rng(0).integers(-80, 120, (n_pairs, 5, 7)).clip(-1).astype(np.int8)
+    moves = np.random.default_rng(0).integers(-99, 192, (n_pairs, 5, 7)).clip(-1).astype(np.int16)
     _, rows, columns = np.nonzero(moves >= 0)
-    directions, speeds = np.divmod(moves[moves >= 0].astype(np.int64), 10)
+    directions, speeds = np.divmod(moves[moves >= 0].astype(np.int64), 16)
     fine = grid_of("fine").words(rows, columns, directions, speeds)
     expected = np.unique(grid_of("fine").words_in(grid, fine), return_counts=True)
     for found, wanted in zip(count_words(moves, grid), expected, strict=True):
@@ -101,7 +101,7 @@ def test_counting_moves_equals_the_words_of_the_vocabulary(kind, n_pairs):
 
 
 def test_nothing_that_moves_makes_no_words():
-    words, counts = count_words(np.full((3, 5, 7), -1, dtype=np.int8), grid_of("fine"))
+    words, counts = count_words(np.full((3, 5, 7), -1, dtype=np.int16), grid_of("fine"))
     assert len(words) == len(counts) == 0
 
 

@@ -198,7 +198,7 @@ def moves(found: Array, slots: Array, fits: Array, moved: Array, bounds: Array) 
     motion = 2 * motions(found, slots, fits, moved)
     for (r, c), (dx, dy) in zip(found[moved], motion[moved], strict=True):
         speed = np.searchsorted(bounds, np.hypot(dx, dy), side="right")
-        result[r, c] = 10 * fine_direction(dx, dy) + speed
+        result[r, c] = 16 * fine_direction(dx, dy) + speed
     return result
 
 

@@ -32,7 +32,7 @@ def directions_between(before, after, watched=None):
 
 def move_of(direction):
     """The move in the middle of one of the four directions, at the lowest speed."""
-    return 10 * (3 * direction + 1)
+    return 16 * (3 * direction + 1)
 
 
 def cells_within(left, top, right, bottom):
@@ -68,7 +68,7 @@ def test_a_moving_square_gives_its_direction_in_its_cells(direction, speed, seed
     assert inside.sum() >= 12
     assert (found[inside] == move_of(direction)).all()
     assert (found[~touched] == -1).all()
-    assert set(np.unique(found // 30)) == {-1, direction}
+    assert set(np.unique(found // 48)) == {-1, direction}
     assert change > 0
 
 
@@ -356,8 +356,8 @@ def test_moves_weigh_the_fits_of_neighbours_as_their_twin(seed):
     found = cells._moves(gated, slots, fits, moved, bounds)
     assert np.array_equal(found, twins.moves(gated, slots, fits, moved, bounds))
     moves = found[found >= 0]
-    assert len(np.unique(moves // 10)) >= 10
-    assert {2, 3, 4} <= set(moves % 10) <= {0, 1, 2, 3, 4}
+    assert len(np.unique(moves // 16)) >= 10
+    assert {2, 3, 4} <= set(moves % 16) <= {0, 1, 2, 3, 4}
 
 
 def test_fine_directions_are_those_of_angles():

@@ -105,7 +105,7 @@ class DocumentOptions(OptionGroup):
     words: Annotated[
         WordChoice,
         typer.Option(
-            help="Words to keep: fine (12 directions, 10 speeds), coarse (4 directions, slow or "
+            help="Words to keep: fine (12 directions, 16 speeds), coarse (4 directions, slow or "
             "fast) or paper (4 directions)."
         ),
     ] = WordChoice.FINE

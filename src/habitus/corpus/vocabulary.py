@@ -355,10 +355,10 @@ directions=4)
 
         Examples
         --------
-        >>> fine = Vocabulary(1, 1, speeds=10, directions=12)
-        >>> fast_left = fine.words(0, 0, 5, 9)
+        >>> fine = Vocabulary(1, 1, speeds=16, directions=12)
+        >>> fast_left = fine.words(0, 0, [5], 15)
         >>> fine.words_in(fine.coarse, fast_left), fine.words_in(fine.paper, fast_left)
-        (array(3), array(1))
+        (array([3]), array([1]))
         """
         ids = np.asarray(words, dtype=np.int64)
         moves = moves_in(self, coarser)[ids % self.per_cell]
