@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ import habitus
 from habitus import pipeline
 from habitus.cli.main import app
 from habitus.cli.options import plain
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_corpus
+from habitus.video import Source
 from reference.two_lanes import WRONG, two_lanes
 
 COMMAND = [sys.executable, "-m", "habitus"]
@@ -142,6 +146,23 @@ def test_a_corpus_in_memory_serves_as_well(lanes, scene):
     ]
     with pytest.raises(habitus.InvalidInputError, match="needs the video itself"):
         habitus.detect(corpus, scene, annotate="x.mp4", **JUDGE)
+
+
+def test_a_model_of_small_frames_as_they_are_judges_them_so(lanes, tmp_path):
+    """Learnt as by 0.1, which did not double small frames and stored no scale."""
+    found = extract_corpus([Source(lanes)], DocumentSettings(words="coarse", scale=1)).corpus
+    settings = {"clip": 1.0, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
+    corpus = replace(found, settings=settings)
+    model = tmp_path / "small.model"
+    habitus.learn(corpus, output=model, **LEARN)
+    detection, expected = (habitus.detect(source, model, **JUDGE) for source in (lanes, corpus))
+    assert detection.corpus.vocabulary.coarse == corpus.vocabulary
+    assert detection.normality.tolist() == expected.normality.tolist()
+    (event,) = detection.events
+    assert WRONG[0] - 1 <= event.start < event.end <= WRONG[1] + 1
+    happenings = list(habitus.watch(lanes, model, **JUDGE))
+    (ended,) = (h for h in happenings if isinstance(h, habitus.EventEnded))
+    assert ended.event.normality == event.normality
 
 
 def test_a_page_and_a_summary(lanes, scene, tmp_path):

@@ -202,5 +202,5 @@ def test_uneven_frame_rates_keep_frames_in_their_documents():
 
 def test_several_videos_at_once_are_refused():
     corpus = Corpus.joined([Corpus(np.ones((3, 4))), Corpus(np.ones((3, 4)))])
-    with pytest.raises(InvalidInputError, match="evaluate one video at a time"):
+    with pytest.raises(InvalidInputError, match="give each video as a file of its own"):
         footage_of_corpus(corpus, "two")

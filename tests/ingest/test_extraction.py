@@ -1,6 +1,7 @@
 """Whole corpora from video: in any number of processes, in one go or in several."""
 
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import pytest
 
 from habitus import Corpus
 from habitus.corpus.documents import Condition
-from habitus.corpus.vocabulary import Vocabulary
+from habitus.corpus.vocabulary import N_SPEEDS, Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks
 from habitus.ingest.clips import DocumentSettings
@@ -28,8 +29,11 @@ from habitus.ingest.segments import (
     neighbouring,
     number_of_workers,
 )
+from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
-from habitus.video import Source
+from habitus.video import Reader, Source
+from habitus.video.cells import cell_motion, pyramid
+from habitus.video.motion import least_motion
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
 from reference.processes import LONG, decoders, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent
@@ -107,6 +111,53 @@ def test_a_run_goes_on_from_the_chunks_of_another(tmp_path, long, whole, jobs):
     assert same(extract_corpus([long], SHORT, output=output, jobs=jobs).corpus, whole)
     cache.clear()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def street(tmp_path_factory):
+    """A street as a camera sends it, large enough to be analysed as it is."""
+    path = tmp_path_factory.mktemp("street") / "street.mp4"
+    render(Junction(seed=5, seconds=12, normal_for=12, width=320, height=240, fps=25), path)
+    return Source(str(path))
+
+
+def words_of_0_1(source):
+    """Words of each second as 0.1 counted them: four directions, and one bound for fast."""
+    with Reader(source) as reader:
+        grid = Vocabulary.of_frame(reader.width, reader.height, words="coarse")
+        frames = [(f.time, pyramid(f.luma(), f.width, f.height, 1)) for f in reader]
+    watched, counts = np.ones((grid.rows, grid.columns), dtype=np.bool_), {}
+    for (earlier, before), (later, after) in itertools.pairwise(compared_of(frames)):
+        lag, second = later - earlier, int(later)
+        settings = (grid.cell // 2, least_motion(lag), np.array([31.0 * lag]))
+        moves, _ = cell_motion(before, after, watched, *settings)
+        rows, columns = np.nonzero(moves >= 0)
+        directions, speeds = np.divmod(moves[rows, columns], N_SPEEDS)
+        words = grid.words(rows, columns, directions // 3, speeds)
+        counts[second] = counts.get(second, 0) + np.bincount(words, minlength=grid.n_words)
+    return np.array([counts[key] for key in sorted(counts)])
+
+
+def compared_of(frames):
+    """Every second frame of each second, from the first on."""
+    return [frame for n, frame in enumerate(frames) if n % FPS % 2 == 0]
+
+
+@pytest.mark.parametrize("words", ["coarse", "paper"])
+def test_coarser_words_of_decoded_video_are_sums_of_its_fine_words(street, words):
+    fine = extract_corpus([street]).corpus
+    summed = extract_corpus([street], DocumentSettings(words=words)).corpus
+    assert fine.vocabulary.fine
+    assert fine.vocabulary.scale == 1
+    assert fine.counts.nnz > summed.counts.nnz > 1000
+    assert same(getattr(fine, words), summed)
+
+
+def test_coarse_words_of_decoded_video_are_those_of_0_1(street):
+    coarse = extract_corpus([street]).corpus.coarse
+    speeds = coarse.vocabulary.places(coarse.counts.indices).speeds
+    assert set(speeds) == {0, 1}
+    assert np.array_equal(coarse.counts.toarray(), words_of_0_1(street))
 
 
 def test_chunks_are_for_the_same_settings_only(tmp_path, folder):
