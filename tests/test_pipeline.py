@@ -153,14 +153,14 @@ def test_a_model_of_small_frames_as_they_are_judges_them_so(lanes, tmp_path):
     found = extract_corpus([Source(lanes)], DocumentSettings(words="coarse", scale=1)).corpus
     settings = {"clip": 1.0, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
     corpus = replace(found, settings=settings)
-    model = tmp_path / "small.model"
+    model, judge = tmp_path / "small.model", JUDGE | {"measure": "tail"}
     habitus.learn(corpus, output=model, **LEARN)
-    detection, expected = (habitus.detect(source, model, **JUDGE) for source in (lanes, corpus))
+    detection, expected = (habitus.detect(source, model, **judge) for source in (lanes, corpus))
     assert detection.corpus.vocabulary.coarse == corpus.vocabulary
     assert detection.normality.tolist() == expected.normality.tolist()
     (event,) = detection.events
     assert WRONG[0] - 1 <= event.start < event.end <= WRONG[1] + 1
-    happenings = list(habitus.watch(lanes, model, **JUDGE))
+    happenings = list(habitus.watch(lanes, model, **judge))
     (ended,) = (h for h in happenings if isinstance(h, habitus.EventEnded))
     assert ended.event.normality == event.normality
 

@@ -238,14 +238,14 @@ def test_a_corpus_file_keeps_everything(tmp_path, folder):
     assert same(read, marked)
     assert read.n_frames.tolist() == [25, 25, 25]
     assert read.conditions.tolist() == [0, 2, 1]
-    assert read.vocabulary == Vocabulary(32, 40, 8, 0.5, WIDTH, HEIGHT, 10, 12)
+    assert read.vocabulary == Vocabulary(32, 40, 8, 0.5, WIDTH, HEIGHT, 16, 12)
 
 
 def test_large_frames_are_halved(tmp_path):
     pictures = moving_square(50, width=640, height=480, side=192, velocity=(6, 0), start=(0, 160))
     path = encode(tmp_path / "a.mp4", pictures, options=X264)
     corpus = extract_corpus([Source(str(path))]).corpus
-    assert corpus.vocabulary == Vocabulary(30, 40, 8, 2, 640, 480, 10, 12)
+    assert corpus.vocabulary == Vocabulary(30, 40, 8, 2, 640, 480, 16, 12)
     assert corpus.picture.shape == (240, 320, 3)
     places = corpus.vocabulary.places(corpus.counts.indices)
     heavy = corpus.counts.data > 2

@@ -218,8 +218,16 @@ def moving_cells(
     explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
     moved = explained & (2 * np.hypot(fits[:, DX], fits[:, DY]) >= least_motion)
     result = moves(found, slots, fits, moved, bounds)
-    result[tuple(found[fits[:, [XX, YY, ENERGY]].sum(axis=1) / WINDOW**2 < flat].T)] = -1
+    result[tuple(found[flat_and_apart(found, fits, moved, flat)].T)] = -1
     return result, changes.mean() / side**2
+
+
+def flat_and_apart(found: Array, fits: Array, moved: Array, flat: float) -> Array:
+    """Which gated cells are flat, with fewer than two textured cells that move within two cells."""
+    texture = fits[:, [XX, YY, ENERGY]].sum(axis=1) / WINDOW**2
+    textured = found[moved & (texture >= kernels.TEXTURED)]
+    near = (abs(found[:, None] - textured).max(axis=2) <= 2).sum(axis=1)
+    return (texture < flat) & (near < 2)
 
 
 def cell_motion(before: Any, after: Any, watched: Array, *settings: Any) -> tuple[Array, float]:

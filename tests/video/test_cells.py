@@ -120,6 +120,28 @@ def test_a_flat_sky_does_not_move():
     assert np.array_equal(found[5:], unchecked[5:])
 
 
+def flat_patch_between(patch, flat):
+    """Moves of two flat cells in a patch that goes three pixels to the right."""
+    pair = []
+    for x in (40, 43):
+        picture = np.full((HEIGHT, WIDTH), 200, dtype=np.uint8)
+        picture[40:88, x : x + 64] = patch
+        pair.append(pyramid(picture, WIDTH, HEIGHT, 1))
+    watched = np.ones((ROWS, COLUMNS), dtype=np.bool_)
+    moves, _ = cell_motion(*pair, watched, CELL // 2, LEAST_MOTION, flat=flat)
+    return moves[[7, 8], [9, 8]].tolist()
+
+
+def test_the_flat_inside_of_a_vehicle_moves_with_it():
+    right = [move_of(Direction.RIGHT)] * 2
+    inside = 200 + 0.2 * (texture(64, 48, 7, softness=8) - 128.0)
+    assert flat_patch_between(inside, 0.0) == right
+    assert flat_patch_between(inside, FLAT) == [-1, -1]
+    vehicle = texture(64, 48, 1000)
+    vehicle[8:-8, 8:-8] = inside[8:-8, 8:-8]
+    assert flat_patch_between(vehicle, FLAT) == right
+
+
 @pytest.mark.parametrize(("width", "height"), [(64, 8), (8, 64), (64, 16), (16, 64), (24, 24)])
 def test_motion_in_small_frames_reads_nothing_from_beyond_them(width, height):
     """Where such frames are accepted at all: what lies around them in memory must not matter."""

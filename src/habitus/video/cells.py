@@ -4,7 +4,8 @@ Everything works at half the resolution of the analysed frame, where a cell of 8
 4 x 4. A cell is examined only where the image changes more than it does elsewhere in the frame (the
 gate). Its motion is the shift that explains the change best (Lucas and Kanade's least squares, from
 rest, from the motions of neighbouring cells, or from the best match of a block search); a change
-that no shift explains is not motion, nor is one in a flat window, where any shift would do.
+that no shift explains is not motion, nor is one in a flat window, where any shift would do, unless
+more than that moves around it.
 """
 
 from typing import NamedTuple
@@ -43,6 +44,11 @@ HALF_ANGLE = 2 - 3**0.5
 # Mean squared gradient plus mean squared change, in grey levels, below which a window is flat: it
 # holds nothing but noise, such as the codec's in a bright sky.
 FLAT = 2.0
+# A flat cell still moves, as the inside of a vehicle does, where as many cells as LEAST_TEXTURED of
+# this mean or more move at most NEARBY cells away.
+TEXTURED = 32.0
+LEAST_TEXTURED = 2
+NEARBY = 2
 # Columns of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
@@ -150,7 +156,7 @@ def cell_motion(
         Pixels of the analysed frame from which motion is of the next speed, ascending.
     flat
         Mean squared gradient plus mean squared change below which a window is flat: its cell does
-        not move. 0 for none.
+        not move unless textured cells nearby do. 0 for none.
 
     Returns
     -------
@@ -245,7 +251,7 @@ def moving_cells(
         )
     moves = _moves(gated, slots, fits, moved, bounds)
     for k in range(len(gated)):
-        if fits[k, XX] + fits[k, YY] + fits[k, ENERGY] < flat * WINDOW * WINDOW:
+        if moved[k] and _texture(fits, k) < flat and _is_apart(gated[k], slots, fits, moved):
             moves[gated[k, 0], gated[k, 1]] = -1
     return moves, changes.sum() / (rows * columns * side * side)
 
@@ -521,6 +527,25 @@ def _moves(
             speed += 1
         moves[r, c] = N_SPEEDS * fine_direction(dx, dy) + speed
     return moves
+
+
+@compiled_inline
+def _texture(fits: Fits, k: int) -> float:
+    """Return the mean squared gradient plus the mean squared change of a window."""
+    return float((fits[k, XX] + fits[k, YY] + fits[k, ENERGY]) / (WINDOW * WINDOW))
+
+
+@compiled
+def _is_apart(cell: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: Flags) -> bool:
+    """Return whether fewer than LEAST_TEXTURED textured cells move around a cell."""
+    rows, columns = slots.shape
+    r, c, n = cell[0] + 1, cell[1] + 1, 0
+    for i in range(max(r - NEARBY, 0), min(r + NEARBY + 1, rows)):
+        for j in range(max(c - NEARBY, 0), min(c + NEARBY + 1, columns)):
+            s = slots[i, j]
+            if s >= 0 and moved[s] and _texture(fits, s) >= TEXTURED:
+                n += 1
+    return n < LEAST_TEXTURED
 
 
 @compiled
