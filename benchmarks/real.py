@@ -15,7 +15,6 @@ figure of a baseline is the mean over its runs.
 """
 
 import argparse
-import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -27,17 +26,17 @@ from numpy.typing import NDArray
 
 import habitus
 from habitus.anomaly import detect_events
+from habitus.anomaly.detector import MEASURE_NAMES
 from habitus.anomaly.localisation import Box
-from habitus.anomaly.measures import MEASURES
 from habitus.evaluation.assessment import LabelledClip
 from habitus.evaluation.frames import ScoredFrames, assess_frames, assess_pixels, score_frames
 from habitus.evaluation.label_files import ClipRanges, parse_labels, read_pixels
 from habitus.evaluation.metrics import ScoredDocuments
+from habitus.habits import STATISTICS
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 
 LABELS = "abnormal_frames.csv"
-DEFAULT = inspect.signature(habitus.Detector).parameters["measure"].default
 FIGURES = ("ROC AUC", "average precision", "equal error", "pixel ROC AUC", "pixel detection", "box")
 
 
@@ -143,6 +142,18 @@ def judged_by_habitus(data: DataSet, scenes: list[habitus.SceneModel], measure: 
     )
 
 
+def judged_by_cue(data: DataSet, scenes: list[habitus.SceneModel], number: int) -> Scores:
+    """Judge every clip by one cue of the habits alone, gathered in one way."""
+    found = [
+        scene.habits.judge_all(fold.test)
+        for fold, scene in zip(data.folds, scenes, strict=True)
+        if scene.habits is not None
+    ]
+    judged = np.concatenate([each.judged for each in found])
+    statistics = np.concatenate([each.statistics for each in found])
+    return Scores(-statistics[:, number], judged, np.zeros_like(judged), None)
+
+
 def judged_by_baseline(data: DataSet, name: str, run: int) -> Scores:
     """Judge every clip by a baseline that learns the same documents; `run` is its seed."""
     protocol, normality, judged = ComparisonProtocol(), [], []
@@ -201,12 +212,13 @@ def measured(data: DataSet, options: argparse.Namespace) -> dict[str, list[float
         "chance": [0.5, float(truth.mean()), 0.5, *[float("nan")] * 3]
     }
     scenes = [habitus.learn(fold.train, seed=options.seed) for fold in data.folds]
-    for measure in [DEFAULT, *(each for each in MEASURES if each != DEFAULT)]:
-        name = f"habitus, {measure}{' (default)' * (measure == DEFAULT)}"
-        if measure in options.measure:
-            rows[name] = attempt(
-                lambda m=measure: judged_by_habitus(data, scenes, m), data, options
-            )
+    for measure in options.measure:
+        name = f"habitus, {measure}{' (default)' * (measure == MEASURE_NAMES[0])}"
+        rows[name] = attempt(lambda m=measure: judged_by_habitus(data, scenes, m), data, options)
+    for number, (cue, gathering) in enumerate(STATISTICS if options.cues else ()):
+        rows[f"one cue: {cue}, {gathering}"] = attempt(
+            lambda k=number: judged_by_cue(data, scenes, k), data, options
+        )
     for name in options.baselines:
         runs = [
             attempt(lambda b=name, r=run: judged_by_baseline(data, b, r), data, options)
@@ -250,7 +262,8 @@ def main() -> None:
     """Print one table for each data set, and all figures as JSON if asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", type=Path, nargs="+", help="data sets, or folders of data sets")
-    parser.add_argument("--measure", nargs="*", default=list(MEASURES), choices=list(MEASURES))
+    parser.add_argument("--measure", nargs="*", default=MEASURE_NAMES, choices=MEASURE_NAMES)
+    parser.add_argument("--cues", action="store_true", help="also each cue of the habits alone")
     parser.add_argument("--baselines", nargs="*", default=list(BASELINES), choices=list(BASELINES))
     parser.add_argument("--runs", type=int, default=3, help="runs of each baseline")
     parser.add_argument("--smooth", type=float, default=0.0, help="seconds; 0: no smoothing")

@@ -95,7 +95,8 @@ def test_the_default_model_scores_as_its_detector(footage, labelled):
     test = footage.corpus.take(np.arange(footage.n_train, len(footage.corpus)))
     judged = run("ours", footage, labelled)
     assert list(judged) == [method.name for method in LEARNING_RUNS["ours"].methods]
-    for name, measure in (("habitus", "tail"), ("habitus mean", "mean")):
+    measures = {"habitus": "habits", "habitus tail": "tail", "habitus mean": "mean"}
+    for name, measure in measures.items():
         detector = scene.detector(measure=measure, start="continued")
         expected = [judgement.normality for judgement in detector.judge(test)]
         found = judged[name].normality

@@ -161,8 +161,12 @@ OURS = LearningRun(
     "ours",
     "ours",
     (
+        Method("habitus", "the default measure: habits of places", "one", "habits"),
         Method(
-            "habitus", "the default measure, tail, on the calibrated default model", "one", "tail"
+            "habitus tail",
+            "words of high surprisal, on the calibrated default model",
+            "one",
+            "tail",
         ),
         Method(
             "habitus mean", "the paper's measure on the best of 20 EM restarts, words with speeds"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
+from habitus.anomaly.detector import HABITS
 from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, HabitusError, InvalidInputError, LearningError
@@ -274,7 +275,7 @@ def _default_model(
     for method in run.methods:
         if method.measure == "mean":
             scored = score_test([scene.model.parameters_], footage, protocol, labelled)
-        elif scene.calibration is not None:
+        elif (scene.habits if method.measure == HABITS else scene.calibration) is not None:
             detector = scene.detector(measure=method.measure, start="continued")
             scored = score_by_detector(detector, footage, labelled)
         else:

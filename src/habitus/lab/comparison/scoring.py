@@ -149,11 +149,16 @@ def score_test(
 def score_by_detector(
     detector: Detector, footage: SplitFootage, labelled: Sequence[LabelledWords]
 ) -> ScoredTest:
-    """Score the test documents by a detector that continues the training documents."""
+    """Score the test documents by a detector that continues the training documents.
+
+    Habits locate things by boxes, not by single words: they have no recall of words.
+    """
     began = process_time()
     judged = detector.judge_all(footage.test)
     seconds = (process_time() - began) / footage.n_test
-    recall = _recall(labelled, judged.evidence, judged.filtered.surprisals, footage)
+    recall = None
+    if detector.habits is None:
+        recall = _recall(labelled, judged.evidence, judged.filtered.surprisals, footage)
     return ScoredTest(judged.normality, seconds, recall)
 
 

@@ -1,0 +1,241 @@
+"""Rendered junctions that nothing was tuned on: events found, and every method beside chance.
+
+    python benchmarks/unseen.py [--seeds 531 532 533] [--minutes 30] [--folder FOLDER]
+
+Each scene is 70 minutes of 360x288; the first 30 are normal. A method learns from the last
+`--minutes` of those and scores the other 40. An anomaly counts where a person can see it: while it
+is at least 12 pixels wide and high; documents in which one is smaller than that count neither way.
+The paper's pipeline is EM with prior 1 on the paper's words, scored by the paper's measure. With
+`--folder`, videos and corpora are kept there and used again.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import habitus
+from habitus.anomaly import HabitModel, learn_habits
+from habitus.arrays import Array, Flags
+from habitus.evaluation.matching import Span, found_at_rates
+from habitus.evaluation.metrics import ScoredDocuments, average_precision
+from habitus.habits import STATISTICS
+from habitus.lab import Junction, render
+from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+
+SEEDS = (531, 532, 533)
+NORMAL, TEST = 1800.0, 2400.0
+LEAST_SIDE = 12
+RATES = (6.0, 30.0)
+PAPER_RUNS = 3
+
+
+class Scene(NamedTuple):
+    """Documents to learn from and to judge, with what there is to be found."""
+
+    seed: int
+    train: habitus.Corpus
+    test: habitus.Corpus
+    spans: list[Span]
+    """Seconds of each anomaly that can be seen."""
+    kinds: list[str]
+    unclear: Flags
+    """Test documents in which an anomaly is there but too small."""
+
+    @property
+    def abnormal(self) -> Flags:
+        """Test documents in which an anomaly can be seen."""
+        return overlapping(self.spans, self.test)
+
+
+class Figures(NamedTuple):
+    """What a method reaches on one scene."""
+
+    average_precision: float
+    found: tuple[int, ...]
+    """Events at each of RATES."""
+
+
+Method = Callable[[Scene], tuple[Array, Flags]]
+"""Normality of the test documents, and which were judged."""
+
+
+def scenes(seeds: list[int], minutes: float, folder: Path) -> Iterator[Scene]:
+    """Yield the scenes, rendered and extracted where that is not done yet."""
+    for seed in seeds:
+        junction = Junction(seed=seed, seconds=NORMAL + TEST, normal_for=NORMAL)
+        corpus = corpus_of(junction, folder / f"junction-{seed}")
+        seen, hidden, kinds = [], [], []
+        for anomaly in junction.truth():
+            wide = anomaly.boxes[:, 3] - anomaly.boxes[:, 1] >= LEAST_SIDE
+            high = anomaly.boxes[:, 4] - anomaly.boxes[:, 2] >= LEAST_SIDE
+            times = anomaly.boxes[wide & high, 0] / junction.fps
+            hidden.append(Span(anomaly.start, anomaly.end))
+            if len(times):
+                seen.append(Span(float(times[0]), float(times[-1])))
+                kinds.append(anomaly.kind)
+        split = round(NORMAL / corpus.clip)
+        test = corpus.take(np.arange(split, len(corpus)))
+        learnt = np.arange(split - round(minutes * 60 / corpus.clip), split)
+        unclear = overlapping(hidden, test) & ~overlapping(seen, test)
+        yield Scene(seed, corpus.take(learnt), test, seen, kinds, unclear)
+
+
+def corpus_of(junction: Junction, path: Path) -> habitus.Corpus:
+    """Return the documents of a scene; video and corpus are kept beside `path`."""
+    video, stored = path.with_suffix(".mp4"), path.with_suffix(".corpus")
+    if not stored.exists():
+        if not video.exists():
+            render(junction, video)
+        habitus.extract(video, output=stored)
+    return habitus.Corpus.load(stored)
+
+
+def overlapping(spans: list[Span], corpus: habitus.Corpus) -> Flags:
+    """Return which documents overlap a span."""
+    flags = np.zeros(len(corpus), dtype=np.bool_)
+    for start, end in spans:
+        flags |= (corpus.times < end) & (corpus.times + corpus.clip > start)
+    return flags
+
+
+def figures(scene: Scene, normality: Array, judged: Flags) -> Figures:
+    """Return what scores reach; unclear documents are left out."""
+    test = scene.test
+    scored = ScoredDocuments(normality, judged & ~scene.unclear, test.times, test.clip)
+    clear = ~scene.unclear
+    precision = average_precision(scored.abnormality[clear], scene.abnormal[clear])
+    found = found_at_rates(scored, scene.spans, RATES)
+    return Figures(precision, tuple(int(each.found.sum()) for each in found))
+
+
+def by_measure(measure: str) -> Method:
+    """Judge by habitus with default options."""
+
+    def judge(scene: Scene) -> tuple[Array, Flags]:
+        found = habitus.learn(scene.train).detector(measure=measure).judge_all(scene.test)
+        return found.normality, found.judged
+
+    return judge
+
+
+def by_statistic(number: int) -> Method:
+    """Judge by one cue alone, gathered in one way."""
+
+    def judge(scene: Scene) -> tuple[Array, Flags]:
+        found = learn_habits(scene.train).judge_all(scene.test)
+        return -found.statistics[:, number], found.judged
+
+    return judge
+
+
+def by_paper(run: int) -> Method:
+    """Judge as the paper does, on the paper's words."""
+
+    def judge(scene: Scene) -> tuple[Array, Flags]:
+        model = habitus.MarkovClusteringTopicModel(prior="1", n_restarts=1, random_state=run)
+        model.fit(scene.train.paper)
+        detector = habitus.Detector(model, measure="mean", threshold=-1.0)
+        found = detector.judge_all(scene.test.paper)
+        return found.normality, found.judged
+
+    return judge
+
+
+def by_baseline(name: str) -> Method:
+    """Judge by a baseline of `habitus compare`."""
+
+    def judge(scene: Scene) -> tuple[Array, Flags]:
+        protocol = ComparisonProtocol()
+        corpus = habitus.Corpus.joined([scene.train, scene.test])
+        split = SplitFootage(corpus, len(scene.train), [], [])
+        found = BASELINES[name](split, protocol, protocol.seed_of(name, 0))
+        return found.normality, split.long_enough(protocol)[split.n_train :]
+
+    return judge
+
+
+def methods() -> dict[str, list[Method]]:
+    """Return every method by name, with its runs."""
+    return {
+        "habitus (habits)": [by_measure("habits")],
+        **{f"one cue: {cue}, {how}": [by_statistic(k)] for k, (cue, how) in enumerate(STATISTICS)},
+        "habitus, tail": [by_measure("tail")],
+        "habitus, mean": [by_measure("mean")],
+        "the paper's pipeline": [by_paper(run) for run in range(PAPER_RUNS)],
+        **{name: [by_baseline(name)] for name in BASELINES},
+    }
+
+
+def told(name: str, rows: list[Figures], found: list[Scene]) -> str:
+    """Return one line of the table: mean precision, events of all scenes."""
+    n_events = sum(len(scene.spans) for scene in found)
+    each = " | ".join(f"{row.average_precision:.3f}" for row in rows)
+    mean = np.mean([row.average_precision for row in rows])
+    events = [sum(row.found[k] for row in rows) for k in range(len(RATES))]
+    shares = " | ".join(f"{n:g} ({n / n_events:.0%})".replace("%", " %") for n in events)
+    return f"| {name} | {each} | {mean:.3f} | {shares} |"
+
+
+def averaged(runs: list[Figures]) -> Figures:
+    """Return the mean over runs."""
+    found = np.mean([run.found for run in runs], axis=0)
+    precision = float(np.mean([run.average_precision for run in runs]))
+    return Figures(precision, tuple(found.round(1).tolist()))
+
+
+def by_kind(model: HabitModel, scene: Scene) -> dict[str, tuple[int, int]]:
+    """Return how many of each kind are found at the first of RATES, and how many there are."""
+    found = model.judge_all(scene.test)
+    judged = found.judged & ~scene.unclear
+    scored = ScoredDocuments(found.normality, judged, scene.test.times, scene.test.clip)
+    (hits,) = found_at_rates(scored, scene.spans, RATES[:1])
+    kinds = np.array(scene.kinds)
+    return {
+        kind: (int(hits.found[kinds == kind].sum()), int((kinds == kind).sum()))
+        for kind in dict.fromkeys(scene.kinds)
+    }
+
+
+def main() -> None:
+    """Print the table, and what is found of each kind."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--minutes", type=float, default=30.0, help="minutes to learn from")
+    parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
+    parser.add_argument(
+        "--methods", nargs="*", help="parts of the names of methods; all by default"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        found = list(scenes(options.seeds, options.minutes, folder))
+    n = sum(len(scene.spans) for scene in found)
+    print(f"{n} anomalies that can be seen; learnt from {options.minutes:g} minutes\n")
+    seeds = " | ".join(f"{scene.seed}" for scene in found)
+    rates = " | ".join(f"events at {rate:g} false alarms an hour" for rate in RATES)
+    print(f"| method | average precision: {seeds} | mean | {rates} |")
+    print(f"|---|{'---|' * (len(found) + 1 + len(RATES))}")
+    chance = " | ".join(f"{s.abnormal[~s.unclear].mean():.3f}" for s in found)
+    mean = np.mean([s.abnormal[~s.unclear].mean() for s in found])
+    print(f"| chance | {chance} | {mean:.3f} | | |")
+    for name, runs in methods().items():
+        if options.methods is None or any(part in name for part in options.methods):
+            rows = [averaged([figures(scene, *judge(scene)) for judge in runs]) for scene in found]
+            print(told(name, rows, found), flush=True)
+    kinds: dict[str, list[int]] = {}
+    for scene in found:
+        for kind, (hits, all_) in by_kind(learn_habits(scene.train), scene).items():
+            total = kinds.setdefault(kind, [0, 0])
+            total[0], total[1] = total[0] + hits, total[1] + all_
+    print("\nFound by habits at 6 an hour: ", end="")
+    print(", ".join(f"{kind} {hits} of {all_}" for kind, (hits, all_) in kinds.items()))
+
+
+if __name__ == "__main__":
+    main()
