@@ -2,9 +2,8 @@
 
 Each statistic of a document has a rarity, -ln of the probability that normal footage reaches it:
 its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
-in this scene than one that finds none: its trust is the square root of the share that it finds,
-half-way between trusting all alike and in proportion.
-The score of a document is the largest product of rarity and trust, and that score has a tail of its
+in this scene than one that finds none: its trust is the cube root of the share that it finds,
+between trusting all alike and in proportion. The score of a document is the largest product of rarity and trust, and that score has a tail of its
 own: the normality of a document is ln p of normal footage scoring as high.
 """
 
@@ -46,7 +45,7 @@ class Fusion:
     """Of held-out documents in time order: documents x `STATISTICS`."""
     judged: Flags
     trust: Array
-    """Weight of each statistic: the square root of the share of implants that it finds."""
+    """Weight of each statistic: the cube root of the share of implants that it finds."""
     reach: float = np.inf
     """Score that one implant in four exceeds: what an anomaly can be expected to reach."""
     join: int = JOIN
@@ -63,7 +62,7 @@ class Fusion:
         if implanted is None or not judged.any():
             return alike
         found = (alike.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0)
-        fusion = replace(alike, trust=np.sqrt(found)) if found.any() else alike
+        fusion = replace(alike, trust=np.cbrt(found)) if found.any() else alike
         return replace(fusion, reach=float(np.quantile(fusion.scores(implanted), REACHED)))
 
     @cached_property
