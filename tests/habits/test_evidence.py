@@ -14,6 +14,7 @@ from habitus.habits.evidence import (
     surprisal_histograms,
 )
 from habitus.habits.predictive import N_LEVELS, START, Habits
+from habitus.habits.votes import Votes
 from reference.habits import (
     KINDS,
     cue_surprisals,
@@ -106,3 +107,24 @@ def test_surprisals_beyond_the_histogram_are_in_its_last_step():
 
 def test_levels_of_nothing_are_the_least():
     assert levels_of(np.zeros((4, 8000), dtype=np.int64)).tolist() == [RESOLUTION] * 4
+
+
+@pytest.mark.parametrize("side", ["left", "right", "top", "bottom"])
+def test_the_heaviest_window_leaves_out_usual_votes_on_any_side(side):
+    vocabulary = Vocabulary(9, 9)
+    usual = np.zeros((9, 9), dtype=bool)
+    usual[:, 5:] = True
+    turns = {"left": 0, "bottom": 1, "right": 2, "top": 3}[side]
+    cells = np.flatnonzero(np.rot90(usual, turns).ravel() | (np.arange(81) == 40))
+    place = np.zeros(81)
+    place[40] = 9.0
+    habits = Habits(place, np.zeros((81, 4)), np.zeros((81, 4, 1)))
+    votes = Votes(cells, np.zeros_like(cells), np.zeros_like(cells))
+    found = document_evidence(votes, habits, LEVELS, vocabulary)
+    expected, by_window, _ = defined_statistics(votes, habits, LEVELS, vocabulary)
+    np.testing.assert_allclose(found.statistics, expected, rtol=1e-12, atol=0)
+    middle = {"left": (4, 2), "right": (4, 6), "top": (2, 4), "bottom": (6, 4)}[side]
+    assert by_window[0].reshape(9, 9)[middle] == expected[0]
+    assert {divmod(int(found.windows[0]), 9)[side in ("left", "right")]} == {
+        middle[side in ("left", "right")]
+    }

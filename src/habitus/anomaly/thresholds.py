@@ -215,6 +215,8 @@ class Tail:
         every = ExcessPosterior.of(excesses, len(peaks), shape_prior)
         thresholds = np.append(ascending[n_below[:-1]], np.nextafter(ascending[-1], np.inf))
         counted = -np.log((n_below[1:] + 0.5) / (len(times) + 1))
+        # Where many score exactly the level, only those below it are in the tail.
+        at_level = -np.log((n_below[0] + 1.5) / (len(times) + 1))
         excess, surprisals = _tail_table(every, float(excesses.mean()))
         return cls(
             level=level,
@@ -224,7 +226,7 @@ class Tail:
             peaks=ExcessPosterior.of(peaks, shape_prior=shape_prior),
             unit=float(peaks.mean()),
             nodes=np.concatenate([level - excess, thresholds[:-1]]),
-            surprisals=np.concatenate([counted[0] + surprisals, counted]),
+            surprisals=np.concatenate([at_level + surprisals, counted]),
         )
 
     def surprisal(self, scores: Array | float) -> Array:

@@ -1,0 +1,190 @@
+"""Fusion: rarities as the tails have them, and a normality that is a probability."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from habitus.anomaly.fusion import FALSE_ALARMS, HIGHEST, Fusion
+from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.thresholds import DAY, Tail, hold_budget, runs
+from habitus.corpus import Vocabulary
+from habitus.habits.evidence import STATISTICS
+from reference.habits import VoteProcess
+
+N = len(STATISTICS)
+
+
+def heavy_and_light(n, seed):
+    """Statistics of every kind of tail: bounded, exponential, heavy, with ties, all alike."""
+    rng = np.random.default_rng(seed)
+    found = rng.exponential(size=(n, N))
+    found[:, 1] = rng.beta(2, 3, n)
+    found[:, 2] = rng.pareto(3, n)
+    found[:, 3] = rng.lognormal(size=n)
+    found[:, 4] = np.maximum(found[:, 4] - 1, 0)
+    found[:, 5] = np.where(rng.random(n) < 0.01, found[:, 5], 0)
+    found[:, 6] = 0
+    found[:, 7] *= 1e6
+    return found
+
+
+def some_fusion(n=500, seed=0, trust=None):
+    statistics = heavy_and_light(n, seed)
+    judged = np.random.default_rng(seed).random(n) < 0.9
+    return Fusion(statistics, judged, np.ones(N) if trust is None else trust)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 500])
+def test_rarities_are_trust_times_the_surprisal_of_the_tail(n):
+    trust = np.linspace(0.1, 1, N)
+    fusion = Fusion(heavy_and_light(n, 0), np.ones(n, dtype=bool), trust)
+    tried = np.concatenate([fusion.statistics, heavy_and_light(50, 1), np.zeros((1, N))])
+    # At the nodes of the table, between and beyond them.
+    for factor in (1e-6, 0.5, 1.0, 3.0, 1e3, 1e9, 1e30):
+        tried = np.concatenate([tried, factor * (1 + heavy_and_light(3, 2))])
+    found = fusion.rarities(tried)
+    assert np.isfinite(found).all()
+    for k in range(N):
+        tail = Tail.of(-fusion.statistics[:, k], fusion.judged)
+        beyond = tried[:, k] > -tail.nodes[0]
+        assert beyond.any()
+        expected = trust[k] * tail.surprisal(-tried[:, k])
+        np.testing.assert_allclose(found[:, k], expected, rtol=1e-12, atol=1e-12)
+        at_nodes = np.zeros((len(tail.nodes), N))
+        at_nodes[:, k] = -tail.nodes
+        np.testing.assert_allclose(
+            fusion.rarities(at_nodes)[:, k], trust[k] * tail.surprisals, rtol=1e-12, atol=1e-12
+        )
+
+
+def test_rarities_never_fall_as_statistics_grow():
+    fusion = some_fusion()
+    values = np.concatenate([[0.0], np.geomspace(1e-6, 1e12, 3000)])
+    for k in range(N):
+        tried = np.zeros((len(values), N))
+        tried[:, k] = values
+        rarities = fusion.rarities(tried)[:, k]
+        assert (np.diff(rarities) >= -1e-12 * rarities[1:]).all()
+        normality = fusion.normality(tried)
+        assert np.isfinite(normality).all()
+        assert (normality <= 0).all()
+        assert (np.diff(normality) <= 1e-12 * abs(normality[1:])).all()
+
+
+def test_the_score_is_the_largest_rarity_and_its_tail_the_normality():
+    fusion = some_fusion(trust=np.linspace(0, 1, N))
+    tried = heavy_and_light(200, 5)
+    scores = fusion.scores(tried)
+    assert np.array_equal(scores, fusion.rarities(tried).max(axis=1))
+    expected = -fusion.tail.surprisal(-scores)
+    np.testing.assert_allclose(fusion.normality(tried), expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(fusion.normality(tried), fusion.normality_of_scores(scores))
+    assert np.array_equal(
+        fusion.normality(tried), fusion.normality_of_rarities(fusion.rarities(tried))
+    )
+
+
+def test_held_out_documents_that_were_not_judged_have_no_normality():
+    fusion = some_fusion()
+    assert (~fusion.judged).any()
+    assert (fusion.held_out[~fusion.judged] == 0).all()
+    expected = fusion.normality(fusion.statistics[fusion.judged])
+    assert np.array_equal(fusion.held_out[fusion.judged], expected)
+
+
+def test_one_statistic_that_is_new_to_normal_footage_is_as_rare_as_its_length_can_tell():
+    for n in (30, 300, 3000):
+        fusion = Fusion(np.zeros((n, N)), np.ones(n, dtype=bool), np.ones(N))
+        rare = fusion.rarities(np.full((1, N), 1.0))[0]
+        assert (rare > np.log(n / 2)).all()
+        assert (fusion.rarities(np.zeros((1, N))) < 0.05).all()
+
+
+def test_rarities_of_a_statistic_that_is_mostly_0_are_its_shares():
+    n = 3000
+    statistics = np.zeros((n, N))
+    statistics[:20] = np.random.default_rng(0).exponential(size=(20, N)) + 0.5
+    fusion = Fusion(statistics, np.ones(n, dtype=bool), np.ones(N))
+    median = np.median(statistics[:20], axis=0)
+    found = fusion.rarities(median[None])[0]
+    np.testing.assert_allclose(found, -np.log(10 / n), atol=0.4)
+
+
+@pytest.mark.parametrize("n", [1, 3, 40, 2000])
+def test_the_score_of_a_normality_is_its_inverse(n):
+    fusion = Fusion(heavy_and_light(n, 3), np.ones(n, dtype=bool), np.ones(N))
+    for score in (1.0, 2.5, 7.0, 30.0, 1e3):
+        normality = float(fusion.normality_of_scores(np.array([score]))[0])
+        found = fusion.score_of_normality(normality)
+        back = float(fusion.normality_of_scores(np.array([found]))[0])
+        np.testing.assert_allclose(back, normality, rtol=1e-9)
+        if normality < fusion.normality_of_scores(np.array([0.99 * score]))[0]:
+            np.testing.assert_allclose(found, score, rtol=1e-6)
+    assert fusion.score_of_normality(0.0) <= fusion.score_of_normality(-1.0)
+    assert HIGHEST <= fusion.score_of_normality(-1e9) < np.inf
+
+
+def test_trust_is_the_root_of_the_share_of_implants_that_are_found():
+    rng = np.random.default_rng(0)
+    normal = rng.exponential(size=(4000, N))
+    implanted = rng.exponential(size=(1000, N))
+    implanted[:250, 0] += 50
+    implanted[:810, 3] += 50
+    fusion = Fusion.of(normal, np.ones(4000, dtype=bool), implanted)
+    expected = np.full(N, np.sqrt(FALSE_ALARMS))
+    expected[[0, 3]] = 0.5, 0.9
+    np.testing.assert_allclose(fusion.trust, expected, atol=0.08)
+    np.testing.assert_allclose(fusion.trust[[0, 3]], [0.5, 0.9], atol=0.01)
+    assert fusion.reach == np.quantile(fusion.scores(implanted), 0.75)
+
+
+def test_without_implants_every_statistic_is_trusted_alike():
+    normal = heavy_and_light(100, 0)
+    judged = np.ones(100, dtype=bool)
+    none, unfound = (
+        Fusion.of(normal, judged, None),
+        Fusion.of(normal, judged, np.zeros((50, N))),
+    )
+    assert none.trust.tolist() == unfound.trust.tolist() == [1.0] * N
+    assert none.reach == np.inf
+    assert np.isfinite(unfound.reach)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Habits learnt from one part of a known process, and fresh footage of the same."""
+    vocabulary, found = Vocabulary(8, 9, directions=12, speeds=16), []
+    for seed in range(5):
+        rng, process = np.random.default_rng([seed, 7]), VoteProcess(vocabulary, seed)
+        model = learn_habits(process.corpus(1500, rng), seed=seed)
+        fresh = model.judge_all(process.corpus(4000, rng))
+        found.append((model, fresh.normality[fresh.judged], fresh.judged))
+    return found
+
+
+@pytest.mark.parametrize("a", [0.5, 0.1, 0.05, 0.01])
+def test_normality_is_the_probability_of_fresh_normal_footage(simulated, a):
+    n_learnt = 1500
+    shares = []
+    for _, normality, _ in simulated:
+        n, count = len(normality), int((normality < np.log(a)).sum())
+        # Both the footage learnt from and the fresh footage are samples.
+        spread = 4 * np.sqrt(a * (1 - a) * (1 / n + 1 / n_learnt))
+        assert abs(count / n - a) < spread + 0.1 * a
+        shares.append(count / n)
+    n_all = len(simulated) * 1500
+    low, high = binom.ppf([1e-4, 1 - 1e-4], n_all, a) / n_all
+    assert 0.9 * low < np.mean(shares) < 1.1 * high
+
+
+def test_alarms_at_a_budget_are_near_it(simulated):
+    expected, raised = 0.0, 0
+    for model, normality, judged in simulated:
+        n = len(normality)
+        budget = hold_budget(model.fusion.tail, 20 * DAY / n, DAY, least_score=-model.fusion.reach)
+        threshold = model.fusion.normality_of_scores(np.array([-budget.threshold]))[0]
+        expected += budget.alerts_per_day * n / DAY
+        assert judged.mean() > 0.9
+        raised += len(runs(normality < threshold, model.fusion.join))
+    assert expected >= 99.9  # the budget, or the least that can be held
+    assert 0.7 * expected < raised < 1.4 * expected
