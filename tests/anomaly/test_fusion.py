@@ -37,7 +37,9 @@ def some_fusion(n=500, seed=0, trust=None):
 @pytest.mark.parametrize("n", [1, 2, 10, 500])
 def test_rarities_are_trust_times_the_surprisal_of_the_tail(n):
     trust = np.linspace(0.1, 1, N)
-    fusion = Fusion(heavy_and_light(n, 0), np.ones(n, dtype=bool), trust)
+    # Documents that were not judged would change every tail.
+    statistics = np.concatenate([heavy_and_light(n, 0), 100 + heavy_and_light(3, 4)])
+    fusion = Fusion(statistics, np.arange(n + 3) < n, trust)
     tried = np.concatenate([fusion.statistics, heavy_and_light(50, 1), np.zeros((1, N))])
     # At the nodes of the table, between and beyond them.
     for factor in (1e-6, 0.5, 1.0, 3.0, 1e3, 1e9, 1e30):
@@ -45,15 +47,18 @@ def test_rarities_are_trust_times_the_surprisal_of_the_tail(n):
     found = fusion.rarities(tried)
     assert np.isfinite(found).all()
     for k in range(N):
-        tail = Tail.of(-fusion.statistics[:, k], fusion.judged)
+        tail = Tail.of(-statistics[:n, k], np.ones(n, dtype=bool))
         beyond = tried[:, k] > -tail.nodes[0]
         assert beyond.any()
         expected = trust[k] * tail.surprisal(-tried[:, k])
         np.testing.assert_allclose(found[:, k], expected, rtol=1e-12, atol=1e-12)
-        at_nodes = np.zeros((len(tail.nodes), N))
-        at_nodes[:, k] = -tail.nodes
+        between = (tail.nodes[1:] + tail.nodes[:-1]) / 2
+        scores = np.concatenate([tail.nodes, between])
+        in_column = np.zeros((len(scores), N))
+        in_column[:, k] = -scores
+        expected = trust[k] * tail.surprisal(scores)
         np.testing.assert_allclose(
-            fusion.rarities(at_nodes)[:, k], trust[k] * tail.surprisals, rtol=1e-12, atol=1e-12
+            fusion.rarities(in_column)[:, k], expected, rtol=1e-12, atol=1e-12
         )
 
 
@@ -124,18 +129,30 @@ def test_the_score_of_a_normality_is_its_inverse(n):
     assert HIGHEST <= fusion.score_of_normality(-1e9) < np.inf
 
 
-def test_trust_is_the_root_of_the_share_of_implants_that_are_found():
+def test_trust_is_the_cube_root_of_the_share_of_implants_that_are_found():
     rng = np.random.default_rng(0)
     normal = rng.exponential(size=(4000, N))
     implanted = rng.exponential(size=(1000, N))
     implanted[:250, 0] += 50
     implanted[:810, 3] += 50
     fusion = Fusion.of(normal, np.ones(4000, dtype=bool), implanted)
-    expected = np.full(N, np.sqrt(FALSE_ALARMS))
-    expected[[0, 3]] = 0.5, 0.9
-    np.testing.assert_allclose(fusion.trust, expected, atol=0.08)
-    np.testing.assert_allclose(fusion.trust[[0, 3]], [0.5, 0.9], atol=0.01)
+    np.testing.assert_allclose(fusion.trust[[0, 3]] ** 3, [0.25, 0.81], atol=0.01)
+    by_chance = np.delete(fusion.trust, [0, 3])
+    assert by_chance.min() >= np.cbrt(FALSE_ALARMS)
+    assert by_chance.max() < np.cbrt(3 * FALSE_ALARMS)
     assert fusion.reach == np.quantile(fusion.scores(implanted), 0.75)
+
+
+def test_no_statistic_is_silenced_by_implants_that_it_does_not_find():
+    normal = heavy_and_light(30, 0)
+    implanted = heavy_and_light(200, 1)
+    implanted[0, 0] = 1e3
+    fusion = Fusion.of(normal, np.ones(30, dtype=bool), implanted)
+    assert (fusion.trust > 0).all()
+    for k in range(N):
+        unheard = np.zeros((1, N))
+        unheard[0, k] = 1e9
+        assert fusion.normality(unheard)[0] < fusion.normality(np.zeros((1, N)))[0]
 
 
 def test_without_implants_every_statistic_is_trusted_alike():

@@ -99,7 +99,7 @@ def test_all_faster_is_every_vote(made):
 
 
 def test_elsewhere_is_one_group_moved_over_whatever_was_there(made):
-    vocabulary, n_moved, shifts = made[0], 0, set()
+    n_moved, shifts = 0, set()
     for before, after in pairs(made, "elsewhere"):
         own, found = ({vote[0]: vote[1:] for vote in zip(*v, strict=True)} for v in (before, after))
         new = [cell for cell in found if own.get(cell) != found[cell]]
@@ -124,8 +124,7 @@ def assert_group(votes, changed, vocabulary):
     n, directions = vocabulary.directions, votes.directions[changed]
     turns = abs(directions[:, None] - directions)
     turns = np.minimum(turns, n - turns)
-    assert turns.min(axis=0).max() == 0
-    assert (turns.max(axis=1).min() <= n // 12) and turns.max() <= 2 * (n // 12)
+    assert turns.max() <= 2 * (n // 12)
 
 
 def test_the_same_seed_makes_the_same_implants():

@@ -277,6 +277,13 @@ class Detector:
         bag = Bag(document.words, document.counts)
         known = vocabulary or self.model.vocabulary_
         if known is not None and known != habits.vocabulary:
+            if not known.refines(habits.vocabulary):
+                raise InvalidInputError(
+                    f"habits need documents in {habits.vocabulary.kind} words or finer ones, found "
+                    f"{known.kind} words: pass the vocabulary of the document, or use the measure "
+                    "tail",
+                    parameter="vocabulary",
+                )
             bag = summed_bag(bag, known, habits.vocabulary)
         return habits.votes(bag.words, bag.counts)
 

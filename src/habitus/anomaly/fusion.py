@@ -2,9 +2,10 @@
 
 Each statistic of a document has a rarity, -ln of the probability that normal footage reaches it:
 its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
-in this scene than one that finds none: its trust is the cube root of the share that it finds,
-between trusting all alike and in proportion. The score of a document is the largest product of rarity and trust, and that score has a tail of its
-own: the normality of a document is ln p of normal footage scoring as high.
+in this scene than one that finds none: its trust is the cube root of the share that it finds (at
+least what it finds by chance), between trusting all alike and in proportion. The score of a
+document is the largest product of rarity and trust, and that score has a tail of its own: the
+normality of a document is ln p of normal footage scoring as high.
 """
 
 from dataclasses import dataclass, replace
@@ -62,7 +63,9 @@ class Fusion:
         if implanted is None or not judged.any():
             return alike
         found = (alike.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0)
-        fusion = replace(alike, trust=np.cbrt(found)) if found.any() else alike
+        # By chance a statistic finds as many; with little footage to judge by, fewer are found.
+        trust = np.cbrt(np.maximum(found, FALSE_ALARMS))
+        fusion = replace(alike, trust=trust) if found.any() else alike
         return replace(fusion, reach=float(np.quantile(fusion.scores(implanted), REACHED)))
 
     @cached_property

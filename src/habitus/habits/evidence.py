@@ -165,8 +165,8 @@ def _gather(
     side, thirds, n_cues = 2 * REACH + 1, direction.shape[1] // 4, len(levels)
     # Pictures with a margin, rows x columns; the last of them holds the number of votes.
     picture = np.zeros((n_cues + 1, rows + 2 * REACH, columns + 2 * REACH))
-    across = np.empty((n_cues + 1, rows + 2 * REACH, columns))
-    down = np.empty((n_cues + 1, columns))
+    across = np.empty((rows + 2 * REACH, columns))
+    weights, down = np.empty((rows, columns)), np.empty(columns)
     total = np.zeros(n_cues)
     for t in range(len(indptr) - 1):
         start, end = indptr[t], indptr[t + 1]
@@ -192,25 +192,24 @@ def _gather(
             windows[t, cue] = cells[start] if end > start else 0
         # Windows that have votes: a window has its middle in the picture's cell, without margin.
         first, last = max(left - 2 * REACH, 0), min(right, columns - 1) + 1
-        for plane in range(n_cues + 1):
+        for plane in range(n_cues, -1, -1):  # the number of votes first
             for y in range(top, bottom + 1):
-                _sum_across(picture[plane, y], first, last, across[plane, y])
-        for r in range(max(top - 2 * REACH, 0), min(bottom, rows - 1) + 1):
-            for plane in range(n_cues + 1):
-                own = across[plane, max(r, top) : min(r + side, bottom + 1)]
-                _sum_down(own, first, last, down[plane])
-            for x in range(first, last):
-                down[n_cues, x] = window_weights[int(down[n_cues, x])]
-            for cue in range(n_cues):
-                heaviest = statistics[t, 2 * cue]
+                _sum_across(picture[plane, y], first, last, across[y])
+            for r in range(max(top - 2 * REACH, 0), min(bottom, rows - 1) + 1):
+                own = across[max(r, top) : min(r + side, bottom + 1)]
+                _sum_down(own, first, last, down)
+                weight = weights[r]
+                if plane == n_cues:
+                    for x in range(first, last):
+                        weight[x] = window_weights[int(down[x])]
+                    continue
+                heaviest = statistics[t, 2 * plane]
                 for x in range(first, last):
-                    value = down[cue, x] * down[n_cues, x]
+                    value = down[x] * weight[x]
                     if value > heaviest:
                         heaviest = value
-                        windows[t, cue] = r * columns + x
-                statistics[t, 2 * cue] = heaviest
-        for i in range(start, end):
-            row = cells[i] // columns
-            y, x = row + REACH, cells[i] - row * columns + REACH
-            for plane in range(n_cues + 1):
-                picture[plane, y, x] = 0.0
+                        windows[t, plane] = r * columns + x
+                statistics[t, 2 * plane] = heaviest
+        for plane in range(n_cues + 1):
+            for y in range(top, bottom + 1):
+                picture[plane, y, left : right + 1] = 0.0
