@@ -239,6 +239,7 @@ def detect(
     output: Address | None = None,
     annotate: Address | None = None,
     scores: Address | None = None,
+    moments: bool = False,
     skip: float | None = None,
     alerts_per_day: float | None = None,
     share: float | None = None,
@@ -263,11 +264,13 @@ def detect(
     model
         What `learn` returned, or the file that it wrote.
     output
-        Where to write the events as JSON Lines, with thumbnails in a folder beside it.
+        Where to write the alarms as JSON Lines, with thumbnails in a folder beside it.
     annotate
         Where to write the video with its events drawn, as .mp4.
     scores
         Where to write the normality of every document, as CSV.
+    moments
+        Whether `output` also has the most unusual moments that are no alarms, with `alarm` false.
     skip
         Skip the first N seconds.
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
@@ -283,7 +286,7 @@ def detect(
     Returns
     -------
     Detection
-        Scores of every document, the events, and notes about the footage.
+        Scores of every document, the alarms, the most unusual moments, and notes about the footage.
     """
     check_outputs(output, annotate, scores)
     check_seconds("skip", skip)
@@ -297,7 +300,7 @@ def detect(
     if output is not None:
         from habitus.reporting.figures.moments import write_events
 
-        detection = write_events(output, detection, judged.video)
+        detection = write_events(output, detection, judged.video, moments=moments)
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
     if scores is not None:
@@ -479,7 +482,7 @@ def evaluate(
     ----------
     judge
         What `learn` returned or wrote; or a file of events that `detect` wrote, for the figures
-        that need no score of every document.
+        that need no score of every document. Of moments, those that are alarms count.
     source
         As of `detect`; or several clips, with labels of the form `clip,first_frame,last_frame`.
     skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, force, fps,
@@ -528,7 +531,8 @@ def evaluate(
     if is_event_file(judge):
         check_events_alone(judge, picture, threshold, share, alerts_per_day)
         footage = labelled_footage(sources[0], clip, fps=fps, fast=fast, timeout=timeout)
-        return evaluate_events(read_events(judge), footage, known, skip=skip)
+        alarms = [event for event in read_events(judge) if event.alarm]
+        return evaluate_events(alarms, footage, known, skip=skip)
     detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
@@ -858,5 +862,7 @@ def _with_thumbnail(ended: "EventEnded", detector: Detector, output: Path) -> "E
     folder.mkdir(exist_ok=True)
     name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
     with written_whole(folder / name) as temporary:
-        temporary.write_bytes(still_thumbnail(ended.event, ended.still, vocabulary))
+        temporary.write_bytes(
+            still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
+        )
     return ended._replace(event=replace(ended.event, thumbnail=f"{folder.name}/{name}"))

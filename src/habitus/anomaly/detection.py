@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from habitus.anomaly.detector import Detector, JudgedCorpus
 from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
+from habitus.anomaly.habit_model import HabitModel
 from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
 from habitus.arrays import Array, Flags
 from habitus.corpus import Bag, Corpus
@@ -57,6 +58,8 @@ class Detection:
     """Alarms, in order of time."""
     moments: list[Event]
     """The most unusual moments, the most unusual first: all alarms, and others up to ten."""
+    habits: HabitModel | None
+    """What judged by the measure "habits"; None by another."""
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
     notes: tuple[str, ...] = ()
@@ -65,12 +68,19 @@ class Detection:
     @property
     def event_spans(self) -> list[EventSpan]:
         """Documents of each event, by number."""
+        return _spans(self.events)
+
+    @property
+    def moment_spans(self) -> list[EventSpan]:
+        """Documents of each moment, by number."""
+        return _spans(self.moments)
+
+    def ranking(self) -> list[str]:
+        """Return one line per moment for a person: its rank, whether it is an alarm, and why."""
+        wide = len(str(len(self.moments)))
         return [
-            EventSpan(event.first_document, event.last_document, event.peak_document)
-            for event in self.events
-            if event.first_document is not None
-            and event.last_document is not None
-            and event.peak_document is not None
+            f"{rank:{wide}}  {'ALARM' if event.alarm else '     '}  {event.in_words()}"
+            for rank, event in enumerate(self.moments, start=1)
         ]
 
     @property
@@ -79,9 +89,9 @@ class Detection:
         return len(self.corpus) * self.corpus.clip
 
     def summary(self) -> str:
-        """Return how many events were found, beside how many normal footage brings."""
+        """Return how many alarms there were, beside how many normal footage brings."""
         n = len(self.events)
-        found = f"{n or 'no'} event{'' if n == 1 else 's'} in {clock(self.seconds)} of video"
+        found = f"{n or 'no'} alarm{'' if n < 2 else 's'} in {clock(self.seconds)} of video"
         if not self.judged.any():
             return f"{found}: nothing moved enough to be judged"
         if n == 0:
@@ -91,6 +101,16 @@ class Detection:
             return found
         low, _, high = self.expected_false_alarms
         return f"{found}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
+
+
+def _spans(events: list[Event]) -> list[EventSpan]:
+    return [
+        EventSpan(event.first_document, event.last_document, event.peak_document)
+        for event in events
+        if event.first_document is not None
+        and event.last_document is not None
+        and event.peak_document is not None
+    ]
 
 
 def write_scores(path: str | os.PathLike[str], detection: Detection) -> None:
@@ -167,6 +187,7 @@ def detect_events(
         abnormal_words=abnormal_words,
         events=events,
         moments=moments,
+        habits=detector.habits,
         expected_false_alarms=detector.expected_alarms(
             len(corpus) * detector.model.clip_, n_judged=int(judged.sum()), threshold=threshold
         ),

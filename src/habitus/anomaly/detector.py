@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from habitus.anomaly.calibration import Calibration, HeldOutScores, parameter_sets
 from habitus.anomaly.habit_model import HabitJudgement, HabitModel, JudgedHabits
 from habitus.anomaly.measures import MEASURES, score_documents
+from habitus.anomaly.rarity import NormalFootage, rarity_in_words
 from habitus.anomaly.thresholds import (
     DAY,
     JOIN,
@@ -356,6 +358,24 @@ class Detector:
         if self.habits is not None:
             return float(np.exp(normality))
         return float(self.tail_of_normal(self.held_out).survival(normality))
+
+    @cached_property
+    def normal_footage(self) -> NormalFootage | None:
+        """What is known of normal footage; None if not calibrated."""
+        if self.held_out is None or not self.held_out.judged.any():
+            return None
+        scores, judged = self.held_out
+        clip, most_unusual = self.model.clip_, float(scores[judged].min())
+        return NormalFootage(
+            len(judged) * clip, float(judged.mean()) / clip, self._as_normality(most_unusual)
+        )
+
+    def rarity(self, normality: float) -> str:
+        """Say how rare so low a normality is in normal footage; nothing if not calibrated."""
+        normal, probability = self.normal_footage, self.probability(normality)
+        if normal is None or probability is None:
+            return ""
+        return rarity_in_words(normality, probability, normal)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Write the belief about the sequence so far to a file, whole or not at all."""

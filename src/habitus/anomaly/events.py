@@ -69,6 +69,8 @@ class Event:
     """False for a moment that is among the most unusual ones but above the threshold."""
     probability: float | None = None
     """That a document of normal footage is as unusual as the strongest one, where that is known."""
+    rarity: str = ""
+    """The same in words, such as "about once in 3 hours of normal footage"."""
     cue: str = ""
     """By the measure "habits", the cue that spoke, such as "direction, scan"."""
     moment: tuple[int, ...] = ()
@@ -87,8 +89,9 @@ class Event:
         return json.dumps(self.to_json(), allow_nan=False)
 
     def in_words(self) -> str:
-        """Return when and why, in one line for a person."""
-        return f"{clock(self.start)}-{clock(self.end)}  {self.explanation}"
+        """Return when, why and how rare, in one line for a person."""
+        told = "; ".join(part for part in (self.explanation, self.rarity) if part)
+        return f"{clock(self.start)}-{clock(self.end)}  {told}"
 
 
 class AbnormalWords(NamedTuple):
@@ -255,6 +258,7 @@ class EventJoiner:
             surprisals=where.surprisals,
             alarm=judgement.abnormal,
             probability=self.detector.probability(judgement.normality),
+            rarity=self.detector.rarity(judgement.normality),
             cue=finding.cue if finding else "",
             moment=moment,
             first_document=number,

@@ -17,7 +17,7 @@ def detect(
     reading: options.ReadingOptions,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Write the events here, as JSON Lines."),
+        typer.Option("--output", "-o", help="Write the alarms here, as JSON Lines."),
     ] = None,
     annotate: Annotated[
         str | None, typer.Option(help="Also write the video with its events drawn, as .mp4.")
@@ -26,13 +26,22 @@ def detect(
         str | None, typer.Option(help="Also write the normality of every document, as CSV.")
     ] = None,
     skip: options.Skip = None,
+    moments: Annotated[
+        bool,
+        typer.Option(
+            help="Also write, and print as JSON, the most unusual moments that are no alarms, with "
+            '"alarm": false.'
+        ),
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the events as JSON Lines.")
+        bool, typer.Option("--json", help="Print the alarms as JSON Lines.")
     ] = False,
 ) -> None:
     """Find what is unusual in a video: when, where and why.
 
-    Example: habitus detect later.mp4 --model junction.model -o events.jsonl
+    The ten most unusual moments are ranked, whatever the budget, with how rare each is in normal
+    footage and whether it is an alarm. Example:
+    habitus detect later.mp4 --model junction.model -o events.jsonl
     """
     with progress_bars() as progress:
         detection = habitus.detect(
@@ -41,6 +50,7 @@ def detect(
             output=output,
             annotate=annotate,
             scores=scores,
+            moments=moments,
             skip=skip,
             progress=progress,
             **judging.parameters(),
@@ -48,10 +58,12 @@ def detect(
         )
     for note in detection.notes:
         typer.echo(f"note: {note}", err=True)
-    for event in detection.events:
-        typer.echo(event.line() if as_json else event.in_words())
     if as_json:
+        for event in detection.moments if moments else detection.events:
+            typer.echo(event.line())
         return
+    for line in detection.ranking():
+        typer.echo(line)
     typer.echo(detection.summary())
     if output is not None:
         typer.echo(f"wrote {output}")

@@ -48,4 +48,5 @@ def report(
         )
     for note in detection.notes:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{len(detection.events)} event(s); wrote {output}")
+    typer.echo(detection.summary())
+    typer.echo(f"wrote {output}")

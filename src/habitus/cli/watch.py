@@ -65,7 +65,8 @@ def watch(
                     typer.echo(happening.event.line())
             elif isinstance(happening, habitus.EventStarted):
                 event = happening.event
-                typer.echo(f"{event.clock}  {event.explanation}", err=True)
+                told = "; ".join(part for part in (event.explanation, event.rarity) if part)
+                typer.echo(f"{event.clock}  {told}", err=True)
             else:
                 typer.echo(f"note: {happening.text}", err=True)
 

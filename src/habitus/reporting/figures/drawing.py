@@ -4,6 +4,7 @@ Pictures are RGB arrays, rows x columns x 3. Visual words are drawn as arrows of
 matplotlib axes and on pictures alike.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,8 @@ COLOURS = {
 """Colour of each direction of motion; none of them is the colour of a behaviour."""
 EVENT = "#F0E442"
 """Colour of boxes and event marks, always drawn with a dark edge."""
+HEAT = "#E0007A"
+"""Colour of surprisal beyond its level: the more, the less transparent."""
 FAULT = "#CC79A7"
 """Colour of documents with the camera moved, covered or frozen."""
 INK, PAPER = "#1B1D21", "#FFFFFF"
@@ -132,12 +135,6 @@ def prepare_axes(ax: Axes, vocabulary: Vocabulary, picture: Image | None = None)
 
 MASS = 0.5
 """Share of the probability that the drawn arrows sum to, as in the paper's figures."""
-STEPS = {
-    Direction.UP: (0.0, -1.0),
-    Direction.LEFT: (-1.0, 0.0),
-    Direction.DOWN: (0.0, 1.0),
-    Direction.RIGHT: (1.0, 0.0),
-}
 # Length of an arrow and its offset to the right of the cell's centre, in cells: opposite
 # directions are drawn side by side.
 LENGTH, OFFSET = 1.0, 0.17
@@ -185,7 +182,7 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
     order = np.argsort(strength, kind="stable")
     places, strength = vocabulary.places(np.asarray(words)[order]), strength[order]
     directions = [Direction(d) for d in places.directions * len(Direction) // vocabulary.directions]
-    ahead = np.array([STEPS[direction] for direction in directions]).reshape(-1, 1, 2)
+    ahead = _steps(vocabulary.directions)[places.directions][:, None]
     right = np.stack([-ahead[..., 1], ahead[..., 0]], axis=-1)
     centre = np.stack([places.columns + 0.5, places.rows + 0.5], axis=-1)[:, None]
     along, across = _corners(strength)
@@ -196,6 +193,13 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
     )
 
 
+def _steps(n_directions: int) -> Array:
+    """Return the unit vector of each direction, x and y; y grows downwards."""
+    thirds = n_directions // len(Direction)
+    angles = 2 * np.pi * (np.arange(n_directions) - thirds // 2) / n_directions
+    return np.stack([-np.sin(angles), -np.cos(angles)], axis=-1).round(12)
+
+
 def probable_arrows(probabilities: Array, vocabulary: Vocabulary, mass: float = MASS) -> Arrows:
     """Return arrows of the words that make up `mass` of p(word), wider if more probable.
 
@@ -203,7 +207,7 @@ def probable_arrows(probabilities: Array, vocabulary: Vocabulary, mass: float = 
     """
     together = probabilities.reshape(-1, vocabulary.speeds).sum(axis=1)
     words = heaviest_words(together, mass)
-    return arrows_of(words, together[words] / together[words].max(), vocabulary.paper)
+    return arrows_of(words, together[words] / together[words].max(), replace(vocabulary, speeds=1))
 
 
 def _corners(strength: Array) -> tuple[Array, Array]:
@@ -284,6 +288,31 @@ def draw_boxes(picture: Image, boxes: ArrayLike, vocabulary: Vocabulary, colour:
         corners = (left - margin, top - margin), (right + margin, bottom + margin)
         for shade, thickness in ((INK, line + 4), (colour, line)):
             cv2.rectangle(picture, *corners, rgb(shade), thickness, cv2.LINE_AA)
+
+
+# Excess in nats from which on a cell is hottest, and the share of HEAT there.
+HOTTEST, OPACITY = 5.0, 0.6
+
+
+def draw_heat(picture: Image, heat: Array, vocabulary: Vocabulary) -> None:
+    """Draw surprisal beyond its level over a picture of the whole frame, in place.
+
+    Parameters
+    ----------
+    picture
+        Of any size.
+    heat
+        Excess of each cell in nats: rows x columns. All pictures have the same scale, so that an
+        unusual moment looks hotter than a usual one.
+    vocabulary
+        Gives the sizes of frame and cell.
+    """
+    v, scale = vocabulary, picture.shape[1] / vocabulary.width
+    width, height = round(v.columns * v.cell_side * scale), round(v.rows * v.cell_side * scale)
+    covered = picture[:height, :width]
+    share = OPACITY * np.minimum(heat / HOTTEST, 1.0).astype(np.float32)
+    smooth = cv2.resize(share, covered.shape[1::-1], interpolation=cv2.INTER_LINEAR)[..., None]
+    covered[:] = (covered + smooth * (np.array(rgb(HEAT), dtype=np.float32) - covered)).round()
 
 
 def add_legend(ax_or_figure: Any, **where: Any) -> None:

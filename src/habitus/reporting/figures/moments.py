@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import ArrayLike
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import Event
-from habitus.arrays import Array, Image
+from habitus.anomaly.explanation import find_unusual, heat_map
+from habitus.anomaly.habit_model import HabitModel
+from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
 from habitus.files import written_whole
+from habitus.habits import Votes
 from habitus.model import MarkovClusteringTopicModel
 from habitus.reporting.figures.drawing import (
     EVENT,
@@ -24,6 +26,7 @@ from habitus.reporting.figures.drawing import (
     arrows_of,
     background,
     draw_boxes,
+    draw_heat,
     draw_on_picture,
     probable_arrows,
     reduced,
@@ -38,9 +41,13 @@ LEAST_LIKELY, OTHER, SLENDER = 1.0, 0.2, 0.25
 
 
 def write_events(
-    path: str | os.PathLike[str], detection: Detection, source: Source | None = None
+    path: str | os.PathLike[str],
+    detection: Detection,
+    source: Source | None = None,
+    *,
+    moments: bool = False,
 ) -> Detection:
-    """Write the events as JSON Lines, and their thumbnails in a folder beside them.
+    """Write the alarms as JSON Lines in order of time, with thumbnails in a folder beside them.
 
     Parameters
     ----------
@@ -50,6 +57,8 @@ def write_events(
         What was found.
     source
         The footage, for thumbnails; without it they show the model's picture of the scene.
+    moments
+        Whether to write the most unusual moments that are no alarms too, with `alarm` false.
 
     Returns
     -------
@@ -63,19 +72,32 @@ def write_events(
     """
     file = Path(path)
     folder = file.with_name(f"{file.stem}-thumbnails")
-    events = list(detection.events)
-    for k, picture in enumerate(event_thumbnails(detection, source)):
+    wanted = detection.moments if moments else detection.events
+    wanted = sorted(wanted, key=lambda event: event.start)
+    named = {event: event for event in wanted}
+    for k, (event, picture) in enumerate(
+        zip(wanted, event_thumbnails(detection, source, events=wanted), strict=False)
+    ):
         folder.mkdir(exist_ok=True)
         name = f"{k + 1:04d}.jpg"
         with written_whole(folder / name) as temporary:
             temporary.write_bytes(picture)
-        events[k] = replace(events[k], thumbnail=f"{folder.name}/{name}")
+        named[event] = replace(event, thumbnail=f"{folder.name}/{name}")
     with written_whole(file) as temporary:
-        temporary.write_text("".join(f"{event.line()}\n" for event in events), encoding="utf-8")
-    return replace(detection, events=events)
+        temporary.write_text("".join(f"{e.line()}\n" for e in named.values()), encoding="utf-8")
+    return replace(
+        detection,
+        events=[named.get(event, event) for event in detection.events],
+        moments=[named.get(event, event) for event in detection.moments],
+    )
 
 
-def event_thumbnails(detection: Detection, source: Source | None = None) -> list[bytes]:
+def event_thumbnails(
+    detection: Detection,
+    source: Source | None = None,
+    *,
+    events: Sequence[Event] | None = None,
+) -> list[bytes]:
     """Return a JPEG per event, of its strongest document.
 
     Parameters
@@ -84,42 +106,87 @@ def event_thumbnails(detection: Detection, source: Source | None = None) -> list
         What was found.
     source
         The footage; without it, or where it cannot be read, the model's picture of the scene.
+    events
+        Which events or moments; all events if None.
 
     Returns
     -------
     list of bytes
         In the order of the events; empty if the model has no vocabulary.
     """
+    wanted = detection.events if events is None else events
+    seen = [seen_moment(event, detection) for event in wanted]
     model = detection.model
-    v = model.vocabulary_
-    return [jpeg(_thumbnail(event, model, v, source)) for event in detection.events] if v else []
+    return [jpeg(_thumbnail(each, model, source)) for each in seen if each is not None]
 
 
-def still_thumbnail(event: Event, still: Image, v: Vocabulary) -> bytes:
-    """Return a JPEG of a frame of any size that was kept of an event, with boxes and arrows."""
+def still_thumbnail(
+    event: Event, still: Image, v: Vocabulary, habits: HabitModel | None = None
+) -> bytes:
+    """Return a JPEG of a frame of any size that was kept of an event, with all marks."""
     size = (WIDTH, round(WIDTH * v.height / v.width))
     enlarged = cv2.resize(still, size, interpolation=cv2.INTER_CUBIC)
-    return jpeg(_marked(np.asarray(enlarged, dtype=np.uint8), event, v))
+    seen = SeenMoment(event, v, np.array(event.words, dtype=np.int64))
+    if habits is not None:
+        seen = _seen_by_habits(event, habits)
+    return jpeg(_marked(np.asarray(enlarged, dtype=np.uint8), seen))
+
+
+class SeenMoment(NamedTuple):
+    """The strongest document of an event, as it is drawn."""
+
+    event: Event
+    vocabulary: Vocabulary
+    """Meaning of the words."""
+    unusual: Indices
+    """Words that the event is localised by."""
+    words: Indices = np.empty(0, dtype=np.int64)
+    """All words; by habits, one for each cell that moved."""
+    usual: Array = np.empty(0)
+    """What was to be expected: a probability for each word; by habits, for any speed."""
+    heat: Array | None = None
+    """By habits, surprisal beyond its level in nats: rows x columns."""
+
+
+def seen_moment(event: Event, detection: Detection) -> SeenMoment | None:
+    """Return the strongest document of an event; None if the model has no vocabulary."""
+    v = detection.model.vocabulary_
+    if v is None or event.peak_document is None:
+        return None
+    if detection.habits is not None:
+        return _seen_by_habits(event, detection.habits)
+    words = detection.corpus.counts[[event.peak_document]].indices.astype(np.int64)
+    unusual = np.array(event.words, dtype=np.int64)
+    return SeenMoment(event, v, unusual, words, expected_words(event, detection.model))
+
+
+def _seen_by_habits(event: Event, habits: HabitModel) -> SeenMoment:
+    v, words = habits.vocabulary, np.array(event.moment, dtype=np.int64)
+    finding = find_unusual(habits.judge(Votes.of_codes(words, v)), habits)
+    usual = habits.all_counts.direction.reshape(-1)
+    return SeenMoment(
+        event, v, words[finding.votes], words, usual / max(usual.sum(), 1.0), heat_map(finding, v)
+    )
 
 
 class EventPictures(NamedTuple):
     """Pictures of an event, as JPEG."""
 
     thumbnail: bytes
-    """Frame of its strongest document, with boxes and arrows of the least likely words."""
+    """Frame of its strongest document, with boxes and arrows of the unusual words, and heat."""
     expected: bytes
-    """Arrows of the words that make up half of the predicted p(word)."""
+    """Arrows of the words that make up half of the expected p(word)."""
     observed: bytes
-    """Arrows of all observed words; the least likely ones are large, with a dark edge."""
+    """Arrows of all observed words; the unusual ones are large, with a dark edge."""
 
 
 def event_pictures(
     detection: Detection,
     source: Source | None = None,
     *,
-    events: Sequence[int] | None = None,
+    moments: Sequence[int] | None = None,
 ) -> dict[int, EventPictures]:
-    """Return pictures of events by their index.
+    """Return pictures of the most unusual moments by their rank, from 0.
 
     Parameters
     ----------
@@ -128,29 +195,24 @@ def event_pictures(
     source
         The footage; without it, or where it cannot be read, thumbnails show the model's picture
         of the scene.
-    events
-        Indices of the events; all if None.
+    moments
+        Ranks of the moments; all if None.
 
     Returns
     -------
     dict of int to EventPictures
         Empty if the model has no vocabulary.
     """
-    model = detection.model
-    v = model.vocabulary_
-    if v is None:
-        return {}
-    wanted = range(len(detection.events)) if events is None else events
-    plain, spans = background(model.picture_, v, FINER * NARROW), detection.event_spans
-    found = {}
-    for k in wanted:
-        event = detection.events[k]
-        words = detection.corpus.counts[[spans[k].peak]].indices
-        found[k] = EventPictures(
-            jpeg(_thumbnail(event, model, v, source)),
-            jpeg(reduced(_expected(event, model, v, plain.copy()))),
-            jpeg(reduced(_observed(event, words, v, plain.copy()))),
-        )
+    model, found = detection.model, {}
+    for k in range(len(detection.moments)) if moments is None else moments:
+        seen = seen_moment(detection.moments[k], detection)
+        if seen is not None:
+            plain = background(model.picture_, seen.vocabulary, FINER * NARROW)
+            found[k] = EventPictures(
+                jpeg(_thumbnail(seen, model, source)),
+                jpeg(reduced(_expected(seen, plain.copy()))),
+                jpeg(reduced(_observed(seen, plain))),
+            )
     return found
 
 
@@ -159,35 +221,38 @@ def expected_words(event: Event, model: MarkovClusteringTopicModel) -> Array:
     return np.asarray(model.parameters_.word_given_behaviour @ np.array(event.expected))
 
 
-def _thumbnail(
-    event: Event, model: MarkovClusteringTopicModel, v: Vocabulary, source: Source | None
-) -> Image:
-    """Return the frame in the middle of an event's strongest document, with boxes and arrows."""
-    middle = event.peak + model.clip_ / 2
+def _thumbnail(seen: SeenMoment, model: MarkovClusteringTopicModel, source: Source | None) -> Image:
+    """Return the frame in the middle of an event's strongest document, with all marks."""
+    v, middle = seen.vocabulary, seen.event.peak + model.clip_ / 2
     height = round(WIDTH * v.height / v.width)
     picture = frame_at(source, middle, WIDTH, height) if source else None
-    return _marked(background(model.picture_, v, WIDTH) if picture is None else picture, event, v)
+    return _marked(background(model.picture_, v, WIDTH) if picture is None else picture, seen)
 
 
-def _marked(picture: Image, event: Event, v: Vocabulary) -> Image:
-    draw_boxes(picture, event.boxes, v, EVENT)
-    slender = arrows_of(event.words, np.full(len(event.words), SLENDER), v)
-    draw_on_picture(picture, slender, v)
+def _marked(picture: Image, seen: SeenMoment) -> Image:
+    v, words = seen.vocabulary, seen.unusual
+    if seen.heat is not None:
+        draw_heat(picture, seen.heat, v)
+    draw_boxes(picture, seen.event.boxes, v, EVENT)
+    draw_on_picture(picture, arrows_of(words, np.full(len(words), SLENDER), v), v)
     return picture
 
 
-def _expected(
-    event: Event, model: MarkovClusteringTopicModel, v: Vocabulary, picture: Image
-) -> Image:
-    draw_on_picture(picture, probable_arrows(expected_words(event, model), v), v)
+def _expected(seen: SeenMoment, picture: Image) -> Image:
+    v = seen.vocabulary
+    if len(seen.usual) != v.n_words:
+        v = replace(v, speeds=1)
+    if seen.usual.any():
+        draw_on_picture(picture, probable_arrows(seen.usual, v), v)
     return picture
 
 
-def _observed(event: Event, words: ArrayLike, v: Vocabulary, picture: Image) -> Image:
-    others = np.setdiff1d(words, event.words)
+def _observed(seen: SeenMoment, picture: Image) -> Image:
+    v, words = seen.vocabulary, seen.unusual
+    others = np.setdiff1d(seen.words, words)
     draw_on_picture(picture, arrows_of(others, np.full(len(others), OTHER), v), v, width=0)
-    draw_boxes(picture, event.boxes, v, EVENT)
-    least = arrows_of(event.words, np.full(len(event.words), LEAST_LIKELY), v)
+    draw_boxes(picture, seen.event.boxes, v, EVENT)
+    least = arrows_of(words, np.full(len(words), LEAST_LIKELY), v)
     draw_on_picture(picture, least, v, edge=INK, width=FINER)
     return picture
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.anomaly.detection import Detection
+from habitus.anomaly.explanation import heat_map
 from habitus.arrays import Image
 from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
@@ -26,6 +27,7 @@ from habitus.reporting.figures.drawing import (
     EVENT,
     arrows_of,
     draw_boxes,
+    draw_heat,
     draw_on_picture,
     draw_text,
     resized,
@@ -51,8 +53,9 @@ def write_annotated(
 ) -> None:
     """Write a video of the source with its events drawn, from the first judged document on.
 
-    Small footage is enlarged. During an event, boxes and arrows show the least likely words of
-    each abnormal document. A strip below the footage shows behaviour, event and normality.
+    Small footage is enlarged. During an event, boxes and arrows show the unusual words of each
+    abnormal document and, by habits, colour shows the surprisal of each cell. A strip below the
+    footage shows behaviour, event and normality.
 
     Parameters
     ----------
@@ -147,6 +150,8 @@ class Overlay:
         v = self.detection.model.vocabulary_
         if found is None or v is None:
             return
+        if found.finding is not None:
+            draw_heat(picture, heat_map(found.finding, v), v)
         draw_boxes(picture, found.boxes, v, EVENT)
         strengths = np.full(len(found.words), ABNORMAL_STRENGTH)
         draw_on_picture(picture, arrows_of(found.words, strengths, v), v)

@@ -7,6 +7,7 @@ import numpy as np
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import clock
+from habitus.arrays import Array
 from habitus.reporting.figures.drawing import behaviour_colour, ink_on
 from habitus.reporting.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
 
@@ -14,6 +15,8 @@ WIDTH, HEIGHT = 1000, 160
 """Size of the drawing, in units of its own."""
 MOST_POINTS = 3000
 """Points of the curve; of longer footage, each is the least normal of several documents."""
+MOST_QUANTILES = 200
+"""Points of the picture of quantiles."""
 PILL = 3.4
 """Width of the numbered mark of an event, in percent of the narrowest chart."""
 TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
@@ -33,6 +36,7 @@ class Mark(NamedTuple):
     ink: str = ""
     lane: int = 0
     """Row of a numbered mark, from the chart upwards."""
+    alarm: bool = True
 
 
 class Chart(NamedTuple):
@@ -43,9 +47,9 @@ class Chart(NamedTuple):
     line: float
     """Distance of the threshold from the top, in units of the drawing."""
     pills: list[Mark]
-    """Numbered marks of the events."""
+    """Numbered marks of the moments, in order of their rank."""
     events: list[Mark]
-    """Durations of the events."""
+    """Durations of the moments."""
     band: list[Mark]
     """Behaviours."""
     ticks: list[Mark]
@@ -69,8 +73,10 @@ def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> C
     """
     starts = timeline.starts
     events = [
-        _mark(timeline, starts[span.first], starts[span.last] + timeline.clip, event.explanation)
-        for event, span in zip(detection.events, detection.event_spans, strict=True)
+        _mark(
+            timeline, starts[span.first], starts[span.last] + timeline.clip, event.explanation
+        )._replace(alarm=event.alarm)
+        for event, span in zip(detection.moments, detection.moment_spans, strict=True)
     ]
     pills = _pills(events)
     return Chart(
@@ -97,14 +103,15 @@ def _mark(timeline: Timeline, start: float, end: float, text: str) -> Mark:
 def _pills(events: list[Mark]) -> list[Mark]:
     """Return a numbered mark per event, each in the lowest lane with room for it."""
     ends: list[float] = []
-    pills = []
-    for number, event in enumerate(events, 1):
+    pills = list(events)
+    for k in sorted(range(len(events)), key=lambda k: events[k].left):
+        event = events[k]
         middle = event.left + event.width / 2
         left = min(max(middle - PILL / 2, 0.0), 100 - PILL)
         free = (lane for lane, end in enumerate(ends) if end <= left)
         lane = next(free, len(ends))
         ends[lane : lane + 1] = [left + PILL]
-        pills.append(event._replace(left=round(left + PILL / 2, 3), lane=lane, text=str(number)))
+        pills[k] = event._replace(left=round(left + PILL / 2, 3), lane=lane, text=str(k + 1))
     return pills
 
 
@@ -147,6 +154,37 @@ def _ticks(timeline: Timeline) -> list[Mark]:
     # A label close to the right edge would not fit.
     times = [t for t in np.arange(first, timeline.end, step) if t <= timeline.end - 0.03 * whole]
     return [_mark(timeline, t, t, clock(t)) for t in times]
+
+
+class Quantiles(NamedTuple):
+    """Rarities of held-out documents against what they should be, in a square of side 100."""
+
+    points: list[tuple[float, float]]
+    end: str
+    """Nats at the end of both axes."""
+
+
+def quantiles_of(normality: Array) -> Quantiles:
+    """Return the sorted rarities, -normality, against the quantiles of an exponential.
+
+    Parameters
+    ----------
+    normality
+        ln p of held-out documents: were p uniform, as it should be, the points would lie on the
+        diagonal.
+    """
+    n = len(normality)
+    expected, seen = -np.log((np.arange(n) + 0.5) / n), np.sort(-normality)[::-1]
+    # All of the rarest, and every so many of the others.
+    shown = np.unique(np.geomspace(1, n, min(n, MOST_QUANTILES)).astype(np.int64)) - 1
+    end = max(float(expected[0]), float(seen[0]))
+    return Quantiles(
+        [
+            (round(100 * x / end, 2), round(100 - 100 * y / end, 2))
+            for x, y in zip(expected[shown], seen[shown], strict=True)
+        ],
+        f"{end:.1f}",
+    )
 
 
 def _data(detection: Detection, timeline: Timeline, events: list[Mark]) -> dict[str, Any]:

@@ -16,26 +16,30 @@ from markupsafe import Markup
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import Event, clock
+from habitus.anomaly.habit_model import HabitModel
+from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array
 from habitus.files import written_whole
+from habitus.habits import STATISTICS, Votes
 from habitus.model import MarkovClusteringTopicModel
 from habitus.reporting.figures.cycle import cycle_svg
-from habitus.reporting.figures.drawing import COLOURS, behaviour_colour, ink_on
+from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.film.annotation import film_start
-from habitus.reporting.page.chart import HEIGHT, WIDTH, Truth, chart_of
+from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
 from habitus.reporting.timeline import timeline_of
 from habitus.video import Source
 
 MOST_PICTURES = 60
-"""Events with pictures: those of lowest normality; the others are described in text only."""
+"""Moments with pictures: those of lowest normality; the others are described in text only."""
 SCENE = 640
 """Width of the picture of a behaviour, in pixels."""
 # Seconds before an event at which its link into the video starts.
 LEAD_TIME = 2.0
 # Quantile of the normal documents that a surprise is compared with.
 NORMAL_QUANTILE = 0.95
+GATHERING_WORDS = {"scan": "one thing", "sum": "whole picture"}
 # Behaviours of a lower predicted probability are not listed.
 LEAST_EXPECTED = 0.05
 
@@ -119,6 +123,8 @@ def render(
         cycle=Markup(cycle_svg(detection.model)),  # noqa: S704 - drawn here, from numbers
         directions={d.name.lower(): colour for d, colour in COLOURS.items()},
         normal_quantile=NORMAL_QUANTILE,
+        hottest=HOTTEST,
+        quantiles=_quantiles(detection),
         facts=_facts(detection, settings),
         commands=commands,
         video=video,
@@ -126,6 +132,14 @@ def render(
         script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _quantiles(detection: Detection) -> Quantiles | None:
+    """Return the picture of held-out rarities; None where habits did not judge."""
+    if detection.habits is None:
+        return None
+    fusion = detection.habits.fusion
+    return quantiles_of(fusion.held_out[fusion.judged])
 
 
 def stylesheet() -> str:
@@ -147,18 +161,29 @@ def _relative_address(page: Path, video: Path) -> str:
 
 
 def headline(detection: Detection) -> str:
-    """Return the number of events and the duration of the footage."""
-    n, seconds = len(detection.events), detection.seconds
-    duration = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-    if seconds >= 7200:
-        duration = f"{seconds / 3600:.1f} hours"
-    return f"{n or 'No'} abnormal event{'' if n == 1 else 's'} in {duration}"
+    """Return the number of alarms and the duration of the footage."""
+    n, duration = len(detection.events), duration_in_words(detection.seconds)
+    return f"{n or 'No'} alarm{'' if n < 2 else 's'} in {duration}"
 
 
 def lead(detection: Detection) -> str:
-    """Return the expected number of false alarms, to compare the number of events with."""
+    """Return what the page shows, and how many false alarms to compare the alarms with."""
     if not detection.judged.any():
-        return "No document had enough motion to be judged."
+        return "Nothing moved enough to be judged."
+    return f"{_shown_moments(detection)} {_false_alarms(detection)}"
+
+
+def _shown_moments(detection: Detection) -> str:
+    n, n_alarms = len(detection.moments), len(detection.events)
+    if not n_alarms:
+        which = "This was the most unusual moment" if n == 1 else "These were the most unusual"
+        return f"{which}{'' if n == 1 else ' moments'}; none of them is rare enough for an alarm."
+    if n == n_alarms:
+        return "The most unusual comes first."
+    return f"Below them: the next most unusual moments, {n} in all, the most unusual first."
+
+
+def _false_alarms(detection: Detection) -> str:
     expected = detection.expected_false_alarms
     if expected is None:
         return "The expected number of false alarms is not known: the model is not calibrated."
@@ -184,17 +209,19 @@ def _behaviours(model: MarkovClusteringTopicModel) -> list[dict[str, Any]]:
 
 
 class SurpriseBar(NamedTuple):
-    """One of the two components of a surprise, compared with normal documents."""
+    """One component of what makes a document unusual, on a scale that all moments share."""
 
     name: str
     value: str
     """With its unit."""
     normal: str
-    """NORMAL_QUANTILE of the normal documents, as text."""
+    """What the mark stands for, as text."""
     length: float
     """Length of the bar, in percent."""
     mark: float
-    """Position of the quantile on the bar, in percent."""
+    """Position of the mark on the bar, in percent."""
+    strongest: bool = False
+    """Whether this is the score."""
 
 
 class EventCard(NamedTuple):
@@ -203,6 +230,8 @@ class EventCard(NamedTuple):
     event: Event
     explanation: str
     """As a sentence."""
+    rarity: str
+    """As a sentence; empty where it is not known."""
     pictures: dict[str, str]
     """Addresses of the pictures by the names of EventPictures; empty without pictures."""
     bars: list[SurpriseBar]
@@ -213,7 +242,7 @@ class EventCard(NamedTuple):
 
 
 def event_cards(detection: Detection, source: Source | None, video: str | None) -> list[EventCard]:
-    """Return a card per event, in time order.
+    """Return a card per moment, the most unusual first.
 
     Parameters
     ----------
@@ -224,21 +253,27 @@ def event_cards(detection: Detection, source: Source | None, video: str | None) 
     video
         Address of the annotated video.
     """
-    order = np.argsort([event.normality for event in detection.events], kind="stable")
-    pictured = sorted(order[:MOST_PICTURES].tolist())
-    pictures = event_pictures(detection, source, events=pictured)
+    pictured = range(min(MOST_PICTURES, len(detection.moments)))
+    pictures = event_pictures(detection, source, moments=pictured)
+    habits = detection.habits
+    bars = _habit_bars(detection, habits) if habits else _surprise_bars(detection)
     start = film_start(detection)
     return [
         EventCard(
             event=event,
-            explanation=f"{event.explanation[:1].upper()}{event.explanation[1:]}.",
+            explanation=_sentence(event.explanation),
+            rarity=_sentence(event.rarity),
             pictures=_addresses(pictures.get(k)),
-            bars=_surprise_bars(detection, k),
+            bars=bars[k],
             expected=_expected_behaviours(event),
             link=f"{video}#t={max(event.start - start - LEAD_TIME, 0):.1f}" if video else None,
         )
-        for k, event in enumerate(detection.events)
+        for k, event in enumerate(detection.moments)
     ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _addresses(pictures: EventPictures | None) -> dict[str, str]:
@@ -254,30 +289,58 @@ def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
     ]
 
 
-def _surprise_bars(detection: Detection, k: int) -> list[SurpriseBar]:
-    """Return the two components of the surprise of event `k`."""
+def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseBar]]:
+    """Return the rarity of each cue and gathering, of each moment."""
+    threshold = habits.fusion.score_of_normality(detection.threshold)
+    found = [
+        habits.judge(Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary))
+        for event in detection.moments
+    ]
+    highest = max((float(judgement.rarities.max()) for judgement in found), default=0.0)
+    full = max(1.15 * threshold, highest, 1e-9)
     return [
-        _surprise_bar(
-            detection, k, "Misfit: motion of no behaviour", detection.misfit, "nats per word"
-        ),
-        _surprise_bar(detection, k, "Shift: unexpected behaviour", detection.shift, "nats"),
+        [
+            SurpriseBar(
+                f"{cue.capitalize()}, {GATHERING_WORDS[gathering]}",
+                f"{value:.1f} nats",
+                f"alarm from {threshold:.1f}" if k == judgement.strongest else "",
+                round(100 * value / full, 1),
+                round(100 * threshold / full, 1),
+                k == judgement.strongest,
+            )
+            for k, ((cue, gathering), value) in enumerate(
+                zip(STATISTICS, judgement.rarities.tolist(), strict=True)
+            )
+        ]
+        for judgement in found
     ]
 
 
-def _surprise_bar(detection: Detection, k: int, name: str, values: Array, unit: str) -> SurpriseBar:
-    """Return one component of the surprise of event `k`; all events share the scale."""
-    normal = detection.judged & ~detection.abnormal
-    peaks = [span.peak for span in detection.event_spans]
-    bound = float(np.quantile(values[normal], NORMAL_QUANTILE)) if normal.any() else 0.0
-    full = max(1.15 * bound, float(values[peaks].max()), 1e-9)
-    value = float(values[peaks[k]])
-    return SurpriseBar(
-        name,
-        f"{value:.2f} {unit}",
-        f"normal up to {bound:.2f}",
-        round(100 * value / full, 1),
-        round(100 * bound / full, 1),
+def _surprise_bars(detection: Detection) -> list[list[SurpriseBar]]:
+    """Return the two components of the surprise of each moment."""
+    misfit = _compared(
+        detection, "Misfit: motion of no behaviour", detection.misfit, "nats per word"
     )
+    shift = _compared(detection, "Shift: unexpected behaviour", detection.shift, "nats")
+    return [list(pair) for pair in zip(misfit, shift, strict=True)]
+
+
+def _compared(detection: Detection, name: str, values: Array, unit: str) -> list[SurpriseBar]:
+    """Return one component of the surprise of each moment, beside that of normal documents."""
+    normal = detection.judged & ~detection.abnormal
+    peaks = values[[span.peak for span in detection.moment_spans]]
+    bound = float(np.quantile(values[normal], NORMAL_QUANTILE)) if normal.any() else 0.0
+    full = max(1.15 * bound, float(peaks.max(initial=0.0)), 1e-9)
+    return [
+        SurpriseBar(
+            name,
+            f"{value:.2f} {unit}",
+            f"normal up to {bound:.2f}",
+            round(100 * value / full, 1),
+            round(100 * bound / full, 1),
+        )
+        for value in peaks.tolist()
+    ]
 
 
 def data_uri(image: bytes, kind: str = "jpeg") -> str:

@@ -50,7 +50,7 @@
     const event = eventAt(x);
     tip.textContent =
       clock(data.starts[t]) + "  ·  " + value + "  ·  behaviour " + data.behaviours[t] +
-      (event < 0 ? "" : "  ·  event " + (event + 1));
+      (event < 0 ? "" : "  ·  moment " + (event + 1));
     tip.hidden = cursor.hidden = false;
     cursor.style.left = x + "%";
     tip.style.left = x + "%";

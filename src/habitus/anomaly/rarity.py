@@ -1,0 +1,66 @@
+"""How rare a moment is, set against the normal footage that was learnt from."""
+
+from typing import NamedTuple
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+
+
+class NormalFootage(NamedTuple):
+    """What is known of normal footage, from what was held out while learning."""
+
+    seconds: float
+    """Length of the footage."""
+    judged_per_second: float
+    """Documents that are judged in a second of it."""
+    lowest: float
+    """Normality of its most unusual document."""
+
+
+def rarity_in_words(normality: float, probability: float, normal: NormalFootage) -> str:
+    """Say how rare a document is.
+
+    Parameters
+    ----------
+    normality
+        Of the document.
+    probability
+        That a judged document of normal footage is as unusual.
+    normal
+        The footage that was learnt from.
+
+    Examples
+    --------
+    >>> half_an_hour = NormalFootage(1800.0, 0.5, -7.0)
+    >>> rarity_in_words(-5.0, 0.01, half_an_hour)
+    'about once in 3 minutes of normal footage'
+    >>> rarity_in_words(-8.0, 0.0003, half_an_hour)
+    'rarer than anything in the 30 minutes learnt from'
+    """
+    if normality < normal.lowest:
+        return f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
+    # As it is not rarer than all of the footage, no more than the footage is needed to see it once.
+    every = 1 / max(probability * normal.judged_per_second, 1 / normal.seconds)
+    return f"about once in {duration_in_words(every)} of normal footage"
+
+
+def duration_in_words(seconds: float) -> str:
+    """Return a length of time in the largest unit of which there are at least two.
+
+    Examples
+    --------
+    >>> [duration_in_words(seconds) for seconds in (0.8, 90, 430, 9000, 259_200)]
+    ['1 second', '90 seconds', '7 minutes', '2.5 hours', '3 days']
+    """
+    if seconds >= 2 * DAY:
+        return f"{_number(seconds / DAY)} days"
+    if seconds >= 2 * HOUR:
+        return f"{_number(seconds / HOUR)} hours"
+    if seconds >= 2 * MINUTE:
+        return f"{seconds / MINUTE:.0f} minutes"
+    whole = max(round(seconds), 1)
+    return f"{whole} second{'' if whole == 1 else 's'}"
+
+
+def _number(value: float) -> str:
+    """Return a number with one decimal place, unless that is 0 or the number is large."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
