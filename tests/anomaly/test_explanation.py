@@ -206,7 +206,10 @@ def test_cells_nearby_are_counted_where_a_cell_has_few_and_that_is_said():
             "moving to the left about three times as fast as usual there (so fast 0 of 100 times)",
         ),
         (12, "moving to the left about five times as fast as usual there (so fast 0 of 100 times)"),
-        (15, "moving to the left at least 9 times as fast as usual there (so fast 0 of 100 times)"),
+        (
+            15,
+            "moving to the left at least 9.3 times as fast as usual there (so fast 0 of 100 times)",
+        ),
         (2, "moving to the left at about 51 % of the usual speed there (so slow 0 of 100 times)"),
         (
             0,
@@ -304,3 +307,18 @@ def test_a_box_is_as_wide_as_the_thing_that_moves():
     warm = heat_map(finding, FINE)
     assert warm.argmax() == ROW[15]
     assert warm.sum() == pytest.approx(finding.heat.sum(), rel=1e-12)
+
+
+def test_further_things_have_boxes_if_they_are_nearly_as_heavy():
+    habits = habits_of((np.arange(FINE.n_cells), RIGHT_12, 5, 50))
+    heavy, light, other = ROW[20:23], ROW[4:5], ROW[12:14]
+    cells = np.concatenate([light, other, heavy])
+    votes = Votes(cells, np.array([4, 1, 1, 4, 4, 4]), np.full(6, 5))
+    boxes = found(habits, votes, "direction").boxes
+    assert boxes == (
+        Box(20 * 8, 120, 23 * 8, 128),
+        Box(12 * 8, 120, 14 * 8, 128),
+        Box(4 * 8, 120, 5 * 8, 128),
+    )
+    few = found(habits, votes_at(np.concatenate([ROW[4:5], ROW[18:26]]), LEFT_12, 5), "direction")
+    assert few.boxes == (Box(18 * 8, 120, 26 * 8, 128),)

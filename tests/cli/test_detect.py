@@ -89,7 +89,12 @@ def test_detect_gives_events_scores_thumbnails_and_an_annotated_video(folder):
         cwd=folder,
     )
     events = events_of((folder / "events.jsonl").read_text())
-    assert f"{len(events)} event" in run.stdout
+    *ranked, told, wrote = run.stdout.splitlines()
+    assert told.startswith(f"{len(events)} alarm")
+    assert wrote == "wrote events.jsonl"
+    assert [line.split()[0] for line in ranked] == [str(k + 1) for k in range(len(ranked))]
+    assert sum("ALARM" in line for line in ranked) == len(events)
+    assert len(ranked) >= 10
     assert events
     rows = list(csv.DictReader((folder / "scores.csv").read_text().splitlines()))
     assert len(rows) == 2 * SECONDS
@@ -111,6 +116,44 @@ def test_video_and_corpus_give_the_same_events(folder):
     )
     assert one
     assert [e | {"source": ""} for e in one] == [e | {"source": ""} for e in other]
+
+
+def test_whatever_the_budget_the_most_unusual_moments_are_ranked(folder):
+    run = done("detect", "scene.corpus", "-m", "scene.model", "--threshold=-99", cwd=folder)
+    *ranked, told = run.stdout.splitlines()
+    assert len(ranked) == 10
+    assert "ALARM" not in run.stdout
+    assert all("normal footage" in line or "learnt from" in line for line in ranked)
+    assert told.startswith("no alarm in 1:10 of video")
+
+
+def test_the_file_of_events_has_alarms_only_unless_moments_are_asked_for(folder):
+    given = ("detect", "scene.corpus", "-m", "scene.model", *SHARE)
+    done(*given, "-o", "alarms.jsonl", cwd=folder)
+    printed = done(*given, "-o", "moments.jsonl", "--moments", "--json", cwd=folder).stdout
+    alarms, moments = (
+        events_of((folder / f"{name}.jsonl").read_text()) for name in ("alarms", "moments")
+    )
+    assert all(event["alarm"] for event in alarms)
+    flags = [event["alarm"] for event in moments]
+    assert True in flags
+    assert False in flags
+    named = ("thumbnail",)
+    kept = [{k: v for k, v in event.items() if k not in named} for event in moments]
+    assert [event for event in kept if event["alarm"]] == [
+        {k: v for k, v in event.items() if k not in named} for event in alarms
+    ]
+    assert [event["start"] for event in moments] == sorted(event["start"] for event in moments)
+    ranked = [event["normality"] for event in events_of(printed)]
+    assert ranked == sorted(ranked)
+    assert len(ranked) == len(moments)
+    assert all((folder / event["thumbnail"]).is_file() for event in moments)
+    (folder / "known.csv").write_text("start,end,kind\n10,12,something\n")
+    one, other = (
+        done("evaluate", f"{name}.jsonl", "scene.corpus", "-l", "known.csv", "--json", cwd=folder)
+        for name in ("alarms", "moments")
+    )
+    assert one.stdout == other.stdout
 
 
 def test_a_skipped_start_is_not_judged(folder):
@@ -293,4 +336,4 @@ def bad_files(folder):
 
 def test_a_video_without_motion_has_nothing_to_judge(folder, bad_files):
     run = done("detect", "still.mp4", "-m", "scene.model", cwd=folder)
-    assert run.stdout == "no events in 0:02 of video: nothing moved enough to be judged\n"
+    assert run.stdout == "no alarm in 0:02 of video: nothing moved enough to be judged\n"

@@ -8,6 +8,7 @@ import pytest
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
 from habitus.anomaly.detection import Detection, detect_events
+from habitus.anomaly.scene_model import learn_scene
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.lab.crossing import crossing, crossing_vocabulary
@@ -37,6 +38,20 @@ def lanes(tmp_path_factory) -> Found:
     return Found(
         model, corpus, detect_events(detector, corpus, source="lanes.mp4"), source, calibration
     )
+
+
+@pytest.fixture(scope="session")
+def habitual(lanes) -> Found:
+    """Return what habits find in the footage of two lanes."""
+    scene = learn_scene(
+        lanes.corpus.take(normal_documents(len(lanes.corpus))),
+        n_topics=2,
+        n_behaviours=2,
+        n_restarts=1,
+        random_state=0,
+    )
+    found = detect_events(scene.detector(), lanes.corpus, source="lanes.mp4")
+    return Found(scene.model, lanes.corpus, found, lanes.source)
 
 
 @pytest.fixture(scope="session")

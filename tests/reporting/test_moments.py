@@ -4,7 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.corpus.vocabulary import Direction
+from habitus.anomaly.events import read_events
+from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.reporting.figures.drawing import COLOURS, EVENT, arrows_of, rgb
 from habitus.reporting.figures.moments import (
     NARROW,
@@ -13,6 +14,8 @@ from habitus.reporting.figures.moments import (
     event_thumbnails,
     expected_words,
     frame_at,
+    seen_moment,
+    write_events,
 )
 from habitus.video import Source
 from reference.footage import limited
@@ -88,10 +91,42 @@ def test_after_the_end_the_last_frame_is_returned(lanes):
 
 
 def test_pictures_of_some_events(documents):
-    found = event_pictures(documents.detection, events=[1, 4])
+    found = event_pictures(documents.detection, moments=[1, 4])
     assert sorted(found) == [1, 4]
 
 
 def test_expected_words_are_a_distribution(lanes):
     expected = expected_words(lanes.detection.events[0], lanes.model)
     assert expected.sum() == pytest.approx(1, rel=1e-9)
+
+
+def test_heat_is_where_it_is_unusual(habitual):
+    """The thing that goes the wrong way is the hottest part of its picture."""
+    v, event = habitual.detection.habits.vocabulary, habitual.detection.moments[0]
+    seen = seen_moment(event, habitual.detection)
+    hot = np.argwhere(seen.heat > seen.heat.max() / 2) * v.cell_side
+    left, top, right, bottom = event.boxes[0]
+    inside = (hot[:, 1] >= left) & (hot[:, 1] < right) & (hot[:, 0] >= top) & (hot[:, 0] < bottom)
+    assert inside.mean() > 0.8
+    plain = frame_at(habitual.source, event.peak + 0.5, WIDTH, round(WIDTH * v.height / v.width))
+    drawn = decoded(event_pictures(habitual.detection, habitual.source, moments=[0])[0].thumbnail)
+    redder = drawn[..., 0].astype(int) - plain[..., 0]
+    scale = WIDTH / v.width
+    within = redder[round(top * scale) : round(bottom * scale), round(left * scale) :]
+    assert within.mean() > redder[round((bottom + 16) * scale) :].mean() + 10
+
+
+def test_fine_arrows_point_their_way():
+    fine = Vocabulary(1, 1, directions=12, speeds=16)
+    words = fine.words(0, 0, np.arange(12), 3)
+    outlines = arrows_of(words, np.ones(12), fine).outlines
+    ahead = outlines[:, 3] - outlines[:, [0, 6]].mean(axis=1)
+    angles = np.degrees(np.arctan2(-ahead[:, 0], -ahead[:, 1]))
+    np.testing.assert_allclose(angles % 360, (np.arange(12) - 1) * 30 % 360, atol=1e-6)
+
+
+def test_events_of_one_file_keep_their_thumbnails(habitual, tmp_path):
+    found = write_events(tmp_path / "events.jsonl", habitual.detection, None, moments=True)
+    named = {event.thumbnail for event in found.moments}
+    assert len(named) == len(found.moments) == len(read_events(tmp_path / "events.jsonl"))
+    assert all((tmp_path / name).is_file() for name in named)

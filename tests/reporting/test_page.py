@@ -10,6 +10,7 @@ from habitus import Corpus, Detector, MarkovClusteringTopicModel
 from habitus.anomaly.detection import detect_events
 from habitus.anomaly.events import clock
 from habitus.reporting.page import render
+from habitus.reporting.page.chart import quantiles_of
 from habitus.reporting.page.render import write_report
 from reference.two_lanes import WRONG
 
@@ -17,7 +18,7 @@ HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
+def pages(tmp_path_factory, lanes, documents, habitual) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     quiet = detect_events(
         Detector(lanes.model, lanes.calibration, threshold=-1e9), lanes.corpus, source=HOSTILE
@@ -33,10 +34,11 @@ def pages(tmp_path_factory, lanes, documents) -> dict[str, Path]:
     )
     write_report(folder / "quiet.html", quiet, source=lanes.source)
     write_report(folder / "many.html", documents.detection)
+    write_report(folder / "habits.html", habitual.detection, source=habitual.source)
     return {path.stem: path for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("name", ["lanes", "quiet", "many"])
+@pytest.mark.parametrize("name", ["lanes", "quiet", "many", "habits"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_errors_and_no_requests(pages, opened, name, scheme):
     page, complaints = opened(pages[name], color_scheme=scheme)
@@ -47,18 +49,42 @@ def test_no_errors_and_no_requests(pages, opened, name, scheme):
     assert all(size > 100 for size in sizes)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("lanes", 1), ("quiet", 0)])
-def test_one_card_per_event(pages, opened, name, expected):
+@pytest.mark.parametrize(("name", "n_alarms"), [("lanes", 1), ("quiet", 0)])
+def test_one_card_per_moment(pages, opened, name, n_alarms):
     page, _ = opened(pages[name])
-    assert page.locator(".event").count() == expected
-    assert page.locator(".pill").count() == expected
-    assert page.locator(".event img").count() == 3 * expected
-    assert page.locator(".none").count() == (expected == 0)
+    assert page.locator(".event").count() == 10
+    assert page.locator(".pill").count() == 10
+    assert page.locator(".event img").count() == 3 * 10
+    assert page.locator(".event.alarm").count() == n_alarms
+    assert page.locator(".pill.minor").count() == 10 - n_alarms
+    assert page.locator(".verdict").all_inner_texts() == (
+        ["Alarm"] * n_alarms + ["No alarm"] * (10 - n_alarms)
+    )
+
+
+def test_no_alarm_is_no_empty_page(pages, opened):
+    page, _ = opened(pages["quiet"])
+    assert page.locator("h1").inner_text() == "No alarm in 76 seconds"
+    assert page.locator(".lead").inner_text().startswith("These were the most unusual moments")
+    told = page.locator(".rarity").all_inner_texts()
+    assert len(told) == 10
+    assert all("normal footage" in text or "learnt from" in text for text in told)
+
+
+def test_nothing_to_judge(tmp_path, lanes, opened):
+    still = Corpus(np.zeros((5, lanes.corpus.n_words)), vocabulary=lanes.corpus.vocabulary)
+    found = detect_events(Detector(lanes.model, lanes.calibration), still, source="still.mp4")
+    write_report(tmp_path / "still.html", found)
+    page, complaints = opened(tmp_path / "still.html")
+    assert complaints == []
+    assert page.locator(".lead").inner_text() == "Nothing moved enough to be judged."
+    assert page.locator(".none").count() == 1
+    assert page.locator(".event").count() == 0
 
 
 def test_many_events_are_listed_in_order(pages, opened, documents):
     page, _ = opened(pages["many"])
-    events = documents.detection.events
+    events = documents.detection.moments
     assert len(events) > 10
     told = page.locator(".why").all_inner_texts()
     assert [text.lower() for text in told] == [f"{e.explanation}.".lower() for e in events]
@@ -110,7 +136,7 @@ def test_light_and_dark_differ(pages, opened):
     assert light != dark
 
 
-@pytest.mark.parametrize("name", ["lanes", "quiet", "many"])
+@pytest.mark.parametrize("name", ["lanes", "quiet", "many", "habits"])
 def test_fits_a_phone(pages, opened, name):
     page, _ = opened(pages[name], viewport={"width": 375, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
@@ -132,7 +158,7 @@ def place_of(page, selector):
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_mark_links_to_its_event(pages, opened, documents, scripts):
     page, _ = opened(pages["many"], java_script_enabled=scripts)
-    last = len(documents.detection.events)
+    last = len(documents.detection.moments)
     page.locator(".pill").nth(last - 1).click()
     if scripts:
         assert -1 <= place_of(page, f"#event-{last}") < 900
@@ -149,7 +175,7 @@ def test_clicking_the_curve_opens_the_event_and_hovering_shows_values(pages, ope
     told = page.locator(".tip").inner_text()
     assert told.startswith(clock(t))
     assert f"normality {lanes.detection.normality[t]:.3g}" in told
-    assert told.endswith("event 1")
+    assert told.endswith("moment 1")
     page.click(".curve", position={"x": x, "y": 90})
     assert page.url.endswith("#event-1")
     assert complaints == []
@@ -177,7 +203,7 @@ def test_names_are_escaped(pages, opened):
 def test_links_into_the_annotated_video(pages, opened, lanes):
     page, _ = opened(pages["lanes"])
     start = lanes.detection.events[0].start
-    link = page.locator(".watch").get_attribute("href")
+    link = page.locator(".watch").first.get_attribute("href")
     assert link == f"an%20annotated%23video.mp4#t={start - 2:.1f}"
 
 
@@ -193,11 +219,49 @@ def test_details(pages, opened):
 
 def test_surprise_bars(pages, opened, lanes):
     page, _ = opened(pages["lanes"])
-    misfit, shift = page.locator(".bars .number").all_inner_texts()
+    misfit, shift, *_ = page.locator(".bars .number").all_inner_texts()
     event = lanes.detection.events[0]
     n_words = lanes.corpus.n_tokens[int(event.peak)]
     assert misfit == f"{event.misfit / n_words:.2f} nats per word"
     assert shift == f"{event.shift:.2f} nats"
+
+
+def test_bars_show_the_score_that_raises_an_alarm(pages, opened, habitual):
+    page, _ = opened(pages["habits"])
+    fusion, found = habitual.detection.habits.fusion, habitual.detection
+    assert page.locator(".bars .number").count() == 8 * len(found.moments)
+    threshold = fusion.score_of_normality(found.threshold)
+    for k, event in enumerate(found.moments):
+        card = page.locator(".event").nth(k)
+        score = fusion.score_of_normality(event.normality)
+        shown = card.locator(".strongest .number").inner_text()
+        assert float(shown.removesuffix(" nats")) == pytest.approx(score, abs=0.06)
+        name = card.locator(".strongest dt").inner_text()
+        cue, gathering = event.cue.split(", ")
+        assert name == f"{cue.capitalize()}, {render.GATHERING_WORDS[gathering]}"
+        widths = [
+            float(re.search(r"width: ([\d.]+)%", style)[1])
+            for style in card.locator(".fill").evaluate_all(
+                "all => all.map(e => e.getAttribute('style'))"
+            )
+        ]
+        mark = card.locator(".mark").first.get_attribute("style")
+        left = float(re.search(r"left: ([\d.]+)%", mark)[1])
+        assert (max(widths) > left) == (score > threshold) == event.alarm
+
+
+def test_held_out_rarities_lie_on_the_line_if_they_are_right(pages, opened):
+    n = 1000
+    right = quantiles_of(np.log((np.random.default_rng(0).permutation(n) + 0.5) / n))
+    assert float(right.end) == pytest.approx(np.log(2 * n), abs=0.05)
+    for x, y in right.points:
+        assert x == pytest.approx(100 - y, abs=0.02)
+    twice = quantiles_of(2 * np.log((np.arange(n) + 0.5) / n))
+    for x, y in twice.points:
+        assert 2 * x == pytest.approx(100 - y, abs=0.05)
+    page, _ = opened(pages["habits"])
+    assert page.locator(".quantiles circle").count() > 20
+    assert opened(pages["lanes"]).page.locator(".quantiles").count() == 0
 
 
 def test_a_model_without_a_vocabulary(tmp_path, opened):
@@ -208,19 +272,19 @@ def test_a_model_without_a_vocabulary(tmp_path, opened):
     write_report(tmp_path / "counts.html", found)
     page, complaints = opened(tmp_path / "counts.html")
     assert complaints == []
-    assert page.locator(".event").count() == len(found.events) > 0
+    assert page.locator(".event.alarm").count() == len(found.events) > 0
     assert page.locator("img").count() == 0
 
 
 def test_the_page_stays_small(pages, documents, lanes, monkeypatch, tmp_path):
-    assert pages["lanes"].stat().st_size < 600_000
-    each = pages["many"].stat().st_size / len(documents.detection.events)
+    assert pages["lanes"].stat().st_size < 2_000_000
+    each = pages["many"].stat().st_size / len(documents.detection.moments)
     assert 30 * each < 6e6
     monkeypatch.setattr(render, "MOST_PICTURES", 2)
     write_report(tmp_path / "few.html", documents.detection)
     text = (tmp_path / "few.html").read_text()
     assert text.count("<img") == 3 * 2 + 4
-    assert text.count("<article") == len(documents.detection.events)
+    assert text.count("<article") == len(documents.detection.moments)
 
 
 def test_the_page_is_reproducible_and_complete(pages, tmp_path, documents):

@@ -42,6 +42,7 @@ def detection_of(times, lengths):
         threshold=-1.0,
         abnormal_words={},
         events=[],
+        moments=[],
         expected_false_alarms=None,
     )
 

@@ -58,10 +58,10 @@ class Detection:
     """Alarms, in order of time."""
     moments: list[Event]
     """The most unusual moments, the most unusual first: all alarms, and others up to ten."""
-    habits: HabitModel | None
-    """What judged by the measure "habits"; None by another."""
     expected_false_alarms: ExpectedAlarms | None
     """Alarms that normal footage of this length raises; None without a calibration."""
+    habits: HabitModel | None = None
+    """What judged by the measure "habits"; None by another."""
     notes: tuple[str, ...] = ()
     """What there is to say about the footage and the threshold, one line each."""
 

@@ -1,5 +1,6 @@
 """What habits find unusual, in an operator's words: where, which cue, and true counts."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -98,26 +99,39 @@ def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
 
 
 def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: bool) -> list[Indices]:
-    """Return groups of neighbouring votes that move alike, the heaviest first.
+    """Return up to `MOST_BOXES` groups of neighbouring votes, the heaviest first.
 
-    Of a scan, only the one with the heaviest vote of the window; of a sum, up to `MOST_BOXES`.
+    Of a scan, the first is the one with the heaviest vote of the window, and the votes of a group
+    move alike.
     """
     v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
-    rows, columns = votes.cells // v.columns, votes.cells % v.columns
-    candidates = excess > 0
-    seed = int(excess.argmax())
+    first: list[Indices] = []
     if scan:
+        rows, columns = votes.cells // v.columns, votes.cells % v.columns
         middle = int(judgement.evidence.windows[cue])
         near = np.maximum(abs(rows - middle // v.columns), abs(columns - middle % v.columns))
         seed = int(np.where(near <= REACH, excess, -1.0).argmax())
-        candidates = _alike(votes.directions, seed, v.directions) & (excess >= WORTH * excess[seed])
-    found = np.flatnonzero(candidates)
-    groups = [found[own] for own in connected_groups(votes.cells[found], v.columns)]
-    if scan:
-        return [next(group for group in groups if seed in group)]
-    groups.sort(key=lambda group: -excess[group].sum())
+        groups = list(_things(judgement, model, cue, seed))
+        first, groups = groups[:1], groups[1:]
+    else:
+        found = np.flatnonzero(excess)
+        groups = [found[own] for own in connected_groups(votes.cells[found], v.columns)]
+    groups = first + sorted(groups, key=lambda group: -excess[group].sum())
     least = WORTH * excess[groups[0]].sum()
     return [group for group in groups[:MOST_BOXES] if excess[group].sum() >= least]
+
+
+def _things(judgement: HabitJudgement, model: HabitModel, cue: int, seed: int) -> Iterator[Indices]:
+    """Yield groups of neighbouring votes that move alike, that of the vote `seed` first."""
+    v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
+    left = np.where(excess >= WORTH * excess[seed], excess, 0.0)
+    while left[seed] > 0:
+        found = np.flatnonzero(_alike(votes.directions, seed, v.directions) & (left > 0))
+        parts = (found[own] for own in connected_groups(votes.cells[found], v.columns))
+        group = next(part for part in parts if seed in part)
+        yield group
+        left[group] = 0.0
+        seed = int(left.argmax())
 
 
 def _whole(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> Indices:
@@ -289,4 +303,4 @@ def _ratio_in_words(ratio: float) -> str:
     nearest = round(ratio)
     if nearest in names and abs(ratio - nearest) < 0.26:
         return names[nearest]
-    return f"{ratio:.1f} times" if ratio < 6 else f"{ratio:.0f} times"
+    return f"{ratio:.1f}".removesuffix(".0") + " times" if ratio < 10 else f"{ratio:.0f} times"

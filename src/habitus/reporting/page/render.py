@@ -180,7 +180,8 @@ def _shown_moments(detection: Detection) -> str:
         return f"{which}{'' if n == 1 else ' moments'}; none of them is rare enough for an alarm."
     if n == n_alarms:
         return "The most unusual comes first."
-    return f"Below them: the next most unusual moments, {n} in all, the most unusual first."
+    verb = "is an alarm" if n_alarms == 1 else "are alarms"
+    return f"Of the {n} most unusual moments, ranked below, {n_alarms} {verb}."
 
 
 def _false_alarms(detection: Detection) -> str:
