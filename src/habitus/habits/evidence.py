@@ -122,21 +122,10 @@ def _count_surprisals(
 
 
 @compiled_inline
-def _sum_across(line: Array, first: int, last: int, out: Array) -> None:
-    """`out[x] = line[x : x + 5].sum()` from the first x to before the last."""
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    for x in range(np.uint64(first), np.uint64(last)):
-        out[x] = line[x] + line[x + one] + line[x + two] + line[x + three] + line[x + four]
-
-
-@compiled_inline
-def _sum_down(lines: Array, first: int, last: int, out: Array) -> None:
-    """`out[x] = lines[:, x].sum()` from the first x to before the last."""
-    out[first:last] = 0.0
-    for y in range(len(lines)):
-        line = lines[y]
-        for x in range(np.uint64(first), np.uint64(last)):
-            out[x] += line[x]
+def _sum_of_five(a: Array, b: Array, c: Array, d: Array, e: Array, out: Array) -> None:
+    """`out[:] = a + b + c + d + e`, in this order: the cells of a window along one axis."""
+    for x in range(len(out)):
+        out[x] = a[x] + b[x] + c[x] + d[x] + e[x]
 
 
 @compiled
@@ -190,25 +179,28 @@ def _gather(
             statistics[t, 2 * cue] = 0.0
             statistics[t, 2 * cue + 1] = total[cue] / (end - start + FRAME_VOTES) ** POWER
             windows[t, cue] = cells[start] if end > start else 0
-        # Windows that have votes: a window has its middle in the picture's cell, without margin.
-        first, last = max(left - 2 * REACH, 0), min(right, columns - 1) + 1
+        # Windows that have votes. In the pictures, their cells follow their number: r to r + 4.
+        first = max(left - 2 * REACH, 0)
+        n = max(min(right, columns - 1) + 1 - first, 0)
+        above, below = max(top - 2 * REACH, 0), min(bottom, rows - 1)
+        across[above:top], across[bottom + 1 : below + side] = 0.0, 0.0
         for plane in range(n_cues, -1, -1):  # the number of votes first
             for y in range(top, bottom + 1):
-                _sum_across(picture[plane, y], first, last, across[y])
-            for r in range(max(top - 2 * REACH, 0), min(bottom, rows - 1) + 1):
-                own = across[max(r, top) : min(r + side, bottom + 1)]
-                _sum_down(own, first, last, down)
-                weight = weights[r]
+                line = picture[plane, y, first:]
+                _sum_of_five(line, line[1:], line[2:], line[3:], line[4:], across[y, :n])
+            for r in range(above, below + 1):
+                lines, weight = across[r:], weights[r, :n]
+                _sum_of_five(lines[0], lines[1], lines[2], lines[3], lines[4], down[:n])
                 if plane == n_cues:
-                    for x in range(first, last):
+                    for x in range(n):
                         weight[x] = window_weights[int(down[x])]
                     continue
                 heaviest = statistics[t, 2 * plane]
-                for x in range(first, last):
+                for x in range(n):
                     value = down[x] * weight[x]
                     if value > heaviest:
                         heaviest = value
-                        windows[t, plane] = r * columns + x
+                        windows[t, plane] = r * columns + first + x
                 statistics[t, 2 * plane] = heaviest
         for plane in range(n_cues + 1):
             for y in range(top, bottom + 1):

@@ -152,7 +152,8 @@ def _votes(
     for d in range(n_directions):
         for s in range(n_speeds):
             direction_of[d * n_speeds + s], speed_of[d * n_speeds + s] = d, s
-    by_direction, by_speed = np.zeros(n_directions), np.zeros(n_speeds)
+    # With the last direction before the first, and the first after the last.
+    by_direction, by_speed = np.zeros(n_directions + 2), np.zeros(n_speeds)
     found = 0
     for t in range(n):
         i, end = indptr[t], indptr[t + 1]
@@ -161,17 +162,15 @@ def _votes(
             start = cell * per_cell
             by_direction[:] = 0.0
             while i < end and 0 <= words[i] - start < per_cell:
-                by_direction[direction_of[words[i] - start]] += counts[i]
+                by_direction[direction_of[words[i] - start] + 1] += counts[i]
                 total += counts[i]
                 i += 1
             if total < least:
                 continue
+            by_direction[0], by_direction[-1] = by_direction[-2], by_direction[1]
             best, direction = -1.0, 0
             for d in range(n_directions):
-                value = 2 * by_direction[d]
-                if reach:
-                    after = d + 1 if d + 1 < n_directions else 0
-                    value += by_direction[d - 1] + by_direction[after]
+                value = 2 * by_direction[d + 1] + reach * (by_direction[d] + by_direction[d + 2])
                 if value > best:
                     best, direction = value, d
             by_speed[:] = 0.0
