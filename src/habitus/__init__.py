@@ -1,7 +1,7 @@
 """habitus learns what is habitual in a fixed camera's view, and shows what is not.
 
-One function for each command (`extract`, `learn`, `detect`, `watch`, `report`, `evaluate`,
-`compare`, `tune`, `show`, `demo`), and the values that they take and return.
+One function for each command (`extract`, `learn`, `detect`, `accept`, `watch`, `report`,
+`evaluate`, `compare`, `tune`, `show`, `demo`), and the values that they take and return.
 """
 
 from importlib import import_module
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from habitus.anomaly import (
+        Acceptance,
         Calibration,
         CalibrationSettings,
         Detection,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         generate,
     )
     from habitus.pipeline import (
+        accept,
         compare,
         demo,
         detect,
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 __version__ = version("habitus")
 
 _HOMES = {
+    "Acceptance": "habitus.anomaly",
     "Assessment": "habitus.evaluation.assessment",
     "Assignments": "habitus.model",
     "Calibration": "habitus.anomaly",
@@ -122,6 +125,7 @@ _HOMES = {
     "Tuning": "habitus.lab.tuning.advice",
     "VideoError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
+    "accept": "habitus.pipeline",
     "calibrate": "habitus.anomaly",
     "clock": "habitus.anomaly.events",
     "compare": "habitus.pipeline",
@@ -145,6 +149,7 @@ _HOMES = {
 """Where each public name is defined."""
 
 __all__ = [
+    "Acceptance",
     "Assessment",
     "Assignments",
     "Calibration",
@@ -189,6 +194,7 @@ __all__ = [
     "Tuning",
     "VideoError",
     "Vocabulary",
+    "accept",
     "calibrate",
     "clock",
     "compare",

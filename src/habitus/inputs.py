@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from habitus.anomaly import Detection, Detector, SceneModel, detect_events
 from habitus.anomaly.camera_check import CameraCheck
+from habitus.arrays import Image
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.files import kind_of
+from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import ProgressCallback
 
 if TYPE_CHECKING:
@@ -66,9 +68,10 @@ class JudgedSource:
         return self.corpus
 
     def _extract(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
-        settings = settings_of(self.detector)
+        model = self.detector.model
+        settings = document_settings(**settings_of(model))
         if not video.is_live:
-            check_geometry(self.detector, video)
+            check_geometry(model, video)
         return extract_documents([video], settings, None, False, None, jobs, progress)
 
     def detect(self, *, skip: float | None, share: float | None) -> Detection:
@@ -86,14 +89,12 @@ class JudgedSource:
         return replace(detection, notes=(*self.notes, *detection.notes))
 
 
-def settings_of(detector: Detector) -> "DocumentSettings":
+def settings_of(model: MarkovClusteringTopicModel) -> dict[str, Any]:
     """Return how documents of new video are made, so that they are like those learnt from.
 
     Their words are fine: whoever judges them sums them to those of the model.
     """
-    from habitus.ingest.clips import DocumentSettings
-
-    kept, known = detector.model.settings_, detector.model.vocabulary_
+    kept, known = model.settings_, model.vocabulary_
     if kept is None:
         raise InvalidInputError(
             "this model does not know how its documents were made from video: learn it from a "
@@ -101,14 +102,14 @@ def settings_of(detector: Detector) -> "DocumentSettings":
         )
     made = {name: value for name, value in kept.items() if name != "speeds"}  # of 0.1
     scale = made.get("scale") if known is None else known.scale
-    return DocumentSettings(**(made | {"words": "fine", "scale": scale}))
+    return made | {"words": "fine", "scale": scale}
 
 
-def check_geometry(detector: Detector, source: "Source") -> None:
+def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
     """Raise if a video has another frame size than the model, before it is decoded."""
     from habitus.video import Reader
 
-    known = detector.model.vocabulary_
+    known = model.vocabulary_
     with Reader(source) as reader:
         width, height = reader.width, reader.height
     if known is not None and (width, height) != (known.width, known.height):
@@ -146,7 +147,7 @@ def load_detector(
 
 
 def camera_check(
-    model: Address | SceneModel, detector: Detector, output: Address | None, force: bool
+    model: Address | SceneModel, picture: Image | None, output: Address | None, force: bool
 ) -> CameraCheck | None:
     """Return the check that footage shows the model's scene; None by force, or without a picture.
 
@@ -154,14 +155,13 @@ def camera_check(
     ----------
     model
         The model, for messages.
-    detector
-        Knows the picture of the scene.
+    picture
+        Picture of the model's scene, if it is known.
     output
         Beside it, the pictures are written if they differ.
     force
         Whether to go on whatever the footage shows.
     """
-    picture = detector.model.picture_
     if force or picture is None:
         return None
     return CameraCheck(picture, judge_name(model), None if output is None else Path(output))
@@ -248,6 +248,28 @@ def read_documents(
         raise InvalidInputError("give videos or corpora, not both at once")
     corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
     return Extraction(first_seconds(corpus, duration), [])
+
+
+def further_documents(
+    sources: Address | Corpus | Sequence[Address],
+    scene: SceneModel,
+    output: Address | None,
+    reading: dict[str, Any],
+    **footage: Any,
+) -> "Extraction":
+    """Return documents made as those that a model was learnt from; see `read_documents`."""
+    settings: dict[str, Any] = {}
+    if not isinstance(sources, Corpus):
+        videos = [each for each in open_sources(sources, **reading) if not is_corpus_file(each)]
+        if videos:
+            settings = settings_of(scene.model)
+        for video in videos:
+            if not video.is_live:
+                check_geometry(scene.model, video)
+    extraction = read_documents(sources, output, settings, reading, **footage)
+    if not len(extraction.corpus):
+        raise InvalidInputError("no document in the footage to add")
+    return extraction
 
 
 def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:

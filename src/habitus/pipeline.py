@@ -14,7 +14,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from habitus.anomaly import Detection, Detector, SceneModel, learn_scene, read_events
+from habitus.anomaly import (
+    Acceptance,
+    Detection,
+    Detector,
+    SceneModel,
+    events_by_line,
+    learn_scene,
+    read_events,
+)
 from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus
 from habitus.corpus.vocabulary import WordKind
@@ -32,10 +40,12 @@ from habitus.inputs import (
     document_settings,
     extract_documents,
     forget_chunks,
+    further_documents,
     is_event_file,
     judge_name,
     labelled_footage,
     load_detector,
+    load_scene,
     open_sources,
     parsed_labels,
     read_documents,
@@ -53,7 +63,7 @@ if TYPE_CHECKING:
     from habitus.lab.tuning.advice import Tuning
     from habitus.reporting.summaries import CorpusSummary, ModelSummary
 
-UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def extract(
@@ -144,6 +154,9 @@ def learn(
     sources: Address | Corpus | Sequence[Address],
     *,
     output: Address | None = None,
+    update: Address | SceneModel | None = None,
+    half_life: float | None = None,
+    force: bool = False,
     n_topics: int = 8,
     n_behaviours: int = 4,
     learning: str = "em",
@@ -179,6 +192,14 @@ def learn(
         Normal footage: videos as for `extract`, corpus files, or a corpus.
     output
         Where to write model and calibration.
+    update
+        A model, or the file of one, to add this footage to: see `SceneModel.updated`. Documents
+        are made as its own were; `n_topics` to `thinning`, `clip` to `region` and `seed` are not
+        used.
+    half_life
+        With `update`: seconds of further footage after which older footage counts half.
+    force
+        With `update`: go on even where the footage does not show the scene of the model.
     n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
     min_words, burn_in, n_samples, thinning
         As of `MarkovClusteringTopicModel`.
@@ -197,12 +218,29 @@ def learn(
         The model, its calibration, the documents it was learnt from and notes.
     """
     check_outputs(output)
+    reading = {"fps": fps, "fast": fast, "timeout": timeout}
+    if update is not None:
+        return _update(
+            sources,
+            update,
+            output,
+            reading,
+            half_life=half_life,
+            force=force,
+            continued=continued,
+            duration=duration,
+            jobs=jobs,
+            progress=progress,
+        )
+    for name, given in {"half_life": half_life is not None, "force": force}.items():
+        if given:
+            raise InvalidInputError(f"{name} needs a model to update", parameter=name)
     extraction = read_documents(
         sources,
         output,
         {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
         | {"region": region},
-        {"fps": fps, "fast": fast, "timeout": timeout},
+        reading,
         continued=continued,
         duration=duration,
         jobs=jobs,
@@ -230,6 +268,75 @@ def learn(
         scene.save(output)
         forget_chunks(output)
     return replace(scene, notes=(*extraction.notes, *scene.notes))
+
+
+def _update(
+    sources: Address | Corpus | Sequence[Address],
+    update: Address | SceneModel,
+    output: Address | None,
+    reading: dict[str, Any],
+    *,
+    half_life: float | None,
+    force: bool,
+    progress: ProgressCallback,
+    **footage: Any,
+) -> SceneModel:
+    """Return a model with further footage; see `learn`."""
+    check_seconds("half_life", half_life)
+    known = load_scene(update)
+    extraction = further_documents(sources, known, output, reading, progress=progress, **footage)
+    corpus = extraction.corpus
+    camera = camera_check(update, known.model.picture_, output, force)
+    if camera is not None:
+        camera.check(corpus.picture, "the footage")
+    scene = known.updated(corpus, half_life=half_life)
+    if output is not None:
+        scene.save(output)
+        forget_chunks(output)
+    return replace(scene, notes=(*extraction.notes, *scene.notes))
+
+
+def accept(
+    events: Address,
+    numbers: Sequence[int],
+    model: Address | SceneModel,
+    *,
+    output: Address | None = None,
+    undo: bool = False,
+) -> Acceptance:
+    """Call events normal, so that the like of them is no longer unusual; or take that back.
+
+    Parameters
+    ----------
+    events
+        File of events that `detect` or `watch` wrote.
+    numbers
+        Lines of the events in that file, counted from 1.
+    model
+        What `learn` returned, or the file that it wrote.
+    output
+        Where to write the new model.
+    undo
+        Whether to take back what was accepted: the model is then to the bit as if it never was.
+
+    Returns
+    -------
+    Acceptance
+        The new model, and which alarms of the file it would not raise.
+    """
+    check_outputs(output)
+    known, scene = events_by_line(events), load_scene(model)
+    for number in numbers:
+        if number not in known:
+            raise InvalidInputError(
+                f"{events} has no event on line {number}: it has {len(known)} event(s)",
+                parameter="numbers",
+            )
+        event = known[number]
+        scene = scene.withdraw(event) if undo else scene.accept(event).scene
+    if output is not None:
+        scene.save(output)
+    return Acceptance(scene, scene.silenced(list(known.values())))
 
 
 def detect(
@@ -293,7 +400,7 @@ def detect(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(model, detector, output, force)
+    camera = camera_check(model, detector.model.picture_, output, force)
     judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
     judged.read(jobs=jobs, progress=progress)
     detection = judged.detect(skip=skip, share=share)
@@ -366,10 +473,10 @@ def watch(
     happenings = watch_events(
         detector,
         camera,
-        settings_of(detector),
+        document_settings(**settings_of(detector.model)),
         stop=stop or threading.Event(),
         patience=patience,
-        camera=camera_check(model, detector, output, force),
+        camera=camera_check(model, detector.model.picture_, output, force),
     )
     with _appended(output) as file:
         for happening in happenings:
@@ -432,7 +539,7 @@ def report(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(model, detector, output, force)
+    camera = camera_check(model, detector.model.picture_, output, force)
     judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
     corpus = judged.read(jobs=jobs, progress=progress)
     truth = aligned_labels(known, corpus, judged.name)
@@ -536,7 +643,7 @@ def evaluate(
     detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(judge, detector, picture, force)
+    camera = camera_check(judge, detector.model.picture_, picture, force)
     judged = [
         JudgedSource(each, detector, camera, fps=fps, fast=fast, timeout=timeout)
         for each in sources
@@ -807,12 +914,12 @@ def demo(
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a length of time such as 300, 300s, 5min, 5:00 or 1h.
+    """Return the seconds of a length of time such as 300, 300s, 5min, 5:00, 1h or 14d.
 
     Examples
     --------
-    >>> [parse_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h")]
-    [300.0, 300.0, 300.0, 300.0, 1800.0]
+    >>> [parse_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h", "1d")]
+    [300.0, 300.0, 300.0, 300.0, 1800.0, 86400.0]
     """
     from habitus.evaluation.labels import parse_seconds
 
@@ -823,7 +930,7 @@ def parse_duration(text: str) -> float:
         return parse_seconds(found[1]) * UNITS[found[2]]
     except ValueError:
         raise InvalidInputError(
-            f"a length of time is written as 300s, 5min or 5:00, found {text!r}"
+            f"a length of time is written as 300s, 5min, 5:00 or 14d, found {text!r}"
         ) from None
 
 

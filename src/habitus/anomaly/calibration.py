@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from habitus.anomaly.habit_model import MOST_REMEMBERED
 from habitus.anomaly.measures import (
     MEASURES,
     estimate_novelty_share,
@@ -115,6 +116,31 @@ class Calibration:
                 parameter="approximation",
             )
         return found
+
+    def updated(
+        self, model: MarkovClusteringTopicModel, corpus: Corpus, *, seed: int = 0
+    ) -> "Calibration":
+        """Return the calibration with the scores of further normal footage.
+
+        Parameters
+        ----------
+        model
+            The model that is calibrated, which has not learnt from that footage.
+        corpus
+            The footage. Of all scores the latest `MOST_REMEMBERED` are kept; level and novelty
+            stay.
+        seed
+            Seed of posterior samples.
+        """
+        evidence = gather(model.in_own_words(corpus), min_words=model.min_words)
+        plug_in = _with_further(self.plug_in, evidence, [model.parameters_])
+        if self.monte_carlo is None:
+            return replace(self, plug_in=plug_in)
+        n_samples = min(self.settings.n_samples, len(model.samples_) or self.settings.n_samples)
+        sets = parameter_sets(model, MONTE_CARLO, n_samples, seed)
+        return replace(
+            self, plug_in=plug_in, monte_carlo=_with_further(self.monte_carlo, evidence, sets)
+        )
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `calibration.`."""
@@ -456,6 +482,19 @@ def _held_out_scores(
         raise InvalidInputError("found no document that is long enough to judge")
     n_tokens = np.concatenate([documents.n_tokens for _, documents in filtered])[judged]
     return HeldOutScores(level, novelty.whole, scores, judged, float(np.median(n_tokens)))
+
+
+def _with_further(
+    known: HeldOutScores, evidence: Evidence, sets: list[Parameters]
+) -> HeldOutScores:
+    """Return held-out scores with those of further documents, as a detector would score them."""
+    kept, scores = slice(-MOST_REMEMBERED, None), {}
+    for measure, background in (("mean", None), ("tail", known.background)):
+        filtered = filter_documents(evidence, filter_tables(sets, background))
+        further = score_documents(measure, evidence, filtered, known.level)
+        scores[measure] = np.concatenate([known.scores[measure], further])[kept]
+    judged = np.concatenate([known.judged, np.diff(evidence.indptr) > 0])[kept]
+    return known._replace(scores=scores, judged=judged)
 
 
 def _scores(measure: str, filtered: list[_Filtered], level: float) -> Array:

@@ -298,7 +298,12 @@ def _joined(event: Event, later: Event) -> Event:
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """Return the events of a file of JSON Lines, in order of time.
+    """Return the events of a file of JSON Lines, in order of time; see `events_by_line`."""
+    return sorted(events_by_line(path).values(), key=lambda event: event.start)
+
+
+def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
+    """Return the events of a file of JSON Lines by the number of their line, from 1.
 
     Raises
     ------
@@ -313,8 +318,7 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    events = [_parsed(file, number, line) for number, line in numbered]
-    return sorted(events, key=lambda event: event.start)
+    return {number: _parsed(file, number, line) for number, line in numbered}
 
 
 def _parsed(file: Path, number: int, line: str) -> Event:

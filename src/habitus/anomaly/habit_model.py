@@ -136,24 +136,23 @@ class HabitModel:
     def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "HabitModel":
         """Return the model with further normal footage, which it has not seen.
 
-        The new documents are judged first: what they score is what unseen footage scores.
+        The new documents are judged first: what they score is what unseen footage scores. Of these
+        scores the latest `MOST_REMEMBERED` are kept. Levels, concentrations and trust stay.
 
         Parameters
         ----------
         corpus
             Further footage of the scene.
         half_life
-            Seconds of further footage after which older footage counts half; for ever where None.
+            Seconds of further footage after which older footage counts half: with s seconds added,
+            all older counts are multiplied by 2 ** (-s / half_life). Nothing fades where None.
+            Accepted moments do not fade.
         """
-        if half_life is not None and not half_life > 0:
-            raise InvalidInputError(
-                f"a half-life must be above 0, found {half_life:g}", parameter="half_life"
-            )
-        found = self.judge_all(corpus)
+        factor = fading_factor(len(corpus) * corpus.clip, half_life)
+        # Without the accepted moments, so that withdrawing one later leaves no trace of it.
+        found = replace(self, accepted=()).judge_all(corpus)
         usable = int((corpus.conditions == Condition.USABLE).sum())
-        counts = self.counts
-        if half_life is not None:
-            counts = counts.faded(0.5 ** (len(corpus) * corpus.clip / half_life))
+        counts = self.counts if half_life is None else self.counts.faded(factor)
         held = self.fusion
         kept = slice(-MOST_REMEMBERED, None)
         return replace(
@@ -231,6 +230,24 @@ class HabitModel:
             ),
             tuple(Votes.of_codes(part, vocabulary) for part in parts),
         )
+
+
+def fading_factor(seconds: float, half_life: float | None) -> float:
+    """Return what older counts are multiplied by when so many seconds of footage are added.
+
+    Examples
+    --------
+    >>> fading_factor(86_400, half_life=2 * 86_400), fading_factor(86_400, half_life=None)
+    (0.7071067811865476, 1.0)
+    """
+    if half_life is None:
+        return 1.0
+    if not 0 < half_life < np.inf:
+        raise InvalidInputError(
+            f"half_life must be a number of seconds above 0, found {half_life:g}",
+            parameter="half_life",
+        )
+    return float(0.5 ** (seconds / half_life))
 
 
 def judged_documents(corpus: Corpus) -> Flags:

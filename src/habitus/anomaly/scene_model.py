@@ -2,20 +2,31 @@
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from habitus.anomaly.calibration import Calibration, calibrate
 from habitus.anomaly.detector import Detector
+from habitus.anomaly.events import Event
 from habitus.anomaly.habit_model import HabitModel, learn_habits
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
+from habitus.habits.votes import Votes
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.model_file import KIND, VERSION, model_contents, restore_model
 from habitus.progress import Progress, ProgressCallback
+
+MOST_LEARNT = 21_600
+"""Documents that topics and behaviours are learnt from at most: six hours of one-second ones.
+
+Habits are learnt from all documents, in one pass."""
+SEGMENT = 100
+"""Consecutive documents that are taken together where there are more."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +59,94 @@ class SceneModel:
         """Return sizes of the model, and of the footage it was learnt from, in one line."""
         _, n_topics, n_behaviours = self.model.sizes
         learnt = f"learnt {n_behaviours} behaviours and {n_topics} topics"
+        if self.corpus is None and self.habits is not None:
+            return f"{learnt}; habits of {self.habits.all_counts.n_documents:.10g} documents"
         if self.corpus is None:
             return learnt
         return (
             f"{learnt} from {len(self.corpus)} documents ({self.corpus.n_tokens.sum():.10g} "
-            f"words): {self.model.score(self.corpus):.4f} nats per word"
+            f"words): {self.model.score(spread_evenly(self.corpus)):.4f} nats per word"
         )
 
     def detector(self, **options: Any) -> Detector:
         """Return a detector with this model; `options` are those of `Detector`."""
         return Detector(self.model, self.calibration, habits=self.habits, **options)
+
+    def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "SceneModel":
+        """Return the model with further normal footage; that of before is not needed.
+
+        The new documents are judged before they are learnt from, and their scores join those of
+        held-out footage. Habits then count them. Topics and behaviours stay as they are.
+
+        Parameters
+        ----------
+        corpus
+            Further footage of the same camera, in the words that the habits were learnt from.
+        half_life
+            Seconds of further footage after which older footage counts half; see
+            `HabitModel.updated`.
+        """
+        habits = self._known_habits("updated", "update")
+        if corpus.clip != self.model.clip_:
+            raise InvalidInputError(
+                f"the model has documents of {self.model.clip_:g} s, this footage has documents of "
+                f"{corpus.clip:g} s: extract it with clip={self.model.clip_:g}",
+                parameter="clip",
+            )
+        calibration = self.calibration
+        if calibration is not None:
+            calibration = calibration.updated(self.model, corpus)
+        return SceneModel(
+            self.model,
+            calibration,
+            habits.updated(corpus, half_life=half_life),
+            ("topics and behaviours are those of the first footage; habits were updated",),
+        )
+
+    def accept(self, event: Event, *, recent: Sequence[Event] = ()) -> "Acceptance":
+        """Count the strongest moment of an event as normal; `withdraw` takes that back.
+
+        Parameters
+        ----------
+        event
+            An event by the measure "habits".
+        recent
+            Alarms to judge again.
+
+        Returns
+        -------
+        Acceptance
+            The new model, and which of the recent alarms it would not raise. One moment is one
+            count beside those of all footage: it may take several to silence an alarm.
+        """
+        habits = self._known_habits("told what is normal", "model")
+        scene = replace(self, habits=habits.accept(_moment(event, habits)))
+        return Acceptance(scene, scene.silenced(recent))
+
+    def withdraw(self, event: Event) -> "SceneModel":
+        """Return the model without an event that was accepted, to the bit as if it never was."""
+        habits = self._known_habits("told what is normal", "model")
+        return replace(self, habits=habits.withdraw(_moment(event, habits)))
+
+    def silenced(self, recent: Sequence[Event]) -> list[Event]:
+        """Return the alarms whose strongest moment is no longer below their threshold."""
+        habits = self._known_habits("told what is normal", "model")
+        return [
+            event
+            for event in recent
+            if event.alarm
+            and event.moment
+            and habits.judge(_moment(event, habits)).normality >= event.threshold
+        ]
+
+    def _known_habits(self, done: str, parameter: str) -> HabitModel:
+        if self.habits is None:
+            raise InvalidInputError(
+                f"this model has no habits, so it cannot be {done}: learn it anew from its "
+                "footage with this version of habitus",
+                parameter=parameter,
+            )
+        return self.habits
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write model and calibration to one safe file, whole or not at all."""
@@ -84,6 +173,33 @@ class SceneModel:
             ) from error
 
 
+class Acceptance(NamedTuple):
+    """What accepting an event did."""
+
+    scene: SceneModel
+    """The model in which the event is normal."""
+    silenced: list[Event]
+    """Those of the recent alarms that this model would not raise."""
+
+
+def _moment(event: Event, habits: HabitModel) -> Votes:
+    """Return the votes of the strongest document of an event."""
+    if not event.moment:
+        raise InvalidInputError(
+            "this event has no moment that can be counted: detect it anew by the measure habits",
+            parameter="events",
+        )
+    codes, v = np.array(event.moment), habits.vocabulary
+    votes = Votes.of_codes(codes, v)
+    if codes.min() < 0 or codes.max() >= v.n_words or (np.diff(votes.cells) < 1).any():
+        raise InvalidInputError(
+            "this event was not found with this model: its moment does not fit the grid of "
+            f"{v.rows} x {v.columns} cells",
+            parameter="events",
+        )
+    return votes
+
+
 def learn_scene(
     corpus: Corpus, *, progress: ProgressCallback | None = None, **options: Any
 ) -> SceneModel:
@@ -103,19 +219,44 @@ def learn_scene(
     -------
     SceneModel
         Its calibration is None, with a note, where no document can be held out.
+
+    Notes
+    -----
+    Of more than `MOST_LEARNT` documents the topic model is learnt, and calibrated, from segments
+    that are spread evenly over the footage. Habits are learnt from all documents.
     """
-    model = MarkovClusteringTopicModel(**options)
+    model, spread = MarkovClusteringTopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
-        model.fit(corpus, callback=_learning_callback(model, corpus, progress))
+        model.fit(spread, callback=_learning_callback(model, spread, progress))
         notes = [f"{note}; left uniform" for note in model.degenerate_]
+        if len(spread) < len(corpus):
+            notes.append(
+                f"topics and behaviours were learnt from {len(spread)} of the {len(corpus)} "
+                "documents, spread evenly over the footage; habits from all"
+            )
         calibration = None
         try:
-            calibration = calibrate(model, corpus, progress=progress)
+            calibration = calibrate(model, spread, progress=progress)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     habits = _learnt_habits(corpus, notes, progress)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
+
+
+def spread_evenly(corpus: Corpus, most: int = MOST_LEARNT) -> Corpus:
+    """Return at most so many documents: segments spread evenly, from the first to the last.
+
+    Examples
+    --------
+    >>> part = spread_evenly(Corpus(np.ones((1000, 1))), most=300)
+    >>> len(part), part.lengths.tolist(), part.times[[0, -1]].tolist()
+    (300, [100, 100, 100], [0.0, 999.0])
+    """
+    if len(corpus) <= most:
+        return corpus
+    starts = np.linspace(0, len(corpus) - SEGMENT, most // SEGMENT).astype(np.int64)
+    return corpus.take((starts[:, None] + np.arange(SEGMENT)).ravel())
 
 
 def _learnt_habits(

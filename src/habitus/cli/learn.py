@@ -10,6 +10,13 @@ import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
 
+OF_THE_MODEL = {
+    *("n_topics", "n_behaviours", "learning", "prior", "n_restarts", "n_iterations", "tolerance"),
+    *("smoothing", "min_words", "burn_in", "n_samples", "thinning", "seed"),
+    *("clip", "cell", "motion", "words", "mask", "region"),
+}
+"""Options that a model to update brings along."""
+
 
 class LearningChoice(StrEnum):
     """The learning algorithms."""
@@ -22,11 +29,39 @@ class LearningChoice(StrEnum):
 
 @options.command
 def learn(
+    context: typer.Context,
     sources: options.Footage,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model.")],
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", help="Where to write the model; with --update, to MODEL if not given."
+        ),
+    ] = None,
+    update: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add this footage to a model; that of before is not needed. Habits and held-out "
+            "scores are updated; topics and behaviours stay.",
+        ),
+    ] = None,
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="With --update: older footage counts half after this much further footage, such "
+            "as 12h or 14d.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="With --update: go on even if the footage does not show the scene."
+        ),
+    ] = False,
     n_topics: Annotated[
         int, typer.Option("--topics", help="Number of topics: patterns of local motion.")
     ] = 8,
@@ -78,11 +113,17 @@ def learn(
     What little is unusual in it does no harm. A run that is cut short while it reads video goes on
     where it was. Example: habitus learn junction.mp4 -o junction.model, then:
     habitus detect later.mp4 --model junction.model
+
+    More footage, later: habitus learn more.mp4 --update junction.model
     """
+    target = _target(context, output, update)
     with progress_bars() as progress:
         scene = habitus.learn(
             sources,
-            output=output,
+            output=target,
+            update=update,
+            half_life=None if half_life is None else habitus.parse_duration(half_life),
+            force=force,
             n_topics=n_topics,
             n_behaviours=n_behaviours,
             learning=learning.value,
@@ -108,4 +149,17 @@ def learn(
         typer.echo(json.dumps(habitus.summarise_model(scene.model).to_json()))
         return
     typer.echo(scene.summary())
-    typer.echo(f"wrote {output}; look at it with: habitus show {output}")
+    typer.echo(f"wrote {target}; look at it with: habitus show {target}")
+
+
+def _target(context: typer.Context, output: str | None, update: str | None) -> str:
+    """Return where to write the model; raise where an option does not go with --update."""
+    own = [] if update is None else options.given_options(context, OF_THE_MODEL)
+    if own:
+        raise habitus.InvalidInputError(
+            f"{' '.join(own)}: the model to update has its own; leave this out or learn anew"
+        )
+    target = output or update
+    if target is None:
+        raise habitus.InvalidInputError("say where to write the model", parameter="output")
+    return target

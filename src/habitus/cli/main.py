@@ -3,6 +3,7 @@
 import typer
 
 from habitus import __version__
+from habitus.cli.accept import accept
 from habitus.cli.compare import compare
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(extract)
 app.command()(learn)
 app.command()(detect)
+app.command()(accept)
 app.command()(watch)
 app.command()(show)
 app.command()(report)

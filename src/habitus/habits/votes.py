@@ -20,6 +20,8 @@ LEAST_WORDS = 2
 """Words of a cell in one document from which on it votes."""
 FEWEST_FRAMES = 6
 """Frames per document under which one word is enough."""
+BLOCK = 4096
+"""Documents whose votes are found at a time: that bounds the memory beside the corpus."""
 
 
 class Votes(NamedTuple):
@@ -121,13 +123,26 @@ def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
         raise InvalidInputError(
             "habits need a corpus with a vocabulary, which tells where a word is"
         )
-    counts = corpus.counts.copy()
-    counts.sort_indices()
-    unusable = np.repeat(corpus.conditions != Condition.USABLE, np.diff(counts.indptr))
-    data = np.where(unusable, 0.0, counts.data)
-    indptr, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     least = least_words(corpus) if least is None else least
-    return DocumentVotes(*_votes(indptr, words, data, v.directions, v.speeds, least))
+    parts = [
+        _votes_of_block(corpus, start, v, least) for start in range(0, max(len(corpus), 1), BLOCK)
+    ]
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    cells, directions, speeds = (
+        np.concatenate(each) for each in list(zip(*parts, strict=True))[1:]
+    )
+    return DocumentVotes(np.concatenate([[0], np.cumsum(lengths)]), cells, directions, speeds)
+
+
+def _votes_of_block(corpus: Corpus, start: int, v: Vocabulary, least: int) -> DocumentVotes:
+    """Return the votes of at most `BLOCK` documents from `start` on."""
+    block, counts = slice(start, start + BLOCK), corpus.counts
+    indptr = counts.indptr[start : start + BLOCK + 1].astype(np.int64)
+    own = slice(indptr[0], indptr[-1])
+    unusable = np.repeat(corpus.conditions[block] != Condition.USABLE, np.diff(indptr))
+    data = np.where(unusable, 0.0, counts.data[own])
+    words = counts.indices[own].astype(np.int64)
+    return DocumentVotes(*_votes(indptr - indptr[0], words, data, v.directions, v.speeds, least))
 
 
 @compiled
