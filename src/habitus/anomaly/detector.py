@@ -240,9 +240,10 @@ class Detector:
         usable
             Whether the camera was in order; a document of another is not judged.
         vocabulary
-            Meaning of the document's words, finer than the model's or the same; the model's own
-            where None.
+            Meaning of the document's words; where None, the words that were learnt from: by habits
+            those of the corpus, otherwise the model's own.
         """
+        vocabulary = vocabulary or (self.habits.vocabulary if self.habits else None)
         words, counts, n_tokens = self._checked(self.in_model_words(document, vocabulary))
         judged = usable and n_tokens > 0 and n_tokens >= self.model.min_words
         if not judged:
@@ -277,16 +278,15 @@ class Detector:
     def _votes(self, habits: HabitModel, document: BagLike, vocabulary: Vocabulary | None) -> Votes:
         """Return the votes of a document, in the words of the habits."""
         bag = Bag(document.words, document.counts)
-        known = vocabulary or self.model.vocabulary_
-        if known is not None and known != habits.vocabulary:
-            if not known.refines(habits.vocabulary):
+        if vocabulary is not None and vocabulary != habits.vocabulary:
+            if not vocabulary.refines(habits.vocabulary):
                 raise InvalidInputError(
                     f"habits need documents in {habits.vocabulary.kind} words or finer ones, found "
-                    f"{known.kind} words: pass the vocabulary of the document, or use the measure "
+                    f"{vocabulary.kind} words: pass the vocabulary of the document, or use the measure "
                     "tail",
                     parameter="vocabulary",
                 )
-            bag = summed_bag(bag, known, habits.vocabulary)
+            bag = summed_bag(bag, vocabulary, habits.vocabulary)
         return habits.votes(bag.words, bag.counts)
 
     def in_model_words(self, document: BagLike, vocabulary: Vocabulary | None) -> BagLike:
