@@ -112,7 +112,15 @@ def test_words_coarser_than_the_habits_are_refused():
     assert detector.model.vocabulary_.kind == "coarse"
     document = next(corpus.coarse.bags())
     with pytest.raises(InvalidInputError, match="fine words or finer ones, found coarse words"):
-        detector.step(document)
+        detector.step(document, vocabulary=corpus.coarse.vocabulary)
+
+
+def test_documents_are_in_the_words_that_were_learnt_from_unless_told():
+    corpus = footage(FINE, 60, seed=1)
+    scene = SceneModel(topic_model(corpus), habits=learn_habits(corpus))
+    untold, told = scene.detector(), scene.detector()
+    for document in corpus.bags():
+        assert same(untold.step(document), told.step(document, vocabulary=corpus.vocabulary))
 
 
 def test_saved_and_restored_mid_stream_it_goes_on_bit_for_bit(scene, tmp_path):

@@ -282,8 +282,7 @@ class Detector:
             if not vocabulary.refines(habits.vocabulary):
                 raise InvalidInputError(
                     f"habits need documents in {habits.vocabulary.kind} words or finer ones, found "
-                    f"{vocabulary.kind} words: pass the vocabulary of the document, or use the measure "
-                    "tail",
+                    f"{vocabulary.kind} words: use the measure tail",
                     parameter="vocabulary",
                 )
             bag = summed_bag(bag, vocabulary, habits.vocabulary)
