@@ -14,7 +14,8 @@ TWO_HOURS = NormalFootage(7200.0, 0.5, -8.0)
 @pytest.mark.parametrize(
     ("normality", "probability", "words"),
     [
-        (-1.0, 0.5, "about once in 4 seconds of normal footage"),
+        (-0.6, 0.5, "no rarer than most of normal footage"),
+        (-1.4, 0.25, "about once in 8 seconds of normal footage"),
         (-5.0, 0.002, "about once in 17 minutes of normal footage"),
         # The tail says ten hours, but two hours had something as rare.
         (-8.0, 1 / 18_000, "about once in 2 hours of normal footage"),

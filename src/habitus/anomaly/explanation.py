@@ -263,7 +263,7 @@ def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str
         if (counts.moving[cells] < HARDLY * counts.n_documents).mean() >= MANY:
             return "motion in many places where hardly anything moves"
         usual = counts.moving.sum() / max(counts.n_documents, 1.0)
-        return "more motion than usual" if len(cells) > usual else "motion in unusual places"
+        return "more motion than usual" if len(cells) > usual else "motion in less usual places"
     if cue == DIRECTION:
         rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
         return f"{'many' if rare.mean() >= MANY else 'some'} things move in unusual directions"
@@ -272,9 +272,11 @@ def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str
     usual_speeds = (below >= 0.5).argmax(axis=1)
     shares = {"faster": (speeds > usual_speeds).mean(), "slower": (speeds < usual_speeds).mean()}
     word = max(shares, key=lambda name: shares[name])
+    if shares[word] == 0:
+        return "motion at unusual speeds"
     if shares[word] >= NEARLY_ALL:
         return f"everything moves {word} than usual"
-    amount = "most things move" if shares[word] >= MOSTLY else "some things move much"
+    amount = "most things move" if shares[word] >= MOSTLY else "some things move"
     return f"{amount} {word} than usual"
 
 

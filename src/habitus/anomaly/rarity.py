@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+COMMON = 0.5
+"""Probability from which on a document is not rare at all."""
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 
@@ -38,6 +40,8 @@ def rarity_in_words(normality: float, probability: float, normal: NormalFootage)
     """
     if normality < normal.lowest:
         return f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
+    if probability >= COMMON:
+        return "no rarer than most of normal footage"
     # As it is not rarer than all of the footage, no more than the footage is needed to see it once.
     every = 1 / max(probability * normal.judged_per_second, 1 / normal.seconds)
     return f"about once in {duration_in_words(every)} of normal footage"

@@ -38,11 +38,15 @@ def demo(
 
 
 def _tell(found: habitus.Demonstration, output: Path) -> None:
-    clock, events = habitus.clock, found.detection.events
-    table = Table("when", "what happened", "what habitus says", box=SIMPLE_HEAD)
-    for anomaly, k in zip(found.truth, found.match.found_by, strict=True):
-        said = events[k].explanation if k is not None else "-"
-        table.add_row(f"{clock(anomaly.start)}-{clock(anomaly.end)}", anomaly.kind, said)
+    clock, detection = habitus.clock, found.detection
+    table = Table("when", "what happened", "rank", "what habitus says", box=SIMPLE_HEAD)
+    for anomaly, k in zip(found.truth, found.ranked.found_by, strict=True):
+        when = f"{clock(anomaly.start)}-{clock(anomaly.end)}"
+        rank, said = "-", f"not among the {len(detection.moments)} most unusual moments"
+        if k is not None:
+            event = detection.moments[k]
+            rank, said = str(k + 1), f"{'' if event.alarm else 'no alarm; '}{event.explanation}"
+        table.add_row(when, anomaly.kind, rank, said)
     console = Console(highlight=False, soft_wrap=True)
     console.print(
         f"learnt from {clock(found.learnt_seconds)} of a junction, then judged "
@@ -50,9 +54,11 @@ def _tell(found: habitus.Demonstration, output: Path) -> None:
     )
     console.print(table)
     for k in found.match.false_alarms:
-        console.print(f"false alarm: {events[k].in_words()}")
+        console.print(f"false alarm: {detection.events[k].in_words()}")
+    for note in detection.notes:
+        console.print(f"note: {note}")
     console.print(
-        f"{found.match.n_found} of {len(found.truth)} found, "
+        f"{found.match.n_found} of {len(found.truth)} raised an alarm, "
         f"{len(found.match.false_alarms)} false alarm(s)\n\n"
         f"open     {output / 'report.html'}\n"
         f"watch    {output / 'annotated.mp4'}\n"

@@ -24,8 +24,6 @@ from habitus.video import Source
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
 ANOMALIES_PER_HOUR = 60.0
-ALERTS_PER_DAY = 480.0
-"""Five minutes tell little of what happens once a day: one false alarm in three minutes may be."""
 
 
 class Demonstration(NamedTuple):
@@ -36,6 +34,8 @@ class Demonstration(NamedTuple):
     """Staged anomalies, in order of time."""
     match: Match
     """Which of them were found."""
+    ranked: Match
+    """Which of them are among the most unusual moments, alarms or not."""
     learnt_seconds: float
     judged_seconds: float
 
@@ -44,8 +44,14 @@ class Demonstration(NamedTuple):
         found_by = self.match.found_by
         return {
             "truth": [
-                {"kind": event.kind, "start": event.start, "end": event.end, "found": k is not None}
-                for event, k in zip(self.truth, found_by, strict=True)
+                {
+                    "kind": event.kind,
+                    "start": event.start,
+                    "end": event.end,
+                    "found": k is not None,
+                    "rank": None if rank is None else rank + 1,
+                }
+                for event, k, rank in zip(self.truth, found_by, self.ranked.found_by, strict=True)
             ],
             "found": self.match.n_found,
             "false_alarms": len(self.match.false_alarms),
@@ -80,17 +86,16 @@ def demonstrate(
         corpus.take((corpus.times < NORMAL).nonzero()[0]),
         n_restarts=20,
         n_jobs=-1,
-        random_state=seed,
+        random_state=0,
         progress=progress,
     )
     learnt.save(folder / "junction.model")
     rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
-    detector = learnt.detector(start="continued", alerts_per_day=ALERTS_PER_DAY)
-    detection = detect_events(detector, rest, source=str(video))
+    detection = detect_events(learnt.detector(), rest, source=str(video))
     truth = list(scene.truth())
     detection = _write_products(folder, detection, source, truth, seed, progress)
-    found = match(detection.events, truth)
-    return Demonstration(detection, truth, found, NORMAL, WHOLE - NORMAL)
+    found, ranked = match(detection.events, truth), match(detection.moments, truth)
+    return Demonstration(detection, truth, found, ranked, NORMAL, WHOLE - NORMAL)
 
 
 def _make_folder(folder: Path) -> None:
