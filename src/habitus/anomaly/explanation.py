@@ -99,26 +99,23 @@ def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
 
 
 def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: bool) -> list[Indices]:
-    """Return up to `MOST_BOXES` groups of neighbouring votes, the heaviest first.
+    """Return up to `MOST_BOXES` groups of neighbouring votes that move alike.
 
-    Of a scan, the first is the one with the heaviest vote of the window, and the votes of a group
-    move alike.
+    The first is the one with the heaviest vote, of a scan with that of the window; the others
+    follow by their excess.
     """
     v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
-    first: list[Indices] = []
+    seed = int(excess.argmax())
     if scan:
         rows, columns = votes.cells // v.columns, votes.cells % v.columns
         middle = int(judgement.evidence.windows[cue])
         near = np.maximum(abs(rows - middle // v.columns), abs(columns - middle % v.columns))
         seed = int(np.where(near <= REACH, excess, -1.0).argmax())
-        groups = list(_things(judgement, model, cue, seed))
-        first, groups = groups[:1], groups[1:]
-    else:
-        found = np.flatnonzero(excess)
-        groups = [found[own] for own in connected_groups(votes.cells[found], v.columns)]
-    groups = first + sorted(groups, key=lambda group: -excess[group].sum())
-    least = WORTH * excess[groups[0]].sum()
-    return [group for group in groups[:MOST_BOXES] if excess[group].sum() >= least]
+    first, *others = _things(judgement, model, cue, seed)
+    least = WORTH * excess[first].sum()
+    others = [group for group in others if excess[group].sum() >= least]
+    others.sort(key=lambda group: -excess[group].sum())
+    return [first, *others[: MOST_BOXES - 1]]
 
 
 def _things(judgement: HabitJudgement, model: HabitModel, cue: int, seed: int) -> Iterator[Indices]:
