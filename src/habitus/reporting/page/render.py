@@ -179,7 +179,7 @@ def _shown_moments(detection: Detection) -> str:
         which = "This was the most unusual moment" if n == 1 else "These were the most unusual"
         return f"{which}{'' if n == 1 else ' moments'}; none of them is rare enough for an alarm."
     if n == n_alarms:
-        return "The most unusual comes first."
+        return "It is shown below." if n == 1 else "All are shown below, the most unusual first."
     verb = "is an alarm" if n_alarms == 1 else "are alarms"
     return f"Of the {n} most unusual moments, ranked below, {n_alarms} {verb}."
 
