@@ -56,7 +56,7 @@ def test_votes_are_within_the_frame_ascending_and_one_a_cell(made):
 
 
 def test_turned_is_one_group_turned_by_60_to_180_degrees(made):
-    vocabulary, n = made[0], made[0].directions
+    vocabulary, n, n_across = made[0], made[0].directions, 0
     for before, after in pairs(made, "turned"):
         assert np.array_equal(before.cells, after.cells)
         assert np.array_equal(before.speeds, after.speeds)
@@ -65,6 +65,8 @@ def test_turned_is_one_group_turned_by_60_to_180_degrees(made):
         assert len(np.unique(turns)) == 1
         assert min(turns[0], n - turns[0]) * 360 / n >= 60
         assert_group(before, changed, vocabulary)
+        n_across += {0, n - 1} <= set(before.directions[changed])
+    assert n_across > 0 or n == 4  # the last direction is beside the first
 
 
 def test_faster_is_one_group_faster(made):
