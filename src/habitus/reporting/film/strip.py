@@ -165,7 +165,7 @@ def draw_strip(
     behaviour
         Current behaviour, counted from 0; None between documents.
     event
-        Number and explanation of the current event, if any.
+        Rank and explanation of the current event, if any.
     """
     picture = chart.copy()
     _draw_cursor(picture, sizes, time, window)
@@ -177,7 +177,7 @@ def draw_strip(
         x += _draw_chip(picture, f"behaviour {behaviour + 1}", x, sizes, colour)
     if event is not None:
         picture[: sizes.font * 2, x:] = rgb(EVENT)
-        _draw_announcement(picture, f"event {event[0]}: {event[1]}", x + sizes.font, sizes)
+        _draw_announcement(picture, f"alarm {event[0]}: {event[1]}", x + sizes.font, sizes)
     return picture
 
 
@@ -224,8 +224,9 @@ def _two_lines(text: str, size: float, room: int) -> tuple[str, str]:
 
 
 def event_at(document: int, detection: Detection) -> tuple[int, str] | None:
-    """Return number, from 1, and explanation of the event that a document belongs to."""
+    """Return rank among the moments, from 1, and explanation of a document's event, if any."""
     for k, span in enumerate(detection.event_spans):
         if span.first <= document <= span.last:
-            return k + 1, detection.events[k].explanation
+            event = detection.events[k]
+            return detection.moments.index(event) + 1, event.explanation
     return None
