@@ -161,5 +161,5 @@ def _target(context: typer.Context, output: str | None, update: str | None) -> s
         )
     target = output or update
     if target is None:
-        raise habitus.InvalidInputError("say where to write the model", parameter="output")
+        raise typer.BadParameter("say where to write the model", context, param_hint="--output")
     return target
