@@ -68,7 +68,7 @@ def main() -> None:
     options.add_argument("--correlation", type=float, default=0.0, help="of neighbours")
     options.add_argument("--trainings", type=int, default=400, help="of each size and tail")
     given = options.parse_args()
-    print("mean alarms a day (percent of intervals that held: of one day, of ten days)\n")
+    print("mean alarms per day (percent of intervals that held: of one day, of ten days)\n")
     print("| true tail |", " | ".join(f"{size:,} documents" for size in SIZES), "|")
     print("|---" * (len(SIZES) + 1) + "|")
     for name in TAILS:

@@ -91,7 +91,7 @@ def add(pair: list[int], found: int, tried: int) -> None:
 
 def table(budget: float, truth: Counts, estimate: dict, n_false: int) -> None:
     """Estimate beside truth, kind by kind, and over all true anomalies."""
-    print(f"\nat {budget:g} alerts a day ({n_false} false alarms in the footage judged)")
+    print(f"\nat {budget:g} alerts per day ({n_false} false alarms in the footage judged)")
     heads = " ".join(f"x{strength:g}".rjust(5) for strength in STRENGTHS)
     print(f"  {'true kind':10} {'found':>8} {'share':>6} {'interval':>11}   {heads}  made kind")
     expected, weights, found = np.zeros(len(STRENGTHS)), 0, 0

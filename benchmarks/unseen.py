@@ -218,7 +218,7 @@ def main() -> None:
     n = sum(len(scene.spans) for scene in found)
     print(f"{n} anomalies that can be seen; learnt from {options.minutes:g} minutes\n")
     seeds = " | ".join(f"{scene.seed}" for scene in found)
-    rates = " | ".join(f"events at {rate:g} false alarms an hour" for rate in RATES)
+    rates = " | ".join(f"events at {rate:g} false alarms per hour" for rate in RATES)
     print(f"| method | average precision: {seeds} | mean | {rates} |")
     print(f"|---|{'---|' * (len(found) + 1 + len(RATES))}")
     chance = " | ".join(f"{s.abnormal[~s.unclear].mean():.3f}" for s in found)
@@ -233,7 +233,7 @@ def main() -> None:
         for kind, (hits, all_) in by_kind(learn_habits(scene.train), scene).items():
             total = kinds.setdefault(kind, [0, 0])
             total[0], total[1] = total[0] + hits, total[1] + all_
-    print("\nFound by habits at 6 an hour: ", end="")
+    print("\nFound by habits at 6 per hour: ", end="")
     print(", ".join(f"{kind} {hits} of {all_}" for kind, (hits, all_) in kinds.items()))
 
 

@@ -281,7 +281,7 @@ def test_a_threshold_is_never_beyond_a_document_of_the_least_likely_word(models)
 
 def test_more_alerts_than_there_can_be_are_said(models):
     detector = models["em"].detector(alerts_per_day=50_000)
-    assert detector.notes[0].startswith("50000 alerts a day are more than there can be")
+    assert detector.notes[0].startswith("50000 alerts per day are more than there can be")
     looser = [models["em"].detector(alerts_per_day=n).threshold for n in (2000, 4000, 6000)]
     assert looser == sorted(looser)
     assert len(set(looser)) == 3

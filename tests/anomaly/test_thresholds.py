@@ -173,7 +173,7 @@ def test_a_budget_that_no_document_could_keep_is_the_least_that_one_can():
     near = hold_budget(tail, 5, DAY, least_score=asked / 2)
     assert asked / 2 < near.threshold < asked / 2 + 1e-9
     assert near.alerts_per_day == tail.expected_alarms(near.threshold, DAY).mean > 5
-    assert f"{near.alerts_per_day:.3g} alerts a day" in near.note
+    assert f"{near.alerts_per_day:.3g} alerts per day" in near.note
     far = hold_budget(tail, 5, DAY, least_score=2 * asked)
     assert (far.threshold, far.note) == (asked, None)
     assert far.alerts_per_day == pytest.approx(5)

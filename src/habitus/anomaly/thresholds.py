@@ -349,7 +349,7 @@ def hold_budget(
     >>> tail = Tail.of(scores, np.ones(300, dtype=bool))
     >>> held = hold_budget(tail, 5, 86_400, least_score=-12)
     >>> held.note  # doctest: +ELLIPSIS
-    'with 300 documents of training the least budget that can be held is 60.5 alerts a day: ...'
+    'with 300 documents of training the least budget that can be held is 60.5 alerts per day: ...'
     """
     threshold = tail.threshold(alerts_per_day, documents_per_day)
     most = tail.most_alarms(documents_per_day)
@@ -358,12 +358,12 @@ def hold_budget(
         threshold = float(np.nextafter(least_score, np.inf))
         note = (
             f"with {tail.n_documents} documents of training the least budget that can be held is "
-            "{:g} alerts a day: using it"
+            "{:g} alerts per day: using it"
         )
     elif alerts_per_day > most:
         note = (
-            f"{alerts_per_day:g} alerts a day are more than there can be, as alarms next to each "
-            "other are one: using {:g} a day"
+            f"{alerts_per_day:g} alerts per day are more than there can be, as alarms next to each "
+            "other are one: using {:g} per day"
         )
     found = tail.expected_alarms(threshold, documents_per_day).mean
     return HeldBudget(threshold, found, note and note.format(float(f"{found:.3g}")))

@@ -91,6 +91,7 @@ def test_one_call_chooses_and_estimates_with_every_stage_reported(footage):
         "fitting hyperparameters",
         "learning",
         "calibrating",
+        "learning habits",
         "estimating recall",
     ]
     assert found.hyperparameters is not None
