@@ -83,8 +83,9 @@ def footage(tmp_path_factory):
 
 
 def test_two_layouts_give_one_table_each(footage, tmp_path):
-    given = ("--runs", 1, "--measure", "habits", "tail", "--baselines", "lda", "amount", "--smooth", 0.5)
-    made = run(footage, *given, "--json", tmp_path / "figures.json")
+    given = ("--measure", "habits", "tail", "--baselines", "lda", "amount", "--runs", 1)
+    written = ("--smooth", 0.5, "--json", tmp_path / "figures.json")
+    made = run(footage, *given, *written)
     assert made.returncode == 0, made.stderr
     found = json.loads((tmp_path / "figures.json").read_text())
     assert list(found) == ["one", "two, scene1"]

@@ -116,7 +116,10 @@ def test_json_has_every_figure(folder, whole):
     [
         (("--seed", 1), "holds a comparison with other settings"),
         (("--train", "80s"), "holds a comparison with another training part"),
-        (("--train", "soon"), "a length of time is written as 300s, 5min, 5:00 or 14d, found 'soon'"),
+        (
+            ("--train", "soon"),
+            "a length of time is written as 300s, 5min, 5:00 or 14d, found 'soon'",
+        ),
         (("--train", "1h"), "training must leave documents to judge"),
         (("--methods", "em,svm"), "found 'svm'"),
         (("--runs", 0), "runs must be at least 1, found 0"),
