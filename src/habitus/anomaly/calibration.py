@@ -22,7 +22,7 @@ from habitus.anomaly.measures import (
     novelty_background,
     score_documents,
 )
-from habitus.anomaly.thresholds import JOIN, Tail
+from habitus.anomaly.thresholds import JOIN
 from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
 from habitus.errors import FileError, InvalidInputError
@@ -82,15 +82,6 @@ class HeldOutScores(NamedTuple):
     """Whether each document was long enough to judge, and the camera usable."""
     n_tokens: float | None = None
     """Median number of tokens of a judged document; None in a file of 0.2 or earlier."""
-
-    @property
-    def judged_share(self) -> float:
-        """Share of the documents that were judged."""
-        return float(self.judged.mean())
-
-    def tail(self, measure: str, join: int) -> Tail:
-        """Return the tail of the scores of a measure; see `Tail.of`."""
-        return Tail.of(self.scores[measure], self.judged, join)
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,7 @@ def learn_habits(
     parts = np.array_split(np.arange(len(corpus)), min(N_FOLDS, len(corpus)))
     folds = [HabitCounts.of(votes.take(part), v, usable[part].sum()) for part in parts]
     concentrations = fit_concentrations(folds, v)
-    total = _sum(folds)
+    total = HabitCounts.total(folds)
     held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
     levels = levels_of(
         np.sum(
@@ -306,13 +306,6 @@ def learn_habits(
     implanted = _implanted(votes, parts, held_out, levels, v, np.random.default_rng(seed))
     fusion = Fusion.of(np.concatenate(statistics), judged, implanted)
     return HabitModel(v, least, total, concentrations, levels, fusion)
-
-
-def _sum(folds: Sequence[HabitCounts]) -> HabitCounts:
-    total = folds[0]
-    for fold in folds[1:]:
-        total = total + fold
-    return total
 
 
 def _implanted(

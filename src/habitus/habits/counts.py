@@ -1,5 +1,6 @@
 """Counts of habits: in how many documents a cell moved, which way, how fast."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,6 +48,14 @@ class HabitCounts:
         """Return the counts of documents, of which `n_documents` were usable."""
         counts = cls.none(vocabulary)._tallied(votes.cells, votes.directions, votes.speeds, 1.0)
         return replace(counts, n_documents=float(n_documents))
+
+    @classmethod
+    def total(cls, parts: Sequence["HabitCounts"]) -> "HabitCounts":
+        """Return the counts of all parts of footage, at least one."""
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole + part
+        return whole
 
     @property
     def moving(self) -> Array:

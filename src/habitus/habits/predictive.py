@@ -17,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from habitus.arrays import Array
-from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits.counts import HabitCounts
-from habitus.habits.votes import DocumentVotes
 
 SPREADS = (4.0, 2.0, 1.0)
 """Standard deviations of the neighbourhoods in cells, the widest first."""
@@ -76,19 +75,6 @@ class Habits(NamedTuple):
         place, direction, speed = (-np.log(probability) for probability in found)
         return cls(place[:, 1].copy(), direction, speed)
 
-    def of_votes(self, votes: DocumentVotes) -> Array:
-        """Return the surprisals of votes by each question: votes x 3."""
-        thirds = self.direction.shape[1] // N_DIRECTIONS
-        cells, directions = votes.cells, votes.directions
-        return np.stack(
-            [
-                self.place[cells],
-                self.direction[cells, directions],
-                self.speed[cells, directions // thirds, votes.speeds],
-            ],
-            axis=1,
-        )
-
 
 def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> Concentrations:
     """Return the concentrations that predict each fold best from all others.
@@ -102,9 +88,7 @@ def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> 
     vocabulary
         The grid.
     """
-    total = folds[0]
-    for fold in folds[1:]:
-        total = total + fold
+    total = HabitCounts.total(folds)
     found: Concentrations = {}
     for question in N_LEVELS:
         parts = [_seen(question, total - fold, fold, vocabulary) for fold in folds]
