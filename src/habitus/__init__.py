@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         tune,
         watch,
     )
-    from habitus.progress import Progress, ProgressCallback
+    from habitus.progress import Progress, ProgressCallback, when_compiling
     from habitus.reporting.summaries import (
         CorpusSummary,
         Likely,
@@ -145,6 +145,7 @@ _HOMES = {
     "summarise_model": "habitus.reporting.summaries",
     "tune": "habitus.pipeline",
     "watch": "habitus.pipeline",
+    "when_compiling": "habitus.progress",
 }
 """Where each public name is defined."""
 
@@ -214,6 +215,7 @@ __all__ = [
     "summarise_model",
     "tune",
     "watch",
+    "when_compiling",
 ]
 
 

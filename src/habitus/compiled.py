@@ -1,11 +1,17 @@
-"""Compilation of numerical kernels with Numba: one set of options for all of them."""
+"""Compilation of numerical kernels with Numba: one set of options and one cache for all of them."""
 
 import os
+import stat
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import caching
+
+from habitus.progress import tell_compiling
 
 try:
     from numba.core import compiler_lock
@@ -13,6 +19,9 @@ try:
     global_compiler_lock: Any = compiler_lock.global_compiler_lock
 except (ImportError, AttributeError):  # an internal name, which a later Numba may move
     global_compiler_lock = None
+
+FunctionCache: Any = caching.FunctionCache
+NullCache: Any = caching.NullCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,12 +33,69 @@ same to the bit. Such kernels are compiled anew by every process, because Numba'
 distinguish them from the usual ones.
 """
 
-OPTIONS: dict[str, Any] = {
-    "cache": not PLAIN_KERNELS,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Cache of one kernel on disk that never fails.
+
+    A file that cannot be read is compiled anew and replaced; what cannot be written is not kept.
+    """
+
+    @classmethod
+    def of(cls, kernel: Callable[..., Any]) -> "KernelCache | None":
+        """Return the cache of a kernel, or None where none can be written.
+
+        Numba looks for a place in NUMBA_CACHE_DIR, beside the source and in the user's cache; the
+        last resort is a private folder among temporary files.
+        """
+        with suppress(RuntimeError):
+            return cls(kernel)
+        config: Any = numba.config
+        given = config.CACHE_DIR
+        try:
+            config.CACHE_DIR = str(_private_folder())
+            return cls(kernel)
+        except (RuntimeError, OSError):
+            return None
+        finally:
+            config.CACHE_DIR = given
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled for a signature, or None."""
+        found = None
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:  # of any kind: the file was cut short
+            with suppress(OSError):
+                self.flush()
+        if found is None:
+            tell_compiling()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for a signature, if there is room for it."""
+        with suppress(Exception):  # the disk is full, or the index cannot be read
+            super().save_overload(sig, data)
+
+
+class NoCache(NullCache):  # type: ignore[misc]
+    """Cache of a kernel that every process compiles for itself."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        """Return nothing."""
+        tell_compiling()
+
+
+def _private_folder() -> Path:
+    """Return a folder among temporary files that nobody else can write to: code is run from it."""
+    owner = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir(), f"habitus-kernels-{owner}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o022:
+        raise PermissionError(f"{folder} is not private")
+    return folder
 
 
 def compiled(kernel: F) -> F:
@@ -49,7 +115,7 @@ def compiled(kernel: F) -> F:
     callable
         The compiled kernel; `py_func` is the function itself.
     """
-    return cast(F, numba.njit(**OPTIONS)(kernel))
+    return cast(F, _cached(numba.njit(**OPTIONS)(kernel)))
 
 
 def compiled_inline(kernel: F) -> F:
@@ -57,7 +123,14 @@ def compiled_inline(kernel: F) -> F:
 
     For kernels with many arguments that are called hundreds of times per frame.
     """
-    return cast(F, numba.njit(**OPTIONS, forceinline=True)(kernel))
+    return cast(F, _cached(numba.njit(**OPTIONS, forceinline=True)(kernel)))
+
+
+def _cached(dispatcher: Any) -> Any:
+    """Give a kernel its cache on disk, where there can be one."""
+    cache = None if PLAIN_KERNELS else KernelCache.of(dispatcher.py_func)
+    dispatcher._cache = cache or NoCache()
+    return dispatcher
 
 
 def compiled_lanes(kernel: F) -> F:

@@ -22,3 +22,25 @@ ProgressCallback = Callable[[Progress], None]
 
 def ignore_progress(progress: Progress) -> None:
     """Take a report of progress and do nothing with it."""
+
+
+_compilation_listeners: list[Callable[[], None]] = []
+
+
+def when_compiling(listener: Callable[[], None]) -> None:
+    """Call a function once, as soon as kernels are compiled, in this process or for it.
+
+    That takes many seconds on the first use and after an upgrade.
+
+    Parameters
+    ----------
+    listener
+        Function without arguments; it may be called in any thread.
+    """
+    _compilation_listeners.append(listener)
+
+
+def tell_compiling() -> None:
+    """Call the listeners of `when_compiling` that were not called yet."""
+    while _compilation_listeners:
+        _compilation_listeners.pop()()

@@ -22,6 +22,8 @@ from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.ingest.segments import (
+    COMPILING,
+    N_COLUMNS,
     STARTED,
     FilePlan,
     SegmentPool,
@@ -515,8 +517,11 @@ def test_no_source_is_an_error():
 def test_compiling_is_no_silence_of_the_decoder(monkeypatch):
     monkeypatch.setattr("habitus.ingest.segments.PATIENCE", -1.0)  # any silence is too long
     pool = object.__new__(SegmentPool)
-    pool.pending, pool.status = {object()}, StatusFile(Path(), np.zeros((1, 3), dtype=np.int64))
-    pool.signs = pool.status.table.copy()
+    pool.pending, pool.status = (
+        {object()},
+        StatusFile(Path(), np.zeros((1, N_COLUMNS), dtype=np.int64)),
+    )
+    pool.signs = pool.status.table[:, :COMPILING].copy()
     pool._check_signs()  # no worker has compiled its kernels yet
     pool.status.table[0, STARTED] = 1
     pool._check_signs()  # a sign
@@ -531,7 +536,7 @@ def test_a_failure_at_the_last_moment_is_not_overlooked(tmp_path):
     failed = Future()
     failed.set_exception(VideoError("damaged"))
     pool.futures, pool.pending = [failed], {failed}
-    pool.status = StatusFile(Path(), np.zeros((1, 3), dtype=np.int64))
+    pool.status = StatusFile(Path(), np.zeros((1, N_COLUMNS), dtype=np.int64))
     with pytest.raises(VideoError, match="damaged"):
         list(pool.chunks(plan))
 

@@ -1,8 +1,10 @@
 """The command itself and its subcommands."""
 
+import contextlib
+
 import typer
 
-from habitus import __version__
+from habitus import __version__, when_compiling
 from habitus.cli.accept import accept
 from habitus.cli.compare import compare
 from habitus.cli.demo import demo
@@ -54,8 +56,14 @@ def _options(
     """Take the options that come before a subcommand."""
 
 
+def _tell_compiling() -> None:
+    with contextlib.suppress(OSError):  # whoever read stderr has gone
+        typer.echo("habitus: compiling kernels for this machine, once; please wait", err=True)
+
+
 def main() -> None:
     """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's."""
+    when_compiling(_tell_compiling)
     try:
         app()
     except SystemExit as leaving:

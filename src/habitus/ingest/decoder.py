@@ -29,6 +29,7 @@ import numpy as np
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.ingest.clips import Document, DocumentSettings, documents, vocabulary_of
+from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
 
 # Bytes of messages that may wait to be read, where the size of a pipe can be set.
@@ -60,6 +61,8 @@ class Sign(Enum):
     """The process has started and will open the source now."""
     FRAME = 1
     """A frame was decoded."""
+    COMPILING = 2
+    """Kernels have to be compiled first."""
 
 
 class TimedDocument(NamedTuple):
@@ -170,7 +173,11 @@ class Decoder:
             continue
         with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
-                self.messages.put(read_message(pipe))
+                message = read_message(pipe)
+                if message is Sign.COMPILING:
+                    tell_compiling()
+                else:
+                    self.messages.put(message)
         self.messages.put(None)
 
     def next_message(self, *, within: float) -> Message | Silence | None:
@@ -284,6 +291,7 @@ def main() -> None:
         threading.Thread(target=_watch_input, args=(stop,), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):  # the parent has ended
         try:
+            when_compiling(lambda: write_message(pipe, Sign.COMPILING))
             warm_up(job.settings)
             time.sleep(max(0.0, job.opens_at - time.monotonic()))
             write_message(pipe, Sign.READY)

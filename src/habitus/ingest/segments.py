@@ -23,6 +23,7 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
 from habitus.ingest.decoder import end_with_parent, interrupts_blocked, warm_up
+from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
 
 # Seconds without a decoded frame after which the workers are ended.
@@ -111,7 +112,7 @@ class SegmentPool:
         self.futures: list[Future[list[str]]] = []
         if self.segments:
             self.status = StatusFile.create(len(self.segments))
-            self.signs = self.status.table.copy()
+            self.signs = self.status.table[:, :COMPILING].copy()
             self.executor = ProcessPoolExecutor(
                 self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
             )
@@ -159,6 +160,8 @@ class SegmentPool:
                 raise VideoError(
                     "the decoder crashed: a video is damaged beyond repair, or memory ran out"
                 ) from error
+        if self.segments and self.status.table[:, COMPILING].any():
+            tell_compiling()
         self._check_signs()
         self.report()
 
@@ -166,7 +169,7 @@ class SegmentPool:
         """Raise if no worker showed a sign of life for too long."""
         if not self.pending:
             return
-        signs = self.status.table.copy()
+        signs = self.status.table[:, :COMPILING].copy()
         # Compiling kernels is no silence: workers show their first sign after it.
         if not signs.any() or not np.array_equal(signs, self.signs):
             self.signs, self.last_sign = signs, time.monotonic()
@@ -192,10 +195,10 @@ class SegmentPool:
         yield from plan.chunks.available(position, plan.n_documents or 0)
 
 
-# Columns of the status file: whether decoding has started, the number of frames decoded, and the
-# number of the first document that may not be in the cache yet.
-STARTED, FRAMES, WRITTEN = range(3)
-N_COLUMNS = 3
+# Columns of the status file: whether decoding has started, the number of frames decoded, the
+# number of the first document that may not be in the cache yet, and whether kernels are compiled.
+STARTED, FRAMES, WRITTEN, COMPILING = range(4)
+N_COLUMNS = 4
 
 
 @dataclass
@@ -226,8 +229,9 @@ def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
     """Write the chunks of a segment into the cache; run by a worker, returns notes."""
     source, settings = segment.plan.source, segment.plan.settings
     try:
-        warm_up(settings)
         own = np.memmap(status, dtype=np.int64, mode="r+").reshape(-1, N_COLUMNS)[row]
+        when_compiling(lambda: own.__setitem__(COMPILING, 1))
+        warm_up(settings)
         own[STARTED] = 1
         writer = ChunkWriter(segment.plan.chunks)
         with reader_from(segment.start, source, settings) as reader:
