@@ -7,12 +7,12 @@ corpus starts without it.
 
 import re
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from habitus.anomaly import (
     Acceptance,
@@ -27,7 +27,7 @@ from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus
 from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
-from habitus.files import kind_of, written_whole
+from habitus.files import kind_of
 from habitus.inputs import (
     Address,
     JudgedSource,
@@ -54,6 +54,7 @@ from habitus.inputs import (
 from habitus.progress import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
+    from habitus.anomaly.event_log import Picture
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
     from habitus.ingest.chunks import Extraction
@@ -462,7 +463,7 @@ def watch(
     EventStarted, EventEnded or Notice
         An event when it starts, the event once it is over, and what there is to say of the source.
     """
-    from habitus.anomaly.watching import EventEnded, watch_events
+    from habitus.anomaly.watching import watch_events
 
     check_outputs(output)
     check_seconds("patience", patience)
@@ -478,13 +479,10 @@ def watch(
         patience=patience,
         camera=camera_check(model, detector.model.picture_, output, force),
     )
-    with _appended(output) as file:
-        for happening in happenings:
-            if file is not None and output is not None and isinstance(happening, EventEnded):
-                happening = _with_thumbnail(happening, detector, Path(output))
-                file.write(f"{happening.event.line()}\n")
-                file.flush()
-            yield happening
+    if output is None:
+        yield from (happening for happening in happenings if happening is not None)
+    else:
+        yield from _logged(happenings, detector, Path(output))
 
 
 def report(
@@ -946,30 +944,47 @@ def _annotate(
     write_annotated(Path(path), detection, judged.video, progress=progress)
 
 
-@contextmanager
-def _appended(output: Address | None) -> Iterator[TextIO | None]:
-    if output is None:
-        yield None
-        return
+def _logged(
+    happenings: "Iterator[EventStarted | EventEnded | Notice | None]",
+    detector: Detector,
+    output: Path,
+) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
+    """Yield what happens, and add events to a file; what cannot be written waits."""
+    from habitus.anomaly.event_log import EventLog
+    from habitus.anomaly.watching import EventEnded
+    from habitus.ingest.live import Notice
+
+    log = EventLog(output)
     try:
-        with Path(output).open("a", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {output}: {error.strerror}") from error
+        for happening in happenings:
+            if isinstance(happening, EventEnded):
+                happening, picture = _with_thumbnail(happening, detector, output)
+                log.add(happening.event.line(), picture)
+            if happening is not None:
+                yield happening
+            yield from (Notice(note, time.time()) for note in log.notes())
+    finally:
+        unwritten = log.close()
+    yield from (Notice(note, time.time()) for note in log.notes())
+    yield from (Notice(f"not written to {output}: {line}", time.time()) for line in unwritten)
+    if unwritten:
+        raise InvalidInputError(
+            f"{len(unwritten)} event(s) could not be written to {output}", parameter="output"
+        )
 
 
-def _with_thumbnail(ended: "EventEnded", detector: Detector, output: Path) -> "EventEnded":
-    """Write the picture of an event beside the events, and name it in the event."""
+def _with_thumbnail(
+    ended: "EventEnded", detector: Detector, output: Path
+) -> "tuple[EventEnded, Picture | None]":
+    """Name the picture of an event in the event, and return it encoded."""
+    from habitus.anomaly.event_log import Picture
     from habitus.reporting.figures.moments import still_thumbnail
 
     vocabulary = detector.model.vocabulary_
     if ended.still is None or vocabulary is None:
-        return ended
+        return ended, None
     folder = output.with_name(f"{output.stem}-thumbnails")
-    folder.mkdir(exist_ok=True)
     name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
-    with written_whole(folder / name) as temporary:
-        temporary.write_bytes(
-            still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
-        )
-    return ended._replace(event=replace(ended.event, thumbnail=f"{folder.name}/{name}"))
+    drawn = still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
+    event = replace(ended.event, thumbnail=f"{folder.name}/{name}")
+    return ended._replace(event=event), Picture(folder / name, drawn)

@@ -40,10 +40,10 @@ def watch_events(
     stop: threading.Event,
     patience: float = 10.0,
     camera: CameraCheck | None = None,
-) -> Iterator[EventStarted | EventEnded | Notice]:
+) -> Iterator[EventStarted | EventEnded | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
-    Times of events are seconds since the first document; `clock` is the time of day.
+    After each document comes None: whoever has something to do now and then can do it. Times of events are seconds since the first document; `clock` is the time of day.
 
     Parameters
     ----------
@@ -70,6 +70,7 @@ def watch_events(
             yield arrival
         else:
             yield from observer.take(arrival)
+            yield None
     yield from observer.ended(observer.joiner.close())
 
 

@@ -239,7 +239,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(**given)
         except HabitusError as error:
-            typer.echo(f"habitus: {error}{_remedy(error, context)}", err=True)
+            typer.echo(error_line(error, context), err=True)
             raise typer.Exit(1) from error
 
     own_context = inspect.Parameter(
@@ -263,11 +263,12 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, StrEnum) else value
 
 
-def _remedy(error: HabitusError, context: typer.Context) -> str:
-    """Name the option of the command under way that an error is about, if any."""
+def error_line(error: HabitusError, context: typer.Context) -> str:
+    """Return what to say of an error, with the option of the command that it is about, if any."""
     flags = {option.name: option.opts[0] for option in context.command.params}
     parameter = getattr(error, "parameter", None)
-    return f" ({flags[parameter]})" if parameter in flags else ""
+    remedy = f" ({flags[parameter]})" if parameter in flags else ""
+    return f"habitus: {error}{remedy}"
 
 
 def given_options(context: typer.Context, names: set[str]) -> list[str]:

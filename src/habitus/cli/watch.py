@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
 from typing import Annotated
@@ -11,10 +11,12 @@ import typer
 
 import habitus
 from habitus.cli import options
+from habitus.cli.telling import Output, Teller
 
 
 @options.command
 def watch(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -43,43 +45,63 @@ def watch(
 
     It connects anew whenever the stream stalls or dies, runs for days, and ends with Ctrl-C or
     SIGTERM, every event written. An event is told on stderr when it starts, and written as a line
-    of JSON once it is over. Example: habitus watch rtsp://camera/stream --model junction.model
+    of JSON once it is over; events that cannot be written wait. The file may be renamed at any
+    time (log rotation). Example: habitus watch rtsp://camera/stream --model junction.model
     """
-    with (
-        _stopped_by_signals() as stop,
-        closing(
-            habitus.watch(
-                source,
-                model,
-                output=output,
-                stop=stop,
-                patience=patience,
-                **judging.parameters(),
-                **stream.parameters(),
-            )
-        ) as happenings,
-    ):
-        for happening in happenings:
-            if isinstance(happening, habitus.EventEnded):
-                if output is None:
-                    typer.echo(happening.event.line())
-            elif isinstance(happening, habitus.EventStarted):
-                event = happening.event
-                told = "; ".join(part for part in (event.explanation, event.rarity) if part)
-                typer.echo(f"{event.clock}  {told}", err=True)
-            else:
-                typer.echo(f"note: {happening.text}", err=True)
+    with _stopped_by_signals() as stop, Teller() as teller:
+        out = Output(stop) if output is None else None
+        try:
+            with closing(
+                habitus.watch(
+                    source,
+                    model,
+                    output=output,
+                    stop=stop,
+                    patience=patience,
+                    **judging.parameters(),
+                    **stream.parameters(),
+                )
+            ) as happenings:
+                _tell(happenings, teller, out)
+        except habitus.HabitusError as error:
+            teller.tell(options.error_line(error, context))
+            raise typer.Exit(1) from error
+        unread = out.close() if out is not None else []
+        for line in unread:
+            teller.tell(f"note: not read from standard output: {line}")
+        if unread:
+            raise typer.Exit(1)
+
+
+def _tell(happenings: Iterable[object], teller: Teller, out: Output | None) -> None:
+    """Tell what happens on stderr, and the events on stdout if that is wanted."""
+    for happening in happenings:
+        if isinstance(happening, habitus.EventEnded):
+            if out is not None:
+                out.add(happening.event.line())
+        elif isinstance(happening, habitus.EventStarted):
+            event = happening.event
+            told = "; ".join(part for part in (event.explanation, event.rarity) if part)
+            teller.tell(f"{event.clock}  {told}")
+        elif isinstance(happening, habitus.Notice):
+            teller.tell(f"note: {happening.text}")
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGINT and SIGTERM set."""
+    """Yield an event that SIGINT and SIGTERM set; SIGHUP, from log rotation, ends nothing."""
     stop = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    def go_on(number: int, frame: FrameType | None) -> None:
+        """The file of events is opened anew for each event as it is."""
+
+    handlers = {signal.SIGINT: end, signal.SIGTERM: end}
+    if hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = go_on
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield stop
     finally:

@@ -1,0 +1,192 @@
+"""A file that events are added to for weeks: no event is lost while it cannot be written.
+
+The file is opened anew for each event, so that it may be renamed or replaced at any time (log
+rotation). A line is on the disk before its picture is written. What cannot be written waits in
+memory. The rest of a line that was cut short, as by a loss of power, is set apart.
+"""
+
+import errno
+import json
+import os
+import queue
+from collections.abc import Iterator
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from habitus.backlog import Backlog
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.files import written_whole
+
+# Seconds that writing what waits may take at the end.
+ENDING = 5.0
+# Number of waiting events from which on they wait without their pictures.
+PICTURES_WAITING = 1000
+# What a file of events starts with.
+FIRST_BYTES = b'{"habitus": '
+# Reasons that may pass although the file was never written.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# Bytes that are read at once while the last whole line is sought.
+BLOCK = 1 << 16
+
+
+class Picture(NamedTuple):
+    """An encoded picture, and where to write it."""
+
+    path: Path
+    data: bytes
+
+
+class _Entry(NamedTuple):
+    line: str
+    picture: Picture | None
+
+
+class EventLog:
+    """A file of JSON Lines, written by a thread of its own.
+
+    Parameters
+    ----------
+    path
+        File to add to; created if it is absent.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be opened, or is not a file of events.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._trouble = ""
+        try:
+            if not self._is_special():  # opening a pipe would wait for its reader
+                self._append(b"")
+        except OSError as error:
+            if error.errno not in FULL:
+                raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+        self._backlog = Backlog(self._write)
+
+    def add(self, line: str, picture: Picture | None = None) -> None:
+        """Add a line; the picture is written after it."""
+        if len(self._backlog) >= PICTURES_WAITING:
+            picture = None
+        self._backlog.add(_Entry(line, picture))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what there is to say since the last call."""
+        with suppress(queue.Empty):
+            while True:
+                yield self._notes.get_nowait()
+
+    def close(self) -> list[str]:
+        """Write what waits, and return the lines that could not be written."""
+        return [entry.line for entry in self._backlog.close(within=ENDING)]
+
+    def _write(self, entry: _Entry) -> None:
+        try:
+            self._append(f"{entry.line}\n".encode())
+        except (OSError, HabitusError) as error:
+            reason = _reason(error)
+            if reason != self._trouble:
+                self._notes.put(f"cannot write {self.path}: {reason}; events wait in memory")
+            self._trouble = reason
+            raise OSError(reason) from error
+        if self._trouble:
+            self._notes.put(f"{self.path} is written again")
+            self._trouble = ""
+        if entry.picture is not None:
+            self._write_picture(entry.picture)
+
+    def _write_picture(self, picture: Picture) -> None:
+        try:
+            picture.path.parent.mkdir(exist_ok=True)
+            with written_whole(picture.path) as temporary:
+                temporary.write_bytes(picture.data)
+        except (OSError, HabitusError) as error:
+            self._notes.put(f"no picture {picture.path}: {_reason(error)}; its event is written")
+
+    def _append(self, data: bytes) -> None:
+        """Add bytes to the file and wait until they are on the disk; all of them, or none."""
+        special = self._is_special()
+        # A pipe that is opened for reading as well would never tell that nobody reads it.
+        with FileIO(self.path, "a" if special else "a+") as file:
+            if special:
+                _write_all(file, data)
+                return
+            self._mend(file)
+            size = file.seek(0, os.SEEK_END)
+            try:
+                _write_all(file, data)
+                os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(size)
+                raise
+        if size == 0 and data:
+            _sync_folder(self.path.parent)
+
+    def _is_special(self) -> bool:
+        """Return whether the path is a pipe or a device."""
+        return self.path.exists() and not self.path.is_file() and not self.path.is_dir()
+
+    def _mend(self, file: FileIO) -> None:
+        """End the last line of the file; where it was cut short, move it to another file."""
+        file.seek(0)
+        head = _read(file, len(FIRST_BYTES))
+        if not (FIRST_BYTES.startswith(head) or head.startswith(FIRST_BYTES) or not any(head)):
+            raise InvalidInputError(f"cannot write {self.path}: it is not a file of events")
+        start, rest = _last_line(file)
+        if not rest:
+            return
+        try:
+            json.loads(rest)
+        except ValueError:
+            torn = self.path.with_name(f"{self.path.name}.torn")
+            with FileIO(torn, "a") as apart:
+                _write_all(apart, rest + b"\n")
+                os.fsync(apart.fileno())
+            file.truncate(start)
+            self._notes.put(
+                f"{self.path}: the last line was cut short; its {len(rest)} bytes are in {torn}"
+            )
+        else:
+            _write_all(file, b"\n")
+
+
+def _last_line(file: FileIO) -> tuple[int, bytes]:
+    """Return where the last line of a file starts, and the line, if it has no end."""
+    start, rest = file.seek(0, os.SEEK_END), b""
+    while start > 0:
+        n = min(BLOCK, start)
+        start = file.seek(start - n)
+        before, ended, line = _read(file, n).rpartition(b"\n")
+        rest = line + rest
+        if ended:
+            return start + len(before) + 1, rest
+    return 0, rest
+
+
+def _read(file: FileIO, n: int) -> bytes:
+    return file.read(n) or b""
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    while data:
+        data = data[file.write(data) or 0 :]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the name of a new file on the disk, where the system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)

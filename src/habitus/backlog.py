@@ -1,0 +1,97 @@
+"""Writing without waiting: a thread writes what others add, as soon as it can be written."""
+
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+# Seconds from one attempt to write an item to the next.
+RETRY = 1.0
+
+T = TypeVar("T")
+
+
+class Backlog(Generic[T]):
+    """Items that a thread of their own writes in order: whoever adds one never waits.
+
+    An item that cannot be written stays the first, and is tried again every `RETRY` seconds.
+
+    Parameters
+    ----------
+    write
+        Writes one item; it may block, and raises OSError if the item cannot be written now.
+    room
+        Largest number of items that may wait, further ones are dropped; any number by default.
+
+    Attributes
+    ----------
+    dropped
+        Number of items for which there was no room.
+
+    Examples
+    --------
+    >>> written = []
+    >>> backlog = Backlog(written.append)
+    >>> backlog.add("a")
+    >>> backlog.add("b")
+    >>> backlog.close(within=60), written
+    ([], ['a', 'b'])
+    """
+
+    def __init__(self, write: Callable[[T], None], *, room: int | None = None) -> None:
+        self._write, self._room = write, room
+        self._items: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._closed, self.dropped = False, 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: T) -> None:
+        """Add an item, or drop it if there is no room."""
+        with self._changed:
+            if self._room is not None and len(self._items) >= self._room:
+                self.dropped += 1
+            else:
+                self._items.append(item)
+            self._changed.notify()
+
+    def close(self, *, within: float) -> list[T]:
+        """Try once more to write what waits; return what was not written `within` seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(within)
+        with self._changed:
+            return list(self._items)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._items or self._closed)
+                if not self._items:
+                    return
+                item, last_attempt = self._items[0], self._closed
+            try:
+                self._write(item)
+            except OSError:
+                if last_attempt:
+                    return
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closed, RETRY)
+            else:
+                with self._changed:
+                    self._items.popleft()
+
+
+def write_some(descriptor: int, data: bytes) -> bytes:
+    """Write bytes to an open file, waiting for whoever reads it; return what is left of them."""
+    while True:
+        try:
+            return data[os.write(descriptor, data) :]
+        except BlockingIOError:
+            select.select([], [descriptor], [])

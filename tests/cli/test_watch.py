@@ -1,0 +1,207 @@
+"""habitus watch, as a service runs it: disks that are full, logs that rotate, readers that go."""
+
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from itertools import islice
+
+import pytest
+
+import habitus
+from reference.footage import encode
+from reference.processes import LONG, decoders, wait_until
+from reference.streams import free_port, playing
+from reference.two_lanes import FPS, WRONG, pictures, two_lanes
+
+COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
+X264 = {"preset": "ultrafast", "tune": "zerolatency", "g": "10"}
+# Faster than it is: a test does not wait for traffic.
+SPEED = 20
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model of two lanes, and a stream of 14 seconds in which something goes wrong."""
+    folder = tmp_path_factory.mktemp("watch")
+    normal = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "duration": WRONG[0] - 2}
+    lanes = two_lanes(folder / "lanes.mp4")
+    habitus.learn(str(lanes), output=folder / "lanes.model", **normal)
+    wrong = islice(pictures(), int(WRONG[0] - 6) * FPS, int(WRONG[1] + 5) * FPS)
+    encode(folder / "wrong.ts", wrong, rate=FPS, options=X264)
+    return folder
+
+
+@pytest.fixture
+def camera(folder):
+    """Shows what goes wrong, again and again."""
+    port = free_port()
+    with playing(port, folder / "wrong.ts", fps=SPEED * FPS):
+        yield f"tcp://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def watch(folder, start):
+    """A function that starts watching an address."""
+
+    def started(address, *options, **how):
+        command = [*COMMAND, "watch", address, "-m", "lanes.model", *options]
+        return start(command, cwd=folder, **({"stderr": subprocess.DEVNULL} | how))
+
+    return started
+
+
+def events_in(path):
+    """Events that were written so far."""
+    text = path.read_text() if path.exists() else ""
+    found = [json.loads(line) for line in text.splitlines()]
+    return [one for one in found if one["habitus"] == "event"]
+
+
+def wait_for_events(path, n, process):
+    wait_until(lambda: len(events_in(path)) >= n or process.poll() is not None, f"{n} events")
+    assert process.poll() is None
+
+
+def until(text, process):
+    """Lines on stderr up to the first with a text."""
+    told = [""]
+    while text not in told[-1]:
+        told.append(process.stderr.readline())
+        assert told[-1], f"ended without saying {text!r}: {told}"
+    return told
+
+
+def ended(process):
+    """The exit code and what was told on stderr, if that is read here."""
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=LONG)
+    assert "Traceback" not in (errors or "")
+    return process.returncode, errors
+
+
+def test_whatever_happens_to_the_file_no_event_is_lost(camera, watch, tmp_path):
+    """A torn line, pictures that cannot be written, log rotation, a full disk.
+
+    A limit on the size of files stands for the disk: it can be lifted from outside.
+    """
+    events, old = tmp_path / "events.jsonl", tmp_path / "events.jsonl.1"
+    (tmp_path / "events-thumbnails").write_text("in the way")
+    events.write_text('{"habitus": "event", "ver')
+    process = watch(camera, "-o", events, stderr=subprocess.PIPE)
+    told = until("the last line was cut short", process)
+    assert (tmp_path / "events.jsonl.torn").read_text() == '{"habitus": "event", "ver\n'
+    wait_for_events(events, 2, process)
+    told += until("note: no picture", process)
+    events.rename(old)
+    process.send_signal(signal.SIGHUP)
+    wait_for_events(events, 1, process)
+    limit = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (events.stat().st_size, -1))
+    told += until("events wait in memory", process)
+    n_before, n_started = len(events_in(old)), sum("upper right" in line for line in told)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
+    wait_for_events(events, n_started - n_before, process)
+    code, errors = ended(process)
+    assert code == 0
+    told += errors.splitlines()
+    found = events_in(old) + events_in(events)
+    assert len(found) == sum("upper right" in line for line in told)
+    clocks = [event["clock"] for event in found]
+    assert clocks == sorted(set(clocks))
+
+
+def full_pipe():
+    """Both ends of a pipe that has no room left."""
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETFL, os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, b"before\n" * 100)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, b"\n")
+    fcntl.fcntl(write, fcntl.F_SETFL, 0)
+    return read, write
+
+
+def test_a_reader_of_stderr_that_goes_away(camera, watch, tmp_path):
+    events = tmp_path / "events.jsonl"
+    read, write = os.pipe()
+    process = watch(camera, "-o", events, stderr=write)
+    os.close(write)
+    os.close(read)
+    wait_for_events(events, 2, process)
+    assert ended(process)[0] == 0
+
+
+def test_a_reader_of_stderr_that_does_not_read(camera, watch, tmp_path):
+    events = tmp_path / "events.jsonl"
+    read, write = full_pipe()
+    process = watch(camera, "-o", events, stderr=write)
+    os.close(write)
+    wait_for_events(events, 2, process)
+    assert ended(process)[0] == 0
+    os.close(read)
+
+
+def test_lines_that_were_not_read_are_counted(tmp_path):
+    """A reader that comes back learns how much it missed."""
+    code = (
+        "from habitus.cli import telling\n"
+        "telling.ROOM, telling.ENDING = 10, 60\n"
+        "with telling.Teller() as teller:\n"
+        "    for n in range(100):\n"
+        "        teller.tell(str(n))\n"
+        "    print('told', flush=True)\n"
+        "    input()\n"
+        "    while len(teller._backlog):\n"
+        "        pass\n"
+        "    teller.tell('last')\n"
+    )
+    read, write = full_pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=write,
+        text=True,
+    ) as process:
+        os.close(write)
+        assert process.stdout.readline() == "told\n"
+        process.stdin.write("\n")
+        process.stdin.close()
+        with os.fdopen(read) as errors:
+            told = [line.strip() for line in errors if line not in ("before\n", "\n")]
+    assert process.returncode == 0
+    notes = [line for line in told if line.startswith("note: ")]
+    n_unread = sum(int(note.split()[1]) for note in notes)
+    assert all("were not read" in note for note in notes)
+    assert told[-1] == "last"
+    assert n_unread + len(told) - len(notes) - 1 == 100
+    assert n_unread > 80
+
+
+def test_a_reader_of_the_events_that_does_not_read(camera, watch):
+    """SIGTERM ends it; what nobody read is told."""
+    read, write = full_pipe()
+    process = watch(camera, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    until("the stream ended", process)  # and so has the event
+    code, errors = ended(process)
+    assert code == 1
+    assert 'note: not read from standard output: {"habitus": "event"' in errors
+    os.close(read)
+
+
+def test_a_reader_of_the_events_that_goes_away(camera, watch):
+    process = watch(camera, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert json.loads(process.stdout.readline())["habitus"] == "event"
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait(LONG) == 1
+    assert "Traceback" not in errors
+    assert decoders(process.pid) == []
