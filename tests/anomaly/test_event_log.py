@@ -50,11 +50,11 @@ def small_disk(tmp_path):
     """A disk of 64 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    command = ["/bin/mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
     if subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("needs to be root")
     yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    subprocess.run(["/bin/umount", "--lazy", str(folder)], check=True)
 
 
 def test_events_wait_while_the_disk_is_full(small_disk):

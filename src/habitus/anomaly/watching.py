@@ -43,7 +43,8 @@ def watch_events(
 ) -> Iterator[EventStarted | EventEnded | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
-    After each document comes None: whoever has something to do now and then can do it. Times of events are seconds since the first document; `clock` is the time of day.
+    After each document comes None: whoever has something to do now and then can do it. Times of
+    events are seconds since the first document; `clock` is the time of day.
 
     Parameters
     ----------
