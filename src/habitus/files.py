@@ -1,15 +1,17 @@
-"""Safe files: arrays with a JSON header, without executable content.
+"""Safe files: written whole or not at all, never in place of what is not ours.
 
-A file is a safetensors file whose metadata hold its kind, a format version, a JSON header and a
-checksum. It is written beside its place and renamed, so that it is complete or absent; everything
-is checked when it is read.
+Arrays with a JSON header are a safetensors file, without executable content, whose metadata hold
+its kind, a format version, a JSON header and a checksum. Everything is checked when it is read.
 """
 
 import hashlib
 import json
+import mmap
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,17 @@ from safetensors.numpy import save
 from habitus.errors import FileError, InvalidInputError
 
 Tensors = dict[str, NDArray[Any]]
+
+# A safetensors file begins with the length of its JSON header, which is padded with spaces.
+LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
+MARK = "made by habitus"
+"""Stands in every page, picture and film, so that it is known as ours."""
+BEGINNINGS = {
+    "events": b'{"habitus": "event"',
+    "scores": b"time,normality,judged,abnormal,behaviour",
+}
+"""How text files of ours begin, by their kind."""
+ARTICLES = {"events": "a file of events", "scores": "a file of scores"}
 
 
 class Contents(NamedTuple):
@@ -38,7 +51,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     path
-        File to write; an existing one is replaced.
+        File to write; an existing one is replaced, a symbolic link followed.
 
     Yields
     ------
@@ -60,9 +73,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     Path(folder, "a.txt").read_text()
     'complete'
     """
-    target = Path(path)
-    if target.is_dir():
-        raise InvalidInputError(f"cannot write {target}: it is a folder, expected a file")
+    target = _target(path)
     temporary = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
     try:
         temporary.touch(exist_ok=False)
@@ -75,6 +86,93 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_output(
+    path: str | os.PathLike[str],
+    kind: str,
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    force: bool = False,
+) -> None:
+    """Raise if a file must not or cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    kind
+        What it will be: "corpus", "model", "events", "scores", "page", "picture" or "film".
+    inputs
+        Files that are read; others, such as addresses, do no harm.
+    force
+        Whether to replace a file that is not ours, or of another kind.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is one of the inputs, whatever its name, if it is anything but a file, if it is there
+        and not a file of ours of that kind, or if its folder cannot be written to.
+    """
+    target = _target(path)
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot write {path}: {error.strerror}: name a file in a folder that exists and can "
+            "be written to"
+        ) from error
+    for given in inputs:
+        if _same_file(target, given):
+            raise InvalidInputError(f"cannot write {path}: it is an input, {given}")
+    if not force and target.exists() and not is_ours(target, kind):
+        what = ARTICLES.get(kind, f"a {kind}")
+        raise InvalidInputError(
+            f"cannot write {path}: it exists and is not {what} that habitus wrote: name another "
+            "file, or replace it by force",
+            parameter="force",
+        )
+
+
+def is_ours(path: Path, kind: str) -> bool:
+    """Return whether a file is one of ours of this kind, or empty."""
+    try:
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return True
+            if kind in BEGINNINGS:  # the line that a file begins with may have been cut short
+                found = file.read(len(BEGINNINGS[kind]))
+                return BEGINNINGS[kind].startswith(found)
+            if kind in ("page", "picture", "film"):
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+                    return contents.find(MARK.encode()) >= 0
+    except OSError:
+        return False
+    return kind_of(path) == kind
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path names something that is written to as it is, such as a pipe."""
+    return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path names, also by a symbolic link; raise if it is no file."""
+    try:
+        target = Path(path).resolve()
+        if target.is_file() or not target.exists():
+            return target
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a zero byte
+        raise InvalidInputError(f"cannot write {path}: {error}") from error
+    found = "a folder" if target.is_dir() else "a device or a pipe"
+    raise InvalidInputError(f"cannot write {path}: it is {found}, expected a file")
+
+
+def _same_file(target: Path, given: str | os.PathLike[str]) -> bool:
+    try:
+        return target.samefile(given)
+    except (OSError, ValueError):  # not there, or no path at all
+        return False
 
 
 def write_tensors(
@@ -113,8 +211,15 @@ def write_tensors(
         "header": text,
         "digest": _digest(kind, str(version), text, arrays),
     }
-    with written_whole(path) as temporary:
-        temporary.write_bytes(save(arrays, metadata=metadata))
+    made = save(arrays, metadata=metadata)
+    (size,) = LENGTH.unpack_from(made)
+    # Metadata come in any order: sorted, the same contents are the same bytes.
+    layout = json.loads(made[LENGTH.size : LENGTH.size + size])
+    head = json.dumps(layout, sort_keys=True, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % ALIGNMENT)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.write(LENGTH.pack(len(head)) + head)
+        file.write(memoryview(made)[LENGTH.size + size :])
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:

@@ -1,7 +1,9 @@
 """Inputs of the public functions: sources, documents, detectors, labels, and checks of outputs."""
 
+import glob
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -10,8 +12,8 @@ from habitus.anomaly import Detection, Detector, SceneModel, detect_events
 from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
 from habitus.corpus import Corpus
-from habitus.errors import InvalidInputError
-from habitus.files import kind_of
+from habitus.errors import InvalidInputError, VideoError
+from habitus.files import check_output, kind_of
 from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import ProgressCallback
 
@@ -367,11 +369,43 @@ def check_clips(
         )
 
 
-def check_outputs(*paths: Address | None) -> None:
-    """Raise if a file cannot be written, before any work is done."""
-    for path in paths:
-        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
-            raise InvalidInputError(f"cannot write {path}: name a file in a folder that exists")
+def check_outputs(*inputs: object, force: bool = False, **outputs: Address | None) -> None:
+    """Raise if a file must not or cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    inputs
+        What is read: addresses, several addresses, or values, which do no harm.
+    force
+        Whether to replace files that are not ours.
+    outputs
+        Files to write, by their kinds; see `check_output`.
+    """
+    files = [file for given in inputs for file in _files(given)]
+    wanted = {kind: Path(path) for kind, path in outputs.items() if path is not None}
+    for kind, path in wanted.items():
+        if kind == "picture":
+            from habitus.reporting.figures.drawing import check_picture
+
+            check_picture(path)
+        check_output(path, kind, inputs=files, force=force)
+    if len({path.resolve() for path in wanted.values()}) < len(wanted):
+        names = " and ".join(map(str, wanted.values()))
+        raise InvalidInputError(f"cannot write {names}: two outputs would be one file")
+
+
+def _files(given: object) -> list[Address]:
+    """Return the files among addresses that are given, the images of a folder or pattern too."""
+    if isinstance(given, list | tuple):
+        return [file for each in given for file in _files(each)]
+    if not isinstance(given, str | os.PathLike):
+        return []
+    with suppress(VideoError, OSError, ValueError):  # no images, or no path at all
+        if Path(given).is_dir() or glob.has_magic(os.fspath(given)):
+            from habitus.video.source import image_paths
+
+            return [given, *image_paths(os.fspath(given))]
+    return [given]
 
 
 def check_seconds(name: str, seconds: float | None) -> None:

@@ -27,7 +27,7 @@ from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus
 from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
-from habitus.files import kind_of
+from habitus.files import is_pipe, kind_of
 from habitus.inputs import (
     Address,
     JudgedSource,
@@ -72,6 +72,7 @@ def extract(
     *,
     output: Address | None = None,
     preview: Address | None = None,
+    force: bool = False,
     continued: bool = False,
     clip: float = 1.0,
     cell: int = 8,
@@ -97,6 +98,8 @@ def extract(
         Where to write the corpus. A run that was cut short goes on from chunks beside it.
     preview
         Where to write the footage of the first source with its words as arrows, as .mp4.
+    force
+        Whether to replace outputs that habitus did not write; an input is never replaced.
     continued
         Whether the sources are one video that was cut into files.
     clip
@@ -130,7 +133,7 @@ def extract(
     Extraction
         The corpus, and notes about the footage.
     """
-    check_outputs(output, preview)
+    check_outputs(sources, mask, region, force=force, corpus=output, film=preview)
     check_seconds("duration", duration)
     found = open_sources(sources, fps=fps, fast=fast, timeout=timeout)
     if preview is not None and found[0].is_live:
@@ -200,7 +203,8 @@ def learn(
     half_life
         With `update`: seconds of further footage after which older footage counts half.
     force
-        With `update`: go on even where the footage does not show the scene of the model.
+        Replace an output that habitus did not write; with `update`, go on even where the footage
+        does not show the scene of the model.
     n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
     min_words, burn_in, n_samples, thinning
         As of `MarkovClusteringTopicModel`.
@@ -218,7 +222,7 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
-    check_outputs(output)
+    check_outputs(sources, mask, region, force=force, model=output)
     reading = {"fps": fps, "fast": fast, "timeout": timeout}
     if update is not None:
         return _update(
@@ -233,9 +237,8 @@ def learn(
             jobs=jobs,
             progress=progress,
         )
-    for name, given in {"half_life": half_life is not None, "force": force}.items():
-        if given:
-            raise InvalidInputError(f"{name} needs a model to update", parameter=name)
+    if half_life is not None:
+        raise InvalidInputError("half_life needs a model to update", parameter="half_life")
     extraction = read_documents(
         sources,
         output,
@@ -303,6 +306,7 @@ def accept(
     model: Address | SceneModel,
     *,
     output: Address | None = None,
+    force: bool = False,
     undo: bool = False,
 ) -> Acceptance:
     """Call events normal, so that the like of them is no longer unusual; or take that back.
@@ -317,6 +321,8 @@ def accept(
         What `learn` returned, or the file that it wrote.
     output
         Where to write the new model.
+    force
+        Replace an output that habitus did not write.
     undo
         Whether to take back what was accepted: the model is then to the bit as if it never was.
 
@@ -325,7 +331,7 @@ def accept(
     Acceptance
         The new model, and which alarms of the file it would not raise.
     """
-    check_outputs(output)
+    check_outputs(events, force=force, model=output)
     known, scene = events_by_line(events), load_scene(model)
     for number in numbers:
         if number not in known:
@@ -384,8 +390,9 @@ def detect(
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
         As of `Detector`; `share` is a share of these very documents.
     force
-        Go on even where the footage does not show the scene that the model was learnt from, which
-        is refused otherwise: both pictures are written, and the error names them.
+        Replace outputs that habitus did not write; and go on even where the footage does not show
+        the scene that the model was learnt from, which is refused otherwise: both pictures are
+        written, and the error names them.
     fps, fast, timeout, jobs
         As of `extract`.
     progress
@@ -396,7 +403,7 @@ def detect(
     Detection
         Scores of every document, the alarms, the most unusual moments, and notes about the footage.
     """
-    check_outputs(output, annotate, scores)
+    check_outputs(source, model, force=force, events=output, film=annotate, scores=scores)
     check_seconds("skip", skip)
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
@@ -465,7 +472,8 @@ def watch(
     """
     from habitus.anomaly.watching import watch_events
 
-    check_outputs(output)
+    if output is not None and not is_pipe(output):
+        check_outputs(source, model, force=force, events=output)
     check_seconds("patience", patience)
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
@@ -531,7 +539,7 @@ def report(
     """
     from habitus.reporting.page.render import write_report
 
-    check_outputs(output, annotate)
+    check_outputs(source, model, labels, force=force, page=output, film=annotate)
     check_seconds("skip", skip)
     known = parsed_labels(labels)
     detector = load_detector(
@@ -605,7 +613,7 @@ def evaluate(
         With labels of clips: standard deviation, in seconds, of a Gaussian that smooths the scores
         of frames over time; 0 for none.
     picture
-        Where to draw the curves, as .png, .svg or .pdf.
+        Where to draw the curves, as .png, .jpg, .svg or .pdf.
     clip
         Seconds per document, where `judge` is a file of events and `source` a video.
 
@@ -622,13 +630,9 @@ def evaluate(
     )
     from habitus.evaluation.label_files import ClipRanges, parse_labels
 
-    check_outputs(picture)
+    check_outputs(judge, source, labels, force=force, picture=picture)
     check_seconds("skip", skip)
     check_seconds("clip", clip)
-    if picture is not None:
-        from habitus.reporting.figures.curves import check_picture, draw_curves
-
-        check_picture(Path(picture))
     known = parse_labels(labels, line=label_line)
     sources = [source] if isinstance(source, str | PathLike | Corpus) else list(source)
     of_clips = isinstance(known, ClipRanges) and not is_event_file(judge)
@@ -663,6 +667,8 @@ def evaluate(
             detector, corpora[0], known, name=name, skip=skip, share=share, progress=progress
         )
     if picture is not None:
+        from habitus.reporting.figures.curves import draw_curves
+
         draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {name}")
     return found
 
@@ -737,6 +743,9 @@ def compare(
     settings = document_settings(
         clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
     )
+    page = Path(output, "comparison.html")
+    if page.exists():
+        check_outputs(source, labels, mask, region, page=page)
     comparison = compare_methods(
         video,
         known,
@@ -769,6 +778,7 @@ def tune(
     hyperparameters: bool = True,
     recall: bool = True,
     picture: Address | None = None,
+    force: bool = False,
     duration: float | None = None,
     continued: bool = False,
     clip: float = 1.0,
@@ -805,7 +815,9 @@ def tune(
     hyperparameters, recall
         Whether to fit VB's hyperparameters, and to estimate the recall.
     picture
-        Where to draw the evidence, as .png or .svg.
+        Where to draw the evidence, as .png, .jpg, .svg or .pdf.
+    force
+        Replace a picture that habitus did not draw.
     duration, continued, clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
         As of `learn`.
     seed
@@ -820,12 +832,7 @@ def tune(
     """
     from habitus.lab.tuning.advice import check_positive, tune_model
 
-    check_outputs(picture)
-    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
-        raise InvalidInputError(
-            f"a picture is written as .png or .svg, found {Path(picture).name}",
-            parameter="picture",
-        )
+    check_outputs(sources, mask, region, force=force, picture=picture)
     check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=n_restarts)
     extraction = read_documents(
         sources,
@@ -861,7 +868,9 @@ def tune(
     return tuning
 
 
-def show(file: Address, *, output: Address | None = None) -> "ModelSummary | CorpusSummary":
+def show(
+    file: Address, *, output: Address | None = None, force: bool = False
+) -> "ModelSummary | CorpusSummary":
     """Return a model or a corpus in figures, and draw it as a picture where `output` is given.
 
     Parameters
@@ -870,11 +879,13 @@ def show(file: Address, *, output: Address | None = None) -> "ModelSummary | Cor
         A model or corpus file.
     output
         Where to write the picture, as .png, .jpg, .svg or .pdf.
+    force
+        Replace a picture that habitus did not draw.
     """
     from habitus.reporting.figures.scene import draw_corpus, draw_model
     from habitus.reporting.summaries import summarise_corpus, summarise_model
 
-    check_outputs(output)
+    check_outputs(file, force=force, picture=output)
     title = Path(file).name
     if kind_of(file) == "corpus":
         corpus = Corpus.load(file)

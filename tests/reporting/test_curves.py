@@ -45,6 +45,6 @@ def test_the_area_under_the_curve_is_average_precision(found):
 
 
 def test_other_formats_are_refused(tmp_path, found):
-    with pytest.raises(InvalidInputError, match=r"ends in \.png, \.svg, \.pdf, found \.gif"):
+    with pytest.raises(InvalidInputError, match=r"ends in \.png, .*\.pdf, found \.gif"):
         draw_curves(tmp_path / "curves.gif", found, title="planted")
     assert not list(tmp_path.iterdir())

@@ -17,6 +17,7 @@ def accept(
         str | None,
         typer.Option("--output", "-o", help="Where to write the new model; to MODEL if not given."),
     ] = None,
+    force: options.Force = False,
     undo: Annotated[
         bool, typer.Option("--undo", help="Take it back: the model is as if it never was.")
     ] = False,
@@ -29,7 +30,7 @@ def accept(
     Example: habitus accept events.jsonl 3 --model junction.model
     """
     target = output or model
-    found = habitus.accept(events, numbers, model, output=target, undo=undo)
+    found = habitus.accept(events, numbers, model, output=target, force=force, undo=undo)
     done = "taken back" if undo else "accepted"
     typer.echo(f"{done}: {len(numbers)} event(s)")
     typer.echo(f"{len(found.silenced)} alarm(s) of {events} would no longer be raised")

@@ -78,7 +78,7 @@ def evaluate(
         typer.Option(help="Skip the first N seconds: those the model was learnt from."),
     ] = None,
     picture: Annotated[
-        str | None, typer.Option(help="Also draw the curves, as .png, .svg or .pdf.")
+        str | None, typer.Option(help="Also draw the curves, as .png, .jpg, .svg or .pdf.")
     ] = None,
     clip: Annotated[
         float, typer.Option(help="With events and a video: seconds per document.")

@@ -32,6 +32,7 @@ def extract(
     preview: Annotated[
         str | None, typer.Option(help="Also write the footage with its words as arrows, as .mp4.")
     ] = None,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Turn footage of a fixed camera into documents of visual words.
@@ -45,6 +46,7 @@ def extract(
             sources,
             output=output,
             preview=preview,
+            force=force,
             duration=duration,
             progress=progress,
             **sequence.parameters(),

@@ -59,7 +59,9 @@ def learn(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="With --update: go on even if the footage does not show the scene."
+            "--force",
+            help="Replace an output that habitus did not write; with --update: go on even if the "
+            "footage does not show the scene.",
         ),
     ] = False,
     n_topics: Annotated[

@@ -72,6 +72,9 @@ LabelLine = Annotated[
     int | None,
     typer.Option(help="Which video of a file that labels several, one per line, from 1."),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace an output that habitus did not write.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -196,7 +199,11 @@ class JudgingOptions(OptionGroup):
     seed: Annotated[int, typer.Option(help="Seed of vb's posterior samples.")] = 0
     force: Annotated[
         bool,
-        typer.Option("--force", help="Go on even if the footage does not show the model's scene."),
+        typer.Option(
+            "--force",
+            help="Go on even if the footage does not show the model's scene, and replace outputs "
+            "that habitus did not write.",
+        ),
     ] = False
 
 

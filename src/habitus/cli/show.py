@@ -22,6 +22,7 @@ def show(
         str | None,
         typer.Option("--output", "-o", help="Where to write the picture; beside the file if not."),
     ] = None,
+    force: options.Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show a model or a corpus, in words and as a picture.
@@ -33,7 +34,7 @@ def show(
     """
     beside = str(Path(file).with_name(f"{Path(file).stem}.png"))
     picture = output or (None if as_json else beside)
-    summary = habitus.show(file, output=picture)
+    summary = habitus.show(file, output=picture, force=force)
     if as_json:
         typer.echo(json.dumps(summary.to_json()))
         return

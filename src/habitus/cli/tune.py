@@ -52,8 +52,9 @@ def tune(
         bool, typer.Option("--no-recall", help="Leave out the estimated recall.")
     ] = False,
     picture: Annotated[
-        str | None, typer.Option(help="Also draw the evidence, as .png or .svg.")
+        str | None, typer.Option(help="Also draw the evidence, as .png, .jpg, .svg or .pdf.")
     ] = None,
+    force: options.Force = False,
     duration: options.Duration = None,
     seed: Annotated[int, typer.Option(help="Same seed, same advice.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -79,6 +80,7 @@ def tune(
             hyperparameters=not no_hyperparameters,
             recall=not no_recall,
             picture=picture,
+            force=force,
             duration=duration,
             seed=seed,
             progress=progress,

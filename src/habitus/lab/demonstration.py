@@ -111,6 +111,11 @@ def _render_once(scene: Junction, video: Path, progress: ProgressCallback) -> No
     wanted = json.dumps({"habitus": version("habitus"), **asdict(scene)})
     if video.is_file() and note.is_file() and note.read_text() == wanted:
         return
+    if video.exists() and not note.exists():
+        raise InvalidInputError(
+            f"cannot write {video}: it exists and is not of a demonstration: name another folder",
+            parameter="output",
+        )
     render(scene, video, progress=progress)
     with written_whole(note) as temporary:
         temporary.write_text(wanted)

@@ -3,19 +3,17 @@
 import os
 from collections.abc import Callable
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from habitus.files import written_whole
 from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.recall import RecallEstimate
 from habitus.lab.tuning.selection import Choice
 from habitus.model.hyperparameters import HyperparameterFit
-from habitus.reporting.figures.drawing import EVENT, INK, PAPER, behaviour_colour
+from habitus.reporting.figures.drawing import EVENT, INK, PAPER, behaviour_colour, save_figure
 
 MARKERS = "osD^vPX*"
 
@@ -41,18 +39,14 @@ def draw_tuning(path: str | os.PathLike[str], tuning: Tuning, alerts_per_day: fl
         panels.append(lambda ax: draw_recall(ax, recall, alerts_per_day))
     columns = min(len(panels), 2)
     rows = -(-len(panels) // columns)
-    # Identifiers that do not change from run to run: the same result gives the same file.
-    with mpl.rc_context({"svg.hashsalt": "habitus"}):
-        figure = Figure(figsize=(6.4 * columns, 4.6 * rows), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-        for ax, draw in zip(axes, panels, strict=False):
-            draw(ax)
-            ax.spines[["top", "right"]].set_visible(False)
-        for ax in axes[len(panels) :]:
-            ax.set_axis_off()
-        with written_whole(path) as temporary:
-            metadata = {"Date": None} if str(path).lower().endswith(".svg") else None
-            figure.savefig(temporary, dpi=120, metadata=metadata)
+    figure = Figure(figsize=(6.4 * columns, 4.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for ax, draw in zip(axes, panels, strict=False):
+        draw(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+    save_figure(figure, path, dpi=120)
 
 
 def draw_sizes(ax: Axes, choice: Choice) -> None:

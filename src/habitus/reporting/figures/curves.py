@@ -2,25 +2,19 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from habitus.corpus.vocabulary import Direction
-from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import Assessment
 from habitus.evaluation.matching import RATES
 from habitus.evaluation.metrics import Curve
-from habitus.files import written_whole
-from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER
+from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER, save_figure
 
-SUFFIXES = (".png", ".svg", ".pdf")
-"""Formats that `draw_curves` writes."""
 CURVE, CHANCE, GRID = COLOURS[Direction.UP], "#8A8F98", "#E4E6EA"
 
 
@@ -30,7 +24,7 @@ def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) 
     Parameters
     ----------
     path
-        Picture to write: .png, .svg or .pdf.
+        Picture to write: .png, .jpg, .svg or .pdf.
     found
         Result of an evaluation of a model.
     title
@@ -41,39 +35,19 @@ def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) 
     InvalidInputError
         If the name of the picture has another ending.
     """
-    check_picture(path)
     panels = [_draw_precision_recall, _draw_roc, _draw_events]
     if found.localisation is not None:
         panels.append(_draw_localisation)
-    # Identifiers that do not change from run to run: the same assessment, the same picture.
-    with mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(11, 9.6), layout="constrained")
-        axes = figure.subplots(2, 2).reshape(-1)
-        for ax, panel in zip(axes, panels, strict=False):
-            _prepare(ax)
-            panel(ax, found)
-        for ax in axes[len(panels) :]:
-            ax.set_axis_off()
-        figure.suptitle(f"{title}\n", fontsize=15, fontweight="bold", color=INK)
-        figure.text(0.5, 0.955, _lead(found), ha="center", fontsize=10, color=INK)
-        with written_whole(path) as temporary:
-            figure.savefig(temporary, dpi=130, metadata=_metadata(Path(path)))
-
-
-def check_picture(path: str | os.PathLike[str]) -> None:
-    """Raise InvalidInputError unless `path` ends in one of SUFFIXES."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InvalidInputError(
-            f"cannot draw {path}: expected a name that ends in {', '.join(SUFFIXES)}, found "
-            f"{suffix or 'none'}"
-        )
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    """Return metadata without a date: the same assessment, the same picture."""
-    date = {".svg": "Date", ".pdf": "CreationDate"}.get(path.suffix.lower())
-    return {date: None} if date else {}
+    figure = Figure(figsize=(11, 9.6), layout="constrained")
+    axes = figure.subplots(2, 2).reshape(-1)
+    for ax, panel in zip(axes, panels, strict=False):
+        _prepare(ax)
+        panel(ax, found)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+    figure.suptitle(f"{title}\n", fontsize=15, fontweight="bold", color=INK)
+    figure.text(0.5, 0.955, _lead(found), ha="center", fontsize=10, color=INK)
+    save_figure(figure, path, dpi=130)
 
 
 def _lead(found: Assessment) -> str:

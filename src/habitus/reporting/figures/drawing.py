@@ -4,6 +4,7 @@ Pictures are RGB arrays, rows x columns x 3. Visual words are drawn as arrows of
 matplotlib axes and on pictures alike.
 """
 
+import os
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 from PIL import Image as PillowImage
@@ -21,6 +23,8 @@ from PIL import ImageDraw, ImageFont
 
 from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.errors import InvalidInputError
+from habitus.files import MARK, written_whole
 
 # Colours are distinct for colour-blind readers too: those of Okabe and Ito, and of Paul Tol.
 COLOURS = {
@@ -50,6 +54,35 @@ _BEHAVIOURS = (
 )
 
 Rgb = tuple[int, int, int]
+
+# How each kind of picture is told that it is ours, and not when it was drawn: the same figure is
+# the same file.
+_SAVING: dict[str, dict[str, Any]] = {
+    ".png": {"metadata": {"Software": MARK}},
+    ".jpg": {"pil_kwargs": {"comment": MARK}},
+    ".jpeg": {"pil_kwargs": {"comment": MARK}},
+    ".svg": {"metadata": {"Creator": MARK, "Date": None}},
+    ".pdf": {"metadata": {"Creator": MARK, "CreationDate": None}},
+}
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise InvalidInputError unless the name of a picture ends as one that can be drawn."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _SAVING:
+        raise InvalidInputError(
+            f"cannot draw {path}: expected a name that ends in {', '.join(_SAVING)}, found "
+            f"{suffix or 'none'}"
+        )
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int) -> None:
+    """Write a figure as a picture, whole or not at all."""
+    check_picture(path)
+    # Identifiers that do not change from run to run.
+    stable = mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"})
+    with written_whole(path) as temporary, stable:
+        figure.savefig(temporary, dpi=dpi, **_SAVING[Path(path).suffix.lower()])
 
 
 def behaviour_colour(behaviour: int) -> str:

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.files import written_whole
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.inspection import expected_durations, long_run_shares
 from habitus.reporting.figures.cycle import draw_cycle, duration_text
@@ -25,6 +24,7 @@ from habitus.reporting.figures.drawing import (
     prepare_axes,
     probable_arrows,
     reduced,
+    save_figure,
 )
 from habitus.reporting.summaries import SHORT
 
@@ -80,8 +80,7 @@ def draw_model(
     figure.suptitle(title, fontsize=17, fontweight="bold")
     if v:
         add_legend(figure, loc="outside lower center", frameon=False, fontsize=13)
-    with written_whole(path) as temporary:
-        figure.savefig(temporary, dpi=110)
+    save_figure(figure, path, dpi=110)
 
 
 def _panel_groups(model: MarkovClusteringTopicModel) -> list[PanelGroup]:
@@ -173,8 +172,7 @@ def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> 
         _draw_motion(above, corpus, vocabulary)
     _draw_word_counts(below, corpus)
     figure.suptitle(title, fontsize=12)
-    with written_whole(path) as temporary:
-        figure.savefig(temporary, dpi=130)
+    save_figure(figure, path, dpi=130)
 
 
 def _draw_motion(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:

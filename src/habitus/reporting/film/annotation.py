@@ -20,7 +20,7 @@ from habitus.anomaly.explanation import heat_map
 from habitus.arrays import Image
 from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
-from habitus.files import written_whole
+from habitus.files import MARK, written_whole
 from habitus.ingest.clips import ComparedFrame, DocumentSettings, compare_frames, vocabulary_of
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.reporting.figures.drawing import (
@@ -270,6 +270,7 @@ def film(
         ) as container,
         ThreadPoolExecutor(1) as pool,
     ):
+        container.metadata["comment"] = MARK
         encoder = _Encoder(container, size, fps)
         waiting: deque[Future[None]] = deque()
 
