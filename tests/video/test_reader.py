@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from habitus.errors import VideoError
-from habitus.video import Reader, Source
+from habitus.video import Reader, Source, survey
 from reference.footage import FPS, HEIGHT, WIDTH, encode, limited, moving_square, texture
+from reference.recordings import TS_PACKET, turned
 
 QUIET = {"x265-params": "log-level=none", "preset": "ultrafast", "crf": "8"}
 X264 = {"preset": "ultrafast", "crf": "8"}
@@ -173,8 +174,8 @@ SEEKING = {
 def test_seeking_gives_the_same_frames(tmp_path, kind):
     codec, name, options = SEEKING[kind]
     path = encode(tmp_path / name, moving_square(100), codec=codec, options=options)
-    whole, lumas, _, reader = frames_of(path)
-    assert reader.seekable
+    whole, lumas, _, _ = frames_of(path)
+    assert survey(Source(str(path))).steady
     for since in (0.02, 0.5, 1.0, 1.62, 2.5, 3.9):
         times, some, _, _ = frames_of(path, since=since)
         assert times[0] <= since
@@ -200,9 +201,9 @@ def images(tmp_path):
 def test_images_in_the_order_of_their_numbers(images, pattern):
     folder, drawn = images
     address = str(folder / pattern) if pattern else str(folder)
-    times, lumas, intact, reader = frames_of(Source(address, fps=10))
+    times, lumas, intact, _ = frames_of(Source(address, fps=10))
     np.testing.assert_allclose(times, np.arange(12) / 10, atol=1e-12)
-    assert reader.duration == pytest.approx(1.2)
+    assert survey(Source(address, fps=10)).duration == pytest.approx(1.2)
     assert intact.all()
     assert_as_drawn(lumas, drawn, ROUNDING_ERROR, full=True)
 
@@ -297,6 +298,53 @@ def test_damage_in_the_middle_loses_only_some_frames(tmp_path, name):
         assert part.sum() >= 15
         for n, luma in zip(numbers[part], np.array(lumas)[part], strict=True):
             assert abs(luma - limited(drawn[n])).mean() < CODEC_ERROR
+
+
+def test_a_stream_that_damage_makes_up_takes_nothing_away(tmp_path):
+    path = encode(tmp_path / "a.ts", moving_square(100), options={**X264, "g": "10"})
+    data = bytearray(path.read_bytes())
+    starts = [at for at in range(0, len(data), TS_PACKET) if data[at + 1 : at + 3] == b"\x41\x00"]
+    data[starts[50] + 2] ^= 0x55  # the number of the stream that the packet belongs to
+    path.write_bytes(bytes(data))
+    times, _, _, reader = frames_of(path)
+    assert len(times) >= 90
+    assert times[-1] == pytest.approx(99 / FPS)
+    assert survey(reader.source).duration == pytest.approx(4.0)
+
+
+def test_frames_lost_where_nothing_tells_the_order_move_no_later_ones(tmp_path):
+    options = {"preset": "medium", "g": "20", "crf": "12", "bf": "3"}
+    drawn = moving_square(100)
+    path = encode(tmp_path / "a.avi", drawn, options=options)
+    data, at = bytearray(path.read_bytes()), 0
+    for n in range(60):
+        at = data.index(b"00dc", at + 4)
+        if n in (45, 46, 50):
+            size = int.from_bytes(data[at + 4 : at + 8], "little")
+            data[at + 8 : at + 8 + size] = bytes(size)
+    path.write_bytes(bytes(data))
+    times, lumas, _, reader = frames_of(path)
+    assert len(times) == 97
+    assert reader.notes == ["3 damaged packet(s) were skipped"]
+    np.testing.assert_allclose(times[-40:], np.arange(60, 100) / FPS, atol=TICK)
+    for luma, picture in zip(lumas[-40:], drawn[-40:], strict=True):
+        assert abs(luma - limited(picture)).mean() < CODEC_ERROR
+
+
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+def test_a_recording_is_turned_as_it_is_to_be_shown(tmp_path, quarters):
+    drawn = moving_square(10)
+    path = turned(encode(tmp_path / "a.mp4", drawn, options=X264), quarters)
+    upright = [np.rot90(picture, -quarters) for picture in drawn]
+    times, lumas, intact, reader = frames_of(path)
+    assert (reader.height, reader.width) == upright[0].shape
+    assert intact.all()
+    assert len(times) == 10
+    assert_as_drawn(lumas, upright, CODEC_ERROR, full=False)
+    with Reader(Source(str(path))) as reader:
+        colours = next(iter(reader)).colours(reader.width // 2, reader.height // 2)
+    small = cv2.resize(np.ascontiguousarray(upright[0]), colours.shape[1::-1])
+    assert abs(colours.mean(axis=2) - small).mean() < 2 * CODEC_ERROR
 
 
 def test_a_truncated_file_gives_its_complete_frames(tmp_path):

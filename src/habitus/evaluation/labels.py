@@ -233,16 +233,17 @@ def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
     Raises
     ------
     InvalidInputError
-        If the container does not give the duration of the video.
+        If the source is live.
     """
-    from habitus.video import Reader
+    from habitus.video import Reader, survey
 
     with Reader(source) as reader:
-        seconds, fps, size = reader.duration, reader.fps, (reader.width, reader.height)
-    if not seconds:
+        fps, size = reader.fps, (reader.width, reader.height)
+    if source.is_live:
         raise InvalidInputError(
-            f"{source.name}: the container does not give a duration: extract a corpus and give that"
+            f"{source.name}: it can be read only once: extract a corpus and give that"
         )
+    seconds = survey(source).duration
     # As documents are made: the last one needs at least half a clip.
     times = np.arange(max(1, int(seconds / clip + 0.5)), dtype=np.float64) * clip
     edges = np.minimum(np.round(np.append(times, times[-1] + clip) * fps), round(seconds * fps))

@@ -278,10 +278,13 @@ def first_needed(start: int, settings: DocumentSettings) -> int:
     return min(start - 1, clip_number(start * settings.clip - LONGEST_LAG, settings.clip))
 
 
-def reader_from(start: int, source: Source, settings: DocumentSettings) -> Reader:
-    """Open a reader of the frames that documents from `start` on need."""
+def reader_from(
+    start: int, source: Source, settings: DocumentSettings, *, steady: bool | None = None
+) -> Reader:
+    """Open a reader of the frames that documents from `start` on need; for `steady` see there."""
     since = max(0, first_needed(start, settings)) * settings.clip
-    return Reader(source, since=since, pace=partial(ComparisonSchedule, settings.clip))
+    pace = partial(ComparisonSchedule, settings.clip)
+    return Reader(source, since=since, pace=pace, steady=steady)
 
 
 class _FrameInterval:

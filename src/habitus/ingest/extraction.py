@@ -32,7 +32,7 @@ from habitus.ingest.decoder import (
 )
 from habitus.ingest.segments import PATIENCE, FilePlan, SegmentPool
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.video import Reader, Source, watched_cells
+from habitus.video import Reader, Source, survey, watched_cells
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
@@ -139,16 +139,13 @@ def _plan(
     with Reader(source) as reader:
         vocabulary = vocabulary_of(reader, settings)
         watched_cells(vocabulary, mask=settings.mask, region=settings.region)
-        n_documents = None
-        if reader.duration:
-            every = max(1, int(reader.duration / settings.clip / STILLS))
-            settings = replace(settings, still_every=every)
-            if reader.seekable:
-                last = int(reader.duration / settings.clip) + 2  # durations are rounded
-                n_documents = min(last, end or last)
+        duration, steady = survey(source, until=math.inf if end is None else end * settings.clip)
+        every = max(1, int(duration / settings.clip / STILLS))
+        settings = replace(settings, still_every=every)
+        last = int(duration / settings.clip) + 2  # times are rounded
         chunks = cache.of_source(source, settings, end=end)
-        file = FilePlan(source, settings, chunks, n_documents)
-        return _SourcePlan(source, settings, chunks, vocabulary, reader.duration, reader.fps, file)
+        file = FilePlan(source, settings, chunks, min(last, end or last) if steady else None)
+        return _SourcePlan(source, settings, chunks, vocabulary, duration, reader.fps, file)
 
 
 def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
@@ -230,7 +227,7 @@ class _Decoding:
         interrupted = math.inf
         with ExitStack() as stack:
             for recorder in recorders:
-                stack.enter_context(recorder.decoder).open()
+                stack.enter_context(recorder.decoder)
             while not all(recorder.ended for recorder in recorders):
                 try:
                     for recorder in recorders:

@@ -234,7 +234,8 @@ def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
         warm_up(settings)
         own[STARTED] = 1
         writer = ChunkWriter(segment.plan.chunks)
-        with reader_from(segment.start, source, settings) as reader:
+        steady = segment.plan.n_documents is not None
+        with reader_from(segment.start, source, settings, steady=steady) as reader:
             frames = _CountedFrames(reader, own)
             for document in documents(frames, settings, start=segment.start, stop=segment.stop):
                 writer.add(document)

@@ -3,7 +3,8 @@
 In the order of the data:
 
 - `source`: the address of a video, and what kind of source it is
-- `decoding`: one opened stream -> decoded pictures and their times
+- `timeline`: timestamps of packets -> times that only increase, whatever the recording's faults
+- `decoding`: one opened stream -> decoded pictures; the survey of a recording
 - `reader`: a source -> its frames in time order
 - `mask`: masks and regions -> the cells to examine
 - `motion`: two frames -> the motion of each cell, by one of several methods
@@ -11,6 +12,7 @@ In the order of the data:
 - `windows`: sums over 8 x 8 pixels, their inner loops; `vectors`: the same in LLVM vector types
 """
 
+from habitus.video.decoding import Survey, survey
 from habitus.video.mask import region_of, watched_cells
 from habitus.video.motion import CellMotion, CellMoves, DisMotion, MotionMethod, motion_by
 from habitus.video.reader import Frame, Reader
@@ -24,7 +26,9 @@ __all__ = [
     "MotionMethod",
     "Reader",
     "Source",
+    "Survey",
     "motion_by",
     "region_of",
+    "survey",
     "watched_cells",
 ]

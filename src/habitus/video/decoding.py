@@ -5,25 +5,26 @@ is predicted from, are not decoded at all.
 """
 
 import math
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 import av.error
 
 from habitus.errors import VideoError
-from habitus.video.source import Source
+from habitus.video.source import Source, image_paths
+from habitus.video.timeline import AHEAD, MOST_REORDERED, StreamClock, Timeline
 
 # Codecs in which a frame that no other is predicted from can be skipped without side effects.
 SKIPPING_CODECS = frozenset(["h264", "hevc", "mpeg2video", "mpeg4"])
 # Packets of a file that are read ahead to learn the times of their frames.
 READ_AHEAD = 64
+# Times in a row that reading may fail before it ends.
+MOST_FAILURES = 16
 
 FrameChoice = Callable[[float], bool]
 """Whether the frame of a time is needed; called once for each frame, in the order of time."""
@@ -92,16 +93,7 @@ def video_stream(container: Any, source: Source) -> Any:
     # No loop filter on frames that no other is predicted from: saves a tenth of the time, and the
     # errors do not accumulate.
     stream.codec_context.options = {"skip_loop_filter": "all" if source.fast else "noref"}
-    if source.fast:
-        stream.codec_context.skip_frame = "NONREF"
     return stream
-
-
-def duration_of(container: Any, stream: Any) -> float | None:
-    """Return the duration in seconds, or None where neither stream nor container has one."""
-    if stream.duration and stream.time_base:
-        return float(stream.duration * stream.time_base)
-    return container.duration / av.time_base if container.duration else None
 
 
 def reason_of(error: Exception) -> str:
@@ -109,59 +101,69 @@ def reason_of(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error).split("\n")[0]
 
 
-class StreamClock:
-    """Times of a stream's frames in seconds since the first; they always increase.
+def read_packets(container: Any, stream: Any, source: Source, notes: list[str]) -> Iterator[Any]:
+    """Yield the packets of a stream, an empty one at its end; damage is skipped and noted.
+
+    Raises
+    ------
+    VideoError
+        If the source falls silent.
+    """
+    failures = 0
+    while failures < MOST_FAILURES:
+        try:
+            for packet in container.demux(stream):
+                failures = 0
+                yield packet
+            return
+        except av.error.ExitError:
+            raise VideoError(f"{source.name}: no data for {source.timeout:g} s") from None
+        except (av.error.EOFError, IndexError):  # PyAV, at the end, where damage made up a stream
+            return
+        except av.error.FFmpegError as error:
+            failures += 1
+            reason = reason_of(error)
+    notes.append(f"reading ended early: {reason}")
+
+
+class Survey(NamedTuple):
+    """What the packets of a recording tell, whatever its header declares."""
+
+    duration: float
+    """In seconds."""
+    steady: bool
+    """Whether all its timestamps can be used as they are, so that it can be sought in."""
+
+
+def survey(source: Source, *, until: float = math.inf) -> Survey:
+    """Read the packets of a file, without decoding them: what its header declares may be wrong.
 
     Parameters
     ----------
-    stream
-        PyAV's video stream.
-    fps
-        Frames per second, used where the stream has no times of its own.
+    source
+        A file, or images.
+    until
+        Time in seconds at which to stop.
+
+    Raises
+    ------
+    VideoError
+        If it cannot be opened, or has no video.
     """
-
-    def __init__(self, stream: Any, fps: float | None) -> None:
-        rate = stream.average_rate or stream.guessed_rate
-        self.fps = float(fps or rate or 25)
-        base = stream.time_base or Fraction(1, 1000)
-        self.ticks, self.per = base.numerator, base.denominator
-        self.ignored = fps is not None and stream.average_rate is None
-        self.zero, self.last, self.offset, self.n = 0.0, -1.0, 0.0, 0
-        self.started, self.interlaced = False, False
-
-    def start(self, picture: Any) -> None:
-        """Set time zero to this picture."""
-        self.started, self.interlaced = True, picture.interlaced_frame
-        if picture.pts is not None:
-            self.zero = picture.pts * self.ticks / self.per
-
-    def pts(self, time: float) -> int:
-        """Return the presentation timestamp of a time."""
-        return int((time + self.zero) * self.per / self.ticks)
-
-    def at(self, pts: int) -> float:
-        """Return the time of a presentation timestamp."""
-        return pts * self.ticks / self.per - self.zero + self.offset
-
-    def time(self, pts: int | None, *, peek: bool = False) -> tuple[float, bool]:
-        """Return the time of the next frame, and whether its timestamp jumped back.
-
-        With `peek`, the clock does not advance.
-        """
-        time = self.n / self.fps if pts is None or self.ignored else self.at(pts)
-        jumped = self.last >= 0 and time <= self.last
-        if jumped:
-            later = self.last + 1 / self.fps
-            if not peek:
-                self.offset += later - time
-            time = later
-        if not peek:
-            self.last, self.n = time, self.n + 1
-        return time, jumped
+    if source.is_images:
+        return Survey(len(image_paths(source.address)) / (source.fps or 25.0), steady=True)
+    with open_container(source) as container:
+        stream = video_stream(container, source)
+        clock = StreamClock(stream, source.fps)
+        timeline = Timeline(container, stream, clock, ahead=AHEAD)
+        for _ in timeline.restamped(read_packets(container, stream, source, [])):
+            if timeline.duration > until:
+                break
+        return Survey(timeline.duration, bool(timeline.steady))
 
 
 class PictureDecoder:
-    """Iterator over the decoded pictures of a stream.
+    """Iterator over the decoded pictures of a stream, each with a timestamp.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ class PictureDecoder:
         Makes a FrameChoice. Frames of files that it rejects are skipped where the codec allows it;
         `skipped_before` returns their timestamps.
     notes
-        Receives notes about damaged packets.
+        Receives notes about damage.
     """
 
     def __init__(
@@ -185,14 +187,16 @@ class PictureDecoder:
         notes: list[str],
     ) -> None:
         self.source, self.codec, self.clock, self.notes = source, stream.codec_context, clock, notes
+        ahead = 0 if source.is_live else AHEAD
+        self.timeline = Timeline(container, stream, clock, ahead=ahead)
         self._skipped: deque[int] = deque()
         self._to_skip: set[int] = set()
-        packets = container.demux(stream)
-        able = not (source.is_live or source.fast or clock.ignored)
-        self._skipping = able and self.codec.name in SKIPPING_CODECS and pace is not None
-        if self._skipping and pace:
-            packets = chain.from_iterable(self._read_ahead(packets, pace()))
-        self._pictures = self._decode(packets)
+        self._damaged = False
+        """Whether something was damaged since the last keyframe: nothing is skipped then."""
+        able = not (source.is_live or source.fast) and self.codec.name in SKIPPING_CODECS
+        self._needed = pace() if able and pace is not None else None
+        packets = self.timeline.restamped(read_packets(container, stream, source, notes))
+        self._pictures = self._decode(chain.from_iterable(self._chosen(packets)))
 
     def __iter__(self) -> Iterator[Any]:
         return self._pictures
@@ -209,68 +213,70 @@ class PictureDecoder:
 
     def _decode(self, packets: Iterator[Any]) -> Iterator[Any]:
         damaged = 0
-        while True:
-            packet = None
+        for packet in packets:
+            self._damaged = (self._damaged and not packet.is_keyframe) or packet.is_corrupt
+            self._set_skipping(packet.pts)
             try:
-                packet = next(packets, None)
-                if packet is None:
-                    break
-                if self._skipping:
-                    self._set_skipping(packet.pts)
-                yield from packet.decode()
+                pictures = packet.decode()
             except av.error.EOFError:
                 break
-            except av.error.ExitError:
-                raise VideoError(
-                    f"{self.source.name}: no data for {self.source.timeout:g} s"
-                ) from None
-            except av.error.FFmpegError as error:
+            except av.error.FFmpegError:
                 damaged += 1
-                if packet is not None and packet.pts in self._skipped:
-                    self._skipped.remove(packet.pts)
-                if not isinstance(error, av.error.InvalidDataError) and damaged > 3:
-                    self.notes.append(f"reading ended early: {reason_of(error)}")
-                    break
+                self._damaged = True
+                self._withdraw(packet.pts)
+                continue
+            for picture in pictures:
+                self._damaged |= picture.is_corrupt
+                picture.pts = self.timeline.shown(picture)
+                yield picture
         if damaged:
             self.notes.append(f"{damaged} damaged packet(s) were skipped")
+        self.notes += self.timeline.notes()
 
     def _set_skipping(self, pts: int | None) -> None:
         """Tell the decoder whether to skip the frame of the next packet."""
+        skip = self.source.fast and self.timeline.ordered
         if pts in self._to_skip:
             self._to_skip.remove(pts)
-            self.codec.skip_frame = "NONREF"
-        else:
-            self.codec.skip_frame = "DEFAULT"
+            skip = not self._damaged
+            if self._damaged:
+                self._withdraw(pts)
+        self.codec.skip_frame = "NONREF" if skip else "DEFAULT"
 
-    def _read_ahead(self, packets: Iterator[Any], needed: FrameChoice) -> Iterator[list[Any]]:
+    def _withdraw(self, pts: int | None) -> None:
+        """Do not count a frame as skipped."""
+        if pts is not None and pts in self._skipped:
+            self._skipped.remove(pts)
+
+    def _chosen(self, packets: Iterator[Any]) -> Iterator[list[Any]]:
         """Yield the packets in order, once it is known which of their frames are needed."""
-        held: list[Any] = []
-        schedule = _FrameSchedule(self.clock, needed)
-        error, ended = None, False
+        held = list(islice(packets, 1))
+        if self._needed is None or not self.timeline.ordered:
+            yield held
+            yield from ([packet] for packet in packets)
+            return
+        schedule = _FrameSchedule(self.clock, self._needed)
+        ended = False
+        doubtful = deque([0], maxlen=3)  # nothing is skipped near timestamps that are not exact
         while not ended:
-            try:
-                ended = True
-                for packet in packets:
-                    held.append(packet)
-                    if len(held) >= READ_AHEAD or not self.clock.started:
-                        ended = False
-                        break
-            except av.error.FFmpegError as found:
-                error = found
+            n_wanted = max(1, READ_AHEAD - len(held)) if self.clock.started else 1
+            more = list(islice(packets, n_wanted))
+            held += more
+            ended = len(more) < n_wanted
             n, to_skip = schedule.decided(held, complete=ended)
-            self._skipped.extend(to_skip)
-            self._to_skip.update(to_skip)
+            doubtful.append(self.timeline.n_mended)
+            if doubtful[0] == doubtful[-1]:
+                self._skipped.extend(to_skip)
+                self._to_skip.update(to_skip)
             yield held[:n]
             del held[:n]
-        if error is not None:
-            raise error
 
 
 class _FrameSchedule:
     """Decides from the timestamps of packets which frames are needed.
 
-    A packet may precede those of earlier frames that are predicted from it. But no frame is shown
-    before its packet is decoded: up to the latest decoding time, all presentation times are known.
+    A packet may precede those of earlier frames that are predicted from it, but of only so many:
+    among the timestamps so far, all but the latest few are in their final order.
     """
 
     def __init__(self, clock: StreamClock, needed: FrameChoice) -> None:
@@ -287,13 +293,12 @@ class _FrameSchedule:
         if not self.clock.started:
             self.too_late.update(self.times)
             return len(held), []
-        decoded = held[-1].dts if held and not complete else None
-        until = math.inf if decoded is None else decoded
         self.times.sort()
-        n = bisect_right(self.times, until)
+        n = len(self.times) if complete else max(0, len(self.times) - MOST_REORDERED)
+        until = self.times[n - 1] if n else -math.inf
         unneeded = [pts for pts in self.times[:n] if not self.needed(self.clock.at(pts))]
         del self.times[:n]
         later = (i for i, p in enumerate(held) if p.pts is not None and p.pts > until)
-        n_decided = next(later, len(held))
+        n_decided = len(held) if complete else next(later, len(held))
         self.n_seen = len(held) - n_decided
         return n_decided, [pts for pts in unneeded if pts not in self.too_late]

@@ -15,13 +15,13 @@ from habitus.errors import VideoError
 from habitus.video.decoding import (
     FrameChoice,
     PictureDecoder,
-    StreamClock,
-    duration_of,
     open_container,
     reason_of,
+    survey,
     video_stream,
 )
 from habitus.video.source import Source, image_paths
+from habitus.video.timeline import StreamClock
 
 # Seconds before the time that is asked for at which decoding starts, so that every frame is whole.
 RUN_UP = 1.0
@@ -52,18 +52,32 @@ class Frame(NamedTuple):
     redrawn: bool = False
     """Whether the codec drew it anew after predicted frames, at another quality: the difference to
     the frame before it is more than motion."""
+    turns: int = 0
+    """Quarter turns to the left by which it is to be shown, as phones and cameras store it."""
 
     def luma(self) -> Image:
         """Return the brightness: rows x at least `width` columns; further columns are padding.
 
         Not a copy where that is possible: it is valid as long as the frame is.
         """
-        return _luma(self.decoded, self.width, self.height)
+        if not self.turns:
+            return _luma(self.decoded, self.width, self.height)
+        width, height = self._stored(self.width, self.height)
+        return _turned(_luma(self.decoded, width, height)[:, :width], self.turns)
 
     def colours(self, width: int, height: int) -> Image:
         """Return red, green and blue at another size: height x width x 3."""
+        width, height = self._stored(width, height)
         picture: Image = self.decoded.to_ndarray(width=width, height=height, format="rgb24")
-        return picture
+        return _turned(picture, self.turns) if self.turns else picture
+
+    def _stored(self, width: int, height: int) -> tuple[int, int]:
+        """Return a size as it is before the picture is turned."""
+        return (height, width) if self.turns % 2 else (width, height)
+
+
+def _turned(picture: Image, turns: int) -> Image:
+    return np.ascontiguousarray(np.rot90(picture, turns))
 
 
 def _luma(decoded: Any, width: int, height: int) -> Image:
@@ -92,19 +106,18 @@ class Reader:
         Makes a function that says whether the frame of a time is needed. Frames of a file that are
         not needed, and that no other frame is predicted from, are not decoded: their `decoded` is
         None.
+    steady
+        Whether the timestamps of a file can be used as they are; found out from its packets where
+        it matters, if None.
 
     Attributes
     ----------
     width, height
-        Size of the first frame in pixels.
+        Size of the first frame in pixels, as it is to be shown.
     fps
         Nominal frames per second.
-    duration
-        Duration in seconds, or None where the source has none.
-    seekable
-        Whether reading can start in the middle.
     notes
-        Damage that was skipped, changes of size; complete after the last frame.
+        Damage that was skipped, jumps of the clock, changes of size; complete after the last frame.
 
     Raises
     ------
@@ -119,13 +132,16 @@ class Reader:
     """
 
     fps: float = 25.0
-    duration: float | None = None
-    seekable: bool = False
 
     def __init__(
-        self, source: Source, *, since: float = 0.0, pace: Callable[[], FrameChoice] | None = None
+        self,
+        source: Source,
+        *,
+        since: float = 0.0,
+        pace: Callable[[], FrameChoice] | None = None,
+        steady: bool | None = None,
     ) -> None:
-        self.source, self.since, self.pace = source, since, pace
+        self.source, self.since, self.pace, self.steady = source, since, pace, steady
         self.notes: list[str] = []
         self._frames = self._read()
         first = next(self._frames, None)
@@ -155,22 +171,27 @@ class Reader:
             with open_container(self.source) as container:
                 stream = video_stream(container, self.source)
                 clock = StreamClock(stream, self.source.fps)
-                self.fps = clock.fps
-                self.duration = duration_of(container, stream)
                 pictures = self._decoder(container, stream, clock)
                 first: Any = next(pictures, None)
                 if first is None:
                     return
                 clock.start(first)
-                self.seekable = not self.source.is_live and first.pts is not None
-                size = (first.width, first.height)
-                if since == 0 or not self.seekable:
-                    yield from self._frames_of(first, pictures, clock, size)
+                self.fps = clock.fps
+                turns = round(first.rotation / 90) % 4
+                size = (first.width, first.height)[:: -1 if turns % 2 else 1]
+                shown = size, turns
+                if since == 0 or not self._is_steady():
+                    yield from self._frames_of(first, pictures, clock, shown)
                     return
                 found = self._sought(container, stream, clock)
                 if found is not None:
-                    yield from self._frames_of(*found, clock, size)
+                    yield from self._frames_of(*found, clock, shown)
                     return
+
+    def _is_steady(self) -> bool:
+        if self.steady is None:
+            self.steady = not self.source.is_live and survey(self.source).steady
+        return self.steady
 
     def _decoder(self, container: Any, stream: Any, clock: StreamClock) -> PictureDecoder:
         return PictureDecoder(
@@ -186,36 +207,42 @@ class Reader:
             container.seek(clock.pts(target), stream=stream, backward=True)
             pictures = self._decoder(container, stream, clock)
             first: Any = next(pictures, None)
-            timed = first is not None and first.pts is not None
-            if timed and clock.time(first.pts, peek=True)[0] <= self.since:
+            if first is not None and clock.at(first.pts) <= self.since:
                 return first, pictures
             run_up *= 4
         return None
 
     def _frames_of(
-        self, first: Any, pictures: PictureDecoder, clock: StreamClock, size: tuple[int, int]
+        self,
+        first: Any,
+        pictures: PictureDecoder,
+        clock: StreamClock,
+        shown: tuple[tuple[int, int], int],
     ) -> Iterator[Frame]:
         """Yield decoded and skipped frames with their times, all of the size of the first."""
         was_resized, n_predicted = False, 0
-        width, height = size
+        (width, height), turns = shown
+        stored = (height, width) if turns % 2 else (width, height)
+        is_broken = pictures.timeline.is_broken
         pulses = pictures.codec.name in PULSING_CODECS
         for picture in chain([first], pictures):
             for pts in pictures.skipped_before(picture.pts):
                 n_predicted += 1
-                yield Frame(clock.time(pts)[0], width, height, True, None)
-            time, jumped = clock.time(picture.pts)
-            resized = picture.width != width or picture.height != height
+                yield Frame(clock.time(pts), width, height, not is_broken(pts), None)
+            time = clock.time(picture.pts)
+            resized = (picture.width, picture.height) != stored
             if resized and not was_resized:
                 self.notes.append(
-                    f"the frame size changes from {width}x{height} to {picture.width}x"
+                    f"the frame size changes from {stored[0]}x{stored[1]} to {picture.width}x"
                     f"{picture.height} at {time:.2f} s: resized to the first"
                 )
-            intact = not (picture.is_corrupt or jumped or resized != was_resized)
+            broken = is_broken(picture.pts) or resized != was_resized
+            intact = not (picture.is_corrupt or broken)
             redrawn = pulses and picture.key_frame and n_predicted >= FEWEST_PREDICTED
-            yield Frame(time, width, height, intact, picture, redrawn)
+            yield Frame(time, width, height, intact, picture, redrawn, turns)
             was_resized, n_predicted = resized, 0 if picture.key_frame else n_predicted + 1
         for pts in pictures.skipped_before(None):
-            yield Frame(clock.time(pts)[0], width, height, True, None)
+            yield Frame(clock.time(pts), width, height, not is_broken(pts), None)
 
     def _read_images(self) -> Iterator[Frame]:
         source = self.source
@@ -224,9 +251,8 @@ class Reader:
                 f"{source.name}: images have no times: give fps, their frames per second",
                 parameter="fps",
             )
-        self.fps, self.seekable = source.fps, True
+        self.fps = source.fps
         paths = image_paths(source.address)
-        self.duration = len(paths) / source.fps
         start = max(0, int((self.since - RUN_UP) * source.fps)) if self.since else 0
         size: tuple[int, int] | None = None
         for i in range(start, len(paths)):

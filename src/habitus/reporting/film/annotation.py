@@ -34,7 +34,7 @@ from habitus.reporting.figures.drawing import (
 )
 from habitus.reporting.film.strip import draw_chart, draw_strip, event_at, strip_sizes, window_at
 from habitus.reporting.timeline import timeline_of
-from habitus.video import Frame, Reader, Source
+from habitus.video import Frame, Reader, Source, survey
 
 # Times are rounded by their containers: a frame this much early still opens the next document.
 ROUNDING = 1e-4
@@ -78,6 +78,7 @@ def write_annotated(
             f"an annotated video needs a file; {source.name} can be read only once"
         )
     start = film_start(detection)
+    duration = survey(source).duration
     with Reader(source, since=start) as reader:
         width, height = film_size(reader.width, reader.height)
         overlay = Overlay(detection, width)
@@ -88,7 +89,7 @@ def write_annotated(
                 picture = _picture(frame, (width, height))
                 add(overlay.annotated(picture, frame.time), frame.time - start)
                 if n % REPORTED == 0:
-                    progress(Progress("annotating", frame.time, reader.duration))
+                    progress(Progress("annotating", frame.time, duration))
 
 
 def film_start(detection: Detection) -> float:
@@ -179,6 +180,7 @@ def write_preview(
     progress
         Called every few frames with the seconds of footage that are done.
     """
+    duration = survey(source).duration
     with Reader(source) as reader:
         vocabulary = vocabulary_of(reader, settings)
         size = film_size(vocabulary.width, vocabulary.height, enlarge=False)
@@ -193,7 +195,7 @@ def write_preview(
                 _draw_label(picture, compared, moves)
                 add(picture, compared.frame.time)
                 if n % REPORTED == 0:
-                    progress(Progress("preview", compared.frame.time, reader.duration))
+                    progress(Progress("preview", compared.frame.time, duration))
 
 
 def draw_words(picture: Image, moves: NDArray[np.int16], v: Vocabulary) -> None:

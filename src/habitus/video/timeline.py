@@ -1,0 +1,351 @@
+"""Times of frames, made sound where the timestamps of a recording are not.
+
+A recording may be joined from others, its clock may jump, single timestamps may be wrong, and some
+containers do not tell the order in which frames are shown. That is mended on the packets, before
+any frame is decoded or skipped: times only increase, and they are the same whichever frames are
+decoded.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import islice, pairwise, takewhile
+from statistics import median
+from typing import Any
+
+# Codecs that may store frames in another order than they are shown in.
+REORDERING_CODECS = frozenset(
+    ["cavs", "h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "rv40", "vc1", "vvc", "wmv3"]
+)
+# Frames that may be stored before a frame and shown after it: the most that H.264 and HEVC allow.
+MOST_REORDERED = 16
+# Codecs whose order AVI does not tell: it has no timestamps, and FFmpeg makes up none of use.
+UNORDERED_IN_AVI = frozenset(["h264", "hevc", "vvc"])
+# Packets that are read on to tell a jump of the clock from a single wrong timestamp.
+AHEAD = 16
+# Seconds from one frame to the next that are not remarked on.
+SHORT_GAP = 1.0
+# Seconds that a recording may have paused for: after a longer gap, the clock is not believed.
+LONGEST_PAUSE = 86_400.0
+# Steps between timestamps from which the frame rate is measured, the rates that may be found, and
+# the factor by which one that is declared may differ.
+FEWEST_STEPS, SLOWEST, FASTEST, OFF_BY = 4, 0.1, 1000.0, 3.0
+# Timestamps of MPEG streams start again at 0 after so many ticks, which are 26.5 hours.
+MPEG_FORMATS, MPEG_CYCLE = frozenset(["mpeg", "mpegts"]), 1 << 33
+
+
+class StreamClock:
+    """Times of a stream's frames in seconds since the first; they always increase.
+
+    Parameters
+    ----------
+    stream
+        PyAV's video stream.
+    fps
+        Frames per second, used where the stream has no times of its own.
+    """
+
+    def __init__(self, stream: Any, fps: float | None) -> None:
+        self.rates = [float(rate) for rate in (stream.average_rate, stream.guessed_rate) if rate]
+        self.given, self.fps = fps is not None, fps or next(iter(self.rates), 25.0)
+        self.base = stream.time_base or Fraction(1, 1000)
+        self.ignored = fps is not None and stream.average_rate is None
+        """Whether the stream's own times are not to be used."""
+        self.zero, self.last = 0, -1.0
+        self.started, self.interlaced = False, False
+
+    def start(self, picture: Any) -> None:
+        """Set time zero to this picture."""
+        self.started, self.interlaced = True, picture.interlaced_frame
+        self.zero = picture.pts
+
+    def measure(self, stamps: Sequence[int]) -> None:
+        """Choose the frame rate that fits timestamps: some containers declare a wrong one."""
+        steps = [later - earlier for earlier, later in pairwise(sorted(set(stamps)))]
+        measured = float(1 / (median(steps) * self.base)) if len(steps) >= FEWEST_STEPS else 0.0
+        if not self.given and SLOWEST <= measured <= FASTEST:
+            likely = (rate for rate in self.rates if 1 / OFF_BY < rate / measured < OFF_BY)
+            self.fps = next(likely, measured)
+
+    def ticks(self, seconds: float) -> int:
+        """Return a length of time in the unit of timestamps."""
+        return round(seconds / self.base)
+
+    def pts(self, time: float) -> int:
+        """Return the presentation timestamp of a time."""
+        return self.zero + int(time / self.base)
+
+    def at(self, pts: int) -> float:
+        """Return the time of a presentation timestamp."""
+        return (pts - self.zero) * self.base.numerator / self.base.denominator
+
+    def time(self, pts: int) -> float:
+        """Return the time of the next frame, which is after that of the frame before."""
+        time = self.at(pts)
+        if time <= self.last:
+            time = self.last + float(self.base)
+        self.last = time
+        return time
+
+
+class Timeline:
+    """Presentation timestamps of one pass over a stream, mended on its packets.
+
+    Parameters
+    ----------
+    container, stream
+        PyAV's container, and its video stream.
+    clock
+        The unit of timestamps, and the frame rate.
+    ahead
+        Number of packets to read before the first is given, to see whether any has a timestamp.
+
+    Attributes
+    ----------
+    ordered
+        Whether packets tell when their frames are shown; None before the first packet. If not, the
+        frames are counted as the decoder gives them: none may be skipped.
+    steady
+        Whether all timestamps that are used are those of the stream, so that it can be sought in.
+    first, front
+        Earliest and latest presentation timestamp so far.
+    n_mended
+        Number of packets so far that jump, or whose timestamp is estimated.
+    """
+
+    def __init__(self, container: Any, stream: Any, clock: StreamClock, *, ahead: int) -> None:
+        codec, name = stream.codec_context, container.format.name
+        self.clock, self.ahead = clock, ahead
+        untold = name == "avi" and codec.name in UNORDERED_IN_AVI
+        self.by_storage = untold and codec.reorder_depth == 0
+        self.ordered: bool | None = None
+        if clock.ignored or (untold and not self.by_storage):
+            self.ordered = False
+        self.reorders = codec.name in REORDERING_CODECS
+        self.depth = codec.reorder_depth if self.reorders else 0
+        self.interval, self.window, self.near = 1, 0, 0
+        self.cycle = MPEG_CYCLE if name in MPEG_FORMATS else None
+        self.first = self.front = self.n_mended = 0
+        self.steady = True
+        self._started, self._timed = False, False
+        self._offset = self._shown = 0
+        self._latest_dts: int | None = None
+        self._recent: deque[int] = deque(maxlen=3 * MOST_REORDERED)
+        self._breaks: deque[int] = deque()
+        self._gaps: list[tuple[int, float]] = []
+        self._jumps: list[tuple[int, float]] = []
+        """Timestamps after them, and their seconds."""
+        self._n_wrong = 0
+        self._counted = _CountedFrames(1)
+
+    @property
+    def duration(self) -> float:
+        """Seconds of the recording so far."""
+        if not self.ordered:
+            return self._counted.n_stored / self.clock.fps
+        return float((self.front + self.interval - self.first) * self.clock.base)
+
+    def restamped(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Yield the packets in order, with timestamps that make sense.
+
+        A packet waits for those after it only where its own timestamp is in doubt.
+        """
+        held: deque[Any] = deque()
+        ended = False
+        while held or not ended:
+            if not ended and len(held) < self._n_needed(held):
+                packet = next(packets, None)
+                ended = packet is None
+                if packet is not None:
+                    if self.by_storage:
+                        packet.pts = packet.dts
+                    held.append(packet)
+                continue
+            if held:
+                packet = held.popleft()
+                if packet.size:  # else it only tells the decoder that this is the end
+                    self._restamp(packet, held)
+                yield packet
+
+    def _n_needed(self, held: Sequence[Any]) -> int:
+        """Return the number of packets from which the timestamp of the first can be judged."""
+        if not held or not held[0].size:
+            return 1
+        if not self._started:
+            return self.ahead + 1
+        return 1 if self.ordered is False or self._continues(held[0]) else AHEAD + 1
+
+    def _restamp(self, packet: Any, following: Sequence[Any]) -> None:
+        """Give a packet the timestamp that it should have."""
+        if not self._started:
+            self._start([packet, *following])
+        if not self.ordered:
+            packet.pts = self._counted.stored(packet.dts if self._timed else None)
+            return
+        given = packet.pts
+        if self._continues(packet):
+            packet.pts = self.front + self._step(packet, self.front)
+            self._keep_dts(packet, given)
+        elif given is not None and self._is_jump(packet, following):
+            self.n_mended += 1
+            packet.pts = self._after_jump(packet, following)
+            self._keep_dts(packet, given)
+        else:
+            self.n_mended, self.steady = self.n_mended + 1, False
+            self._n_wrong += given is not None
+            packet.pts = self._estimated(following)
+        self._recent.append(packet.pts)
+        self.first, self.front = min(self.first, packet.pts), max(self.front, packet.pts)
+
+    def _start(self, packets: Sequence[Any]) -> None:
+        """See whether packets have timestamps, and start with the first that is known."""
+        known = [(n, packet.pts) for n, packet in enumerate(packets) if packet.pts is not None]
+        self.clock.measure([pts for _, pts in known])
+        self.interval = max(1, self.clock.ticks(1 / self.clock.fps))
+        self.window = (MOST_REORDERED + 1) * self.interval if self.reorders else 0
+        self.near = max(self.clock.ticks(SHORT_GAP), 2 * self.window)
+        self._counted = _CountedFrames(self.interval)
+        if self.ordered is None:
+            self.ordered = bool(known)
+        self.steady, self._started = self.ordered, True
+        self._timed = not self.clock.ignored and packets[0].dts is not None
+        if self.ordered:
+            n, pts = known[0]
+            self.first = pts - n * self.interval
+            self.front = self.first - self.interval
+
+    def _keep_dts(self, packet: Any, given: int) -> None:
+        self.steady &= packet.pts == given
+        if packet.dts is not None and packet.dts <= given:
+            self._latest_dts = packet.dts + packet.pts - given
+
+    def _difference(self, later: int, earlier: int) -> int:
+        """Return the ticks between two timestamps, which may start again at 0."""
+        difference = later - earlier
+        if self.cycle is not None:
+            difference = (difference + self.cycle // 2) % self.cycle - self.cycle // 2
+        return difference
+
+    def _step(self, packet: Any, front: int) -> int:
+        return self._difference(packet.pts + self._offset, front)
+
+    def _continues(self, packet: Any) -> bool:
+        """Return whether a packet's timestamp is one that may follow those before it."""
+        if packet.pts is None or not self._fits(packet):
+            return False
+        return self.front + self._step(packet, self.front) not in self._recent
+
+    def _fits(self, packet: Any) -> bool:
+        """Return whether a timestamp is near the latest, before it only as frames are reordered."""
+        step, earliest = self._step(packet, self.front), -self.window
+        if packet.dts is not None and self._latest_dts is not None:
+            if self._difference(packet.dts + self._offset, self._latest_dts) <= 0:
+                return False
+        elif packet.is_keyframe:
+            earliest = 0
+        return earliest < step <= self.near
+
+    def _is_jump(self, packet: Any, following: Sequence[Any]) -> bool:
+        """Return whether more of the packets after this one go on from it than from before it."""
+        told = [other for other in following if other.pts is not None]
+        here = packet.pts + self._offset
+        along = sum(-self.window < self._step(other, here) <= self.near for other in told)
+        back = [self._step(other, self.front) for other in told if self._fits(other)]
+        if along == len(back) > 0 and packet.is_keyframe and self.depth:  # one frame overlaps
+            return min((step for step in back if step > 0), default=0) < 1.5 * self.interval
+        return along > len(back)
+
+    def _after_jump(self, packet: Any, following: Sequence[Any]) -> int:
+        """Return the timestamp of the first packet after a jump: after a pause, or at once."""
+        jump = self._step(packet, self.front)
+        here = packet.pts + self._offset
+        others = [other for other in islice(following, self.depth) if other.pts is not None]
+        steps = [self._step(other, here) for other in others]
+        lead = min([0, *(step for step in steps if step > -self.window)])
+        paused = self.near < jump <= self.clock.ticks(LONGEST_PAUSE)
+        shift = 0 if paused else self.interval - jump - lead
+        self._offset += shift
+        pts = self.front + jump + shift
+        self._breaks.append(pts + lead)
+        found = self._gaps if paused else self._jumps
+        found.append((pts + lead, float((jump - self.interval) * self.clock.base)))
+        return pts
+
+    def _estimated(self, following: Sequence[Any]) -> int:
+        """Return a timestamp where one is missing among those around it."""
+        n_missing = 1 + sum(1 for _ in takewhile(lambda other: other.pts is None, following))
+        told = (other for other in following if other.pts is not None and self._fits(other))
+        known = [self.front + self._step(other, self.front) for other in told]
+        if self.depth:
+            around = {self.front, *known, *self._recent}
+            known, least = sorted(pts for pts in around if pts > self.front - self.window), 1.5
+        else:
+            known, least = [self.front, *(pts for pts in known if pts > self.front)][:2], 0.0
+        for low, high in pairwise(known):
+            if high - low > least * self.interval:
+                return low + max(1, (high - low) // (n_missing + 1))
+        return known[-1] + self.interval
+
+    def shown(self, picture: Any) -> int:
+        """Return the presentation timestamp of the next decoded picture."""
+        if not self.ordered:
+            return self._counted.shown(picture.pts, picture.key_frame)
+        self._shown = self._shown + self.interval if picture.pts is None else picture.pts
+        return self._shown
+
+    def is_broken(self, pts: int) -> bool:
+        """Return whether the clock jumped between the frame before and that of a timestamp."""
+        broken = False
+        while self._breaks and self._breaks[0] <= pts:
+            self._breaks.popleft()
+            broken = True
+        return broken
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was mended, for a person."""
+        if self._gaps:
+            yield f"{self._told(self._gaps)}: a gap"
+        if self._jumps:
+            yield f"{self._told(self._jumps)}: taken for no gap"
+        if self._n_wrong:
+            yield f"{self._n_wrong} frame(s) had a wrong timestamp: they are put between the others"
+
+    def _told(self, jumps: Sequence[tuple[int, float]]) -> str:
+        pts, seconds = jumps[0]
+        more = f" and {len(jumps) - 1} more time(s)" if len(jumps) > 1 else ""
+        return f"the time jumps by {seconds:+.7g} s at {self.clock.at(pts):.2f} s{more}"
+
+
+class _CountedFrames:
+    """Frames of a stream that does not tell when they are shown: the n-th shown has the n-th time.
+
+    At a keyframe the count is right again where frames before it were lost.
+    """
+
+    def __init__(self, interval: int) -> None:
+        self.interval = interval
+        self.n_stored, self.n_shown = 0, 0
+        self.times: dict[int, int] = {}
+        self.latest = self.time = -interval
+        """Timestamps of the packet stored last, and of the frame shown last."""
+        self.recent: deque[int] = deque(maxlen=2 * MOST_REORDERED)
+
+    def stored(self, dts: int | None) -> int:
+        """Return the number of the next packet, by which its frame will be known."""
+        self.latest = self.latest + self.interval if dts is None else dts
+        self.times[self.n_stored] = self.latest
+        self.n_stored += 1
+        return self.n_stored - 1
+
+    def shown(self, number: int | None, is_key: bool) -> int:
+        """Return the timestamp of the next frame that is shown, by the number of its packet."""
+        if number is not None:
+            if is_key:  # all frames stored before it were shown, and those that lead up to it
+                leading = sum(other > number for other in self.recent)
+                self.n_shown = max(self.n_shown, number + leading)
+            self.recent.append(number)
+        time = self.times.get(self.n_shown, self.time + self.interval)
+        for passed in [n for n in islice(self.times, MOST_REORDERED) if n <= self.n_shown]:
+            del self.times[passed]
+        self.time, self.n_shown = time, self.n_shown + 1
+        return time
