@@ -35,6 +35,7 @@ from habitus.inputs import (
     camera_check,
     check_clips,
     check_events_alone,
+    check_geometry,
     check_outputs,
     check_seconds,
     document_settings,
@@ -443,8 +444,9 @@ def watch(
 ) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
     """Watch a live stream, and yield what is unusual in it as it happens.
 
-    It connects anew whenever the stream stalls or dies. Close the iterator, or set `stop` and
-    exhaust it, to end: then no process is left.
+    It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
+    model or too few frames per second, and goes on when it is as it was. Close the iterator, or set
+    `stop` and exhaust it, to end: then no process is left.
 
     Parameters
     ----------
@@ -479,6 +481,8 @@ def watch(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
     (camera,) = open_sources(source, fps=fps, fast=fast, timeout=patience)
+    if not camera.is_live:
+        check_geometry(detector.model, camera)
     happenings = watch_events(
         detector,
         camera,

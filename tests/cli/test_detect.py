@@ -296,7 +296,6 @@ def test_watching_a_stream_that_is_cut_and_comes_back(folder, stream, end, start
             ("report", "scene.corpus", "-m", "scene.model", "-o", "r.html", "--labels", "late.csv"),
             "outside the video",
         ),
-        (("watch", "tcp://127.0.0.1:9", "-m", "scene.model", "--patience", 1), "127.0.0.1:9"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_left(folder, bad_files, arguments, message):

@@ -13,7 +13,7 @@ from itertools import islice
 import pytest
 
 import habitus
-from reference.footage import encode
+from reference.footage import encode, moving_square
 from reference.processes import LONG, decoders, wait_until
 from reference.streams import free_port, playing
 from reference.two_lanes import FPS, WRONG, pictures, two_lanes
@@ -112,6 +112,23 @@ def test_whatever_happens_to_the_file_no_event_is_lost(camera, watch, tmp_path):
     assert len(found) == sum("upper right" in line for line in told)
     clocks = [event["clock"] for event in found]
     assert clocks == sorted(set(clocks))
+
+
+def test_a_camera_that_is_absent_then_another_then_too_slow_then_itself(folder, watch, tmp_path):
+    small = encode(tmp_path / "small.ts", moving_square(100), rate=FPS, options=X264)
+    slow = encode(tmp_path / "slow.ts", pictures(10), rate=1, options=X264)
+    events, port = tmp_path / "events.jsonl", free_port()
+    process = watch(f"tcp://127.0.0.1:{port}", "-o", events, stderr=subprocess.PIPE)
+    until("Connection refused; trying again in 1 s", process)
+    with playing(port, small):
+        until("the picture has 160x128 pixels, expected 192x144", process)
+    with playing(port, slow):
+        until("a clip must hold at least two frames", process)
+    (decoder,) = decoders(process.pid)
+    with playing(port, folder / "wrong.ts", fps=SPEED * FPS):
+        wait_for_events(events, 1, process)
+    assert decoders(process.pid) == [decoder]
+    assert ended(process)[0] == 0
 
 
 def full_pipe():

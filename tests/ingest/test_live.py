@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings, documents
-from habitus.ingest.live import Arrived, Notice, live_documents
+from habitus.ingest.live import LONGEST_WAIT, Arrived, Notice, live_documents
 from habitus.video import Source
 from reference.footage import encode, moving_square
 from reference.processes import (
@@ -266,10 +267,8 @@ def test_standard_input_ends_at_its_end(footage):
 
 
 def test_errors_are_one_line(footage, tmp_path):
-    closed = f"tcp://127.0.0.1:{free_port()}"
     cases = [
         (tmp_path / "absent.mp4", {}, VideoError, "no such file"),
-        (closed, {"first_must_work": True}, VideoError, "not a video that can be opened"),
         (footage["ts"], {"settings": DocumentSettings(clip=0.05)}, InvalidInputError, "two frames"),
     ]
     for address, options, kind, message in cases:
@@ -278,16 +277,67 @@ def test_errors_are_one_line(footage, tmp_path):
         assert len(str(e.value).splitlines()) == 1
 
 
-def test_another_frame_size_after_a_reconnection(footage, tmp_path):
+def test_another_frame_size_or_rate_after_a_reconnection(footage, expected, tmp_path):
+    """It waits until the camera is as it was; none of it costs a new process."""
     small = moving_square(100, width=96, height=80, side=32, start=(0, 24))
-    other = encode(tmp_path / "small.ts", small, options=X264)
+    slow = encode(tmp_path / "slow.ts", moving_square(20), rate=1, options=X264)
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, _):
         with playing(port, footage["ts"]):
             take(found, 1)
-        with playing(port, other), pytest.raises(VideoError, match="has 96x80 pixels now") as e:
-            take(found, 10_000)
-    assert len(str(e.value).splitlines()) == 1
+            before = decoders()
+        until_notice(found)
+        for other, reason in (
+            (encode(tmp_path / "small.ts", small, options=X264), "has 96x80 pixels, expected 160x"),
+            (slow, "at least two frames"),
+        ):
+            with playing(port, other):
+                wait_for_notice(found, reason)
+        with playing(port, footage["ts"]):
+            after, _ = take(found, 3)
+            assert decoders() == before
+    assert_as_extracted(after, expected)
+
+
+def wait_for_notice(found, text):
+    while text not in (notice := next(found)).text:
+        assert isinstance(notice, Notice)
+
+
+def test_a_stream_that_is_absent_at_the_start(footage, expected):
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}", expected=None) as (found, _):
+        wait_for_notice(found, "Connection refused; trying again")
+        with playing(port, footage["ts"]):
+            arrived, notices = take(found, 3)
+    assert "is back after" in notices[-1].text
+    assert_as_extracted(arrived, expected)
+
+
+def test_a_long_absence(footage):
+    """Notices become rare, attempts do not."""
+    with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with watching(address, longest_wait=0.05) as (found, stop):
+            times = []
+
+            def hang_up():
+                for _ in range(60):
+                    server.accept()[0].close()
+                    times.append(time.monotonic())
+                stop.set()
+
+            thread = threading.Thread(target=hang_up)
+            thread.start()
+            notices = list(found)
+            thread.join()
+    assert 1 <= len(notices) <= 12
+    assert all("trying again" in notice.text for notice in notices)
+    assert np.median(np.diff(times)) < 2
+
+
+def test_defaults_of_waiting():
+    assert LONGEST_WAIT <= 10
 
 
 def test_the_decoder_ends_with_its_parent(start):

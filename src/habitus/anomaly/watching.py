@@ -12,9 +12,8 @@ from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition
-from habitus.errors import VideoError
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.live import Arrived, Notice, live_documents
+from habitus.ingest.live import Arrived, LiveSource, Notice
 from habitus.video import Source
 
 
@@ -43,7 +42,7 @@ def watch_events(
 ) -> Iterator[EventStarted | EventEnded | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
-    After each document comes None: whoever has something to do now and then can do it. Times of
+    Between them comes None, some ten times a second, for whoever has something else to do. Times of
     events are seconds since the first document; `clock` is the time of day.
 
     Parameters
@@ -51,7 +50,7 @@ def watch_events(
     detector
         Judges the documents.
     source
-        Camera, stream or file; it is found again when it is lost, see `live_documents`.
+        Camera, stream or file; it is found again when it is lost, see `LiveSource`.
     settings
         How documents are made from video.
     stop
@@ -64,13 +63,14 @@ def watch_events(
     for note in detector.notes:
         yield Notice(note, time.time())
     observer = _Observer(detector, source.name, camera)
-    settings = replace(settings, still_every=1)
-    arrivals = live_documents(source, settings, stop=stop, patience=patience, first_must_work=True)
-    for arrival in arrivals:
-        if isinstance(arrival, Notice):
-            yield arrival
-        else:
-            yield from observer.take(arrival)
+    known = detector.model.vocabulary_
+    with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
+        while not (stop.is_set() or live.ended):
+            for arrival in live.poll():
+                if isinstance(arrival, Notice):
+                    yield arrival
+                else:
+                    yield from observer.take(arrival)
             yield None
     yield from observer.ended(observer.joiner.close())
 
@@ -88,7 +88,6 @@ class _Observer:
 
     def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
         """Judge a document, and yield what there is to say."""
-        self._check(arrival)
         self.first_stills.take(arrival.document.still)
         if self.zero is None:
             self.zero = arrival.time
@@ -119,15 +118,6 @@ class _Observer:
     def _timed(self, event: Event) -> Event:
         start = datetime.fromtimestamp((self.zero or 0.0) + event.start, UTC)
         return replace(event, clock=start.isoformat(timespec="milliseconds"))
-
-    def _check(self, arrival: Arrived) -> None:
-        known = self.detector.model.vocabulary_
-        if known is not None and not arrival.vocabulary.refines(known):
-            found = arrival.vocabulary
-            raise VideoError(
-                f"{self.name} has {found.width}x{found.height} pixels, the model was learnt at "
-                f"{known.width}x{known.height}: learn this camera anew"
-            )
 
 
 CONDITIONS = {

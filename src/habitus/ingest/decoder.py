@@ -2,7 +2,9 @@
 
 FFmpeg may hang or crash on a damaged stream or a silent camera, so it runs in a process of its own.
 The process is started as a plain command and needs no `__main__` guard. It sends pickled messages
-over its standard output; the pipe has a limited size, so decoding waits for whoever reads them.
+over its standard output; the pipe has a limited size, so decoding waits for whoever reads them. It
+opens its source when it is told to, and again after that ended: only what hangs or crashes costs a
+new process.
 """
 
 import contextlib
@@ -27,7 +29,7 @@ import av
 import numpy as np
 
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import HabitusError, InvalidInputError
+from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
@@ -48,6 +50,8 @@ PARENT_CHECK = 0.5
 ENDING = 10.0
 # What the process runs.
 COMMAND = "from habitus.ingest.decoder import main; main()"
+# The order to open the source.
+OPEN = b"o"
 # Precedes the messages: what Python prints while it starts is skipped.
 START = b"habitus: messages\n"
 # Precedes each message: its length in bytes.
@@ -58,7 +62,7 @@ class Sign(Enum):
     """A message without contents."""
 
     READY = 0
-    """The process has started and will open the source now."""
+    """The process will open the source now."""
     FRAME = 1
     """A frame was decoded."""
     COMPILING = 2
@@ -103,8 +107,8 @@ class Job:
     """Number of the first document that is not wanted."""
     prompt: bool = False
     """Whether a document is sent with the last frame of its clip; see `documents`."""
-    opens_at: float = 0.0
-    """When to open the source, by the monotonic clock."""
+    expected: Vocabulary | None = None
+    """What the vocabulary must refine; by default the first that is found."""
     parent: int = 0
     """Process id of the parent."""
 
@@ -122,8 +126,8 @@ class Decoder:
         Number of the first document that is not wanted.
     prompt
         Whether a document is sent with the last frame of its clip; see `documents`.
-    wait
-        Seconds after which the source is opened; the process starts in the meantime.
+    expected
+        Vocabulary that the source must refine; by default that of its first connection.
     """
 
     def __init__(
@@ -133,10 +137,9 @@ class Decoder:
         *,
         stop: int | None = None,
         prompt: bool = False,
-        wait: float = 0.0,
+        expected: Vocabulary | None = None,
     ) -> None:
-        opens_at = time.monotonic() + wait
-        self.job = Job(source, settings, stop, prompt, opens_at, os.getpid())
+        self.job = Job(source, settings, stop, prompt, expected, os.getpid())
         self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
 
     def __enter__(self) -> Self:
@@ -186,6 +189,13 @@ class Decoder:
             return self.messages.get(timeout=within)
         except queue.Empty:
             return SILENCE
+
+    def open(self) -> None:
+        """Have the source opened; its last message is an `EndOfSource` or an error."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):  # it has ended, which the messages tell
+                self.process.stdin.write(OPEN)
+                self.process.stdin.flush()
 
     def finish(self) -> None:
         """Ask the process to stop reading and to send what it has; standard input just ends."""
@@ -286,38 +296,77 @@ def main() -> None:
     job: Job = pickle.loads(file.read_bytes())  # noqa: S301 - written by our parent
     file.unlink()
     end_with_parent(job.parent)
-    stop = threading.Event()
-    if job.source.address != "-":
-        threading.Thread(target=_watch_input, args=(stop,), daemon=True).start()
+    orders = _Orders(own_input=job.source.address == "-")
     with contextlib.suppress(BrokenPipeError):  # the parent has ended
+        when_compiling(lambda: write_message(pipe, Sign.COMPILING))
         try:
-            when_compiling(lambda: write_message(pipe, Sign.COMPILING))
             warm_up(job.settings)
-            time.sleep(max(0.0, job.opens_at - time.monotonic()))
-            write_message(pipe, Sign.READY)
-            send_documents(job, pipe, stop)
+            while orders.wait():
+                write_message(pipe, Sign.READY)
+                job = _send_connection(job, pipe, orders.stop)
         except HabitusError as error:
             write_message(pipe, error)
         pipe.close()
     os._exit(0)  # no thread and no library delays the end
 
 
-def _watch_input(stop: threading.Event) -> None:
-    """Set `stop` when the parent closes our standard input, and end if that is of no use."""
-    os.read(0, 1)
-    stop.set()
-    time.sleep(ENDING)
-    os._exit(1)
+class _Orders:
+    """What the parent wants: the source opened, or an end, when it closes our standard input."""
+
+    def __init__(self, *, own_input: bool) -> None:
+        self.stop = threading.Event()
+        self._given = threading.Semaphore(1 if own_input else 0)
+        if own_input:  # standard input is the video: it can be opened once
+            return
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def wait(self) -> bool:
+        """Return True when the source is to be opened, False at the end."""
+        self._given.acquire()
+        return not self.stop.is_set()
+
+    def _listen(self) -> None:
+        while os.read(0, 1):
+            self._given.release()
+        self.stop.set()
+        self._given.release()
+        time.sleep(ENDING)  # FFmpeg may never return
+        os._exit(1)
 
 
-def send_documents(job: Job, pipe: BinaryIO, stop: threading.Event) -> None:
-    """Decode the source, and send its vocabulary, documents and notes."""
-    with Reader(job.source) as reader:
-        write_message(pipe, vocabulary_of(reader, job.settings))
-        frames = _ArrivingFrames(reader, pipe, stop)
-        for document in documents(frames, job.settings, stop=job.stop, prompt=job.prompt):
-            write_message(pipe, TimedDocument(document, frames.wall_clock(document.time)))
-        write_message(pipe, EndOfSource(reader.notes))
+def _send_connection(job: Job, pipe: BinaryIO, stop: threading.Event) -> Job:
+    """Send all of a source, from its opening to its end or an error; return the job as it goes on.
+
+    What is expected of later connections is what the first one gave.
+    """
+    try:
+        with Reader(job.source) as reader:
+            found = vocabulary_of(reader, job.settings)
+            job = replace(job, expected=job.expected or found)
+            _check_expected(found, job)
+            write_message(pipe, found)
+            send_documents(job, reader, pipe, stop)
+    except HabitusError as error:
+        write_message(pipe, error)
+    return job
+
+
+def _check_expected(found: Vocabulary, job: Job) -> None:
+    """Raise if a source does not have the frame size that is expected."""
+    usual = job.expected
+    if usual is not None and not found.refines(usual):
+        raise VideoError(
+            f"{job.source.name}: the picture has {found.width}x{found.height} pixels, expected "
+            f"{usual.width}x{usual.height}: restore the camera's settings, or learn it anew"
+        )
+
+
+def send_documents(job: Job, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
+    """Send the documents and notes of an open source, and that it ended."""
+    frames = _ArrivingFrames(reader, pipe, stop)
+    for document in documents(frames, job.settings, stop=job.stop, prompt=job.prompt):
+        write_message(pipe, TimedDocument(document, frames.wall_clock(document.time)))
+    write_message(pipe, EndOfSource(reader.notes))
 
 
 class _ArrivingFrames:

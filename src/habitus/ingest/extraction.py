@@ -227,7 +227,7 @@ class _Decoding:
         interrupted = math.inf
         with ExitStack() as stack:
             for recorder in recorders:
-                stack.enter_context(recorder.decoder)
+                stack.enter_context(recorder.decoder).open()
             while not all(recorder.ended for recorder in recorders):
                 try:
                     for recorder in recorders:

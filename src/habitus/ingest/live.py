@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
@@ -22,8 +22,12 @@ from habitus.ingest.decoder import (
 )
 from habitus.video import Source
 
-# Seconds to the first new attempt; the wait doubles after each failed attempt.
+# Seconds to the first new attempt; the time between attempts doubles with each that failed.
 FIRST_WAIT = 1.0
+# Largest number of seconds between two attempts.
+LONGEST_WAIT = 8.0
+# Seconds between two notices of one absence, at most; they double up to it.
+LONGEST_QUIET = 3600.0
 # Seconds that a decoder may take to start: its kernels may have to be compiled.
 STARTING = 120.0
 # Steps to the first frame, each of which may take `patience` seconds: connect, probe, decode.
@@ -55,57 +59,29 @@ class Arrived(NamedTuple):
 
 
 def live_documents(
-    source: Source,
-    settings: DocumentSettings,
-    *,
-    stop: threading.Event,
-    patience: float = 10.0,
-    longest_wait: float = 60.0,
-    first_must_work: bool = False,
+    source: Source, settings: DocumentSettings, *, stop: threading.Event, **options: Any
 ) -> Iterator[Arrived | Notice]:
     """Yield the documents of a source as they are completed, until `stop` is set.
 
-    A file or standard input ends at its end. A stream never does: if it refuses the connection,
-    ends, or sends nothing for `patience` seconds, it is opened again after 1, 2, 4, ... seconds,
-    with a notice each time. Close the generator, or set `stop` and exhaust it, to end the decoder
-    process.
+    Close the generator, or set `stop` and exhaust it, to end the decoder process.
 
     Parameters
     ----------
-    source
-        A stream, a camera, a file, or standard input.
-    settings
-        How documents are extracted; each document gets a still.
+    source, settings
+        As of `LiveSource`.
     stop
         Ends the generator when set.
-    patience
-        Seconds of silence after which a source counts as lost.
-    longest_wait
-        Largest number of seconds between two attempts to open a stream.
-    first_must_work
-        Whether a stream that never sent a frame is an error.
+    **options
+        Further options of `LiveSource`.
 
     Yields
     ------
     Arrived or Notice
         Documents, and messages about lost and recovered connections.
-
-    Raises
-    ------
-    VideoError
-        If a file cannot be decoded, or the frame size of a stream changes.
     """
-    connection = _Reconnection(source, settings, stop, patience)
-    wait, next_wait = 0.0, FIRST_WAIT
-    while not stop.is_set():
-        reason = yield from connection.open(wait)
-        if reason is None or stop.is_set():
-            return
-        if has_end(source) or (first_must_work and connection.vocabulary is None):
-            raise VideoError(reason)
-        wait = min(next_wait if connection.before is None else FIRST_WAIT, longest_wait)
-        next_wait = 2 * wait
-        yield Notice(f"{reason}; trying again in {wait:g} s", time.time())
+    with LiveSource(source, settings, stop=stop, **options) as live:
+        while not (stop.is_set() or live.ended):
+            yield from live.poll()
 
 
 def has_end(source: Source) -> bool:
@@ -113,97 +89,177 @@ def has_end(source: Source) -> bool:
     return not source.is_live or source.address == "-"
 
 
-class _Reconnection:
-    """What is known of a source from one connection to the next."""
+class LiveSource:
+    """A source whose documents are taken as they are completed; use it in a `with` block.
+
+    A file or standard input ends at its end. A stream never does: if it refuses the connection,
+    ends, sends nothing for `patience` seconds, or is not as expected, it is opened again after 1,
+    2, 4, 8, 8, ... seconds. Reasons that can pass are notices, told at doubling intervals.
+
+    Parameters
+    ----------
+    source
+        A stream, a camera, a file, or standard input.
+    settings
+        How documents are extracted; each document gets a still.
+    patience
+        Seconds of silence after which a source counts as lost.
+    longest_wait
+        Largest number of seconds between two attempts to open a stream.
+    expected
+        Vocabulary that the source must refine; by default that of its first connection.
+    stop
+        Set when the source is not wanted any more: then a decoder that ended is no fault.
+
+    Attributes
+    ----------
+    ended
+        Whether the source came to its end.
+    lost_at
+        When the source was heard last, by the monotonic clock, if it is lost; None otherwise.
+    """
 
     def __init__(
-        self, source: Source, settings: DocumentSettings, stop: threading.Event, patience: float
+        self,
+        source: Source,
+        settings: DocumentSettings,
+        *,
+        patience: float = 10.0,
+        longest_wait: float = LONGEST_WAIT,
+        expected: Vocabulary | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
+        self.stop = stop or threading.Event()
         self.source = replace(source, timeout=min(source.timeout, patience))
         self.settings = replace(settings, still_every=1)
-        self.stop, self.patience = stop, patience
+        self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
         self.monitor = ConditionMonitor(settings.clip)
+        self.ended = False
         self.vocabulary: Vocabulary | None = None
+        """Of the connection, with its first frame."""
         self.before: int | None = None
         """Number of the document before, within this connection."""
-        self.heard = time.monotonic()
+        now = time.monotonic()
+        self.heard = now
         self.lost_at: float | None = None
-        """Time of the last message before the source was lost."""
+        self._first_told, self._last_told = now, now
+        """When notices of an absence were given."""
+        self._decoder: Decoder | None = None
+        self._opens_at, self._wait, self._attempted = now, FIRST_WAIT, now
+        """When to open the source; the time to the attempt after that; when it was opened."""
+        self._open, self._started = False, False
+        self._since, self._within = now, STARTING
+        """Since when nothing came, and how long that may last."""
 
-    def open(self, wait: float) -> Generator[Arrived | Notice, None, str | None]:
-        """Yield documents and notices of a new connection, opened after `wait` seconds.
+    def __enter__(self) -> Self:
+        return self
 
-        Returns why the connection was lost, or None if it ended as it should.
+    def __exit__(self, *exception: object) -> None:
+        self._end_decoder()
+
+    def poll(self) -> Iterator[Arrived | Notice]:
+        """Yield what came within a moment.
+
+        Raises
+        ------
+        HabitusError
+            If a file cannot be decoded, or is not as expected.
         """
-        self.before = None
-        prompt = self.source.is_live
-        with Decoder(self.source, self.settings, prompt=prompt, wait=wait) as decoder:
-            reason = yield from self._listen(decoder, STARTING + wait)
-        self.lost_at = self.lost_at or self.heard
-        return reason
-
-    def _listen(
-        self, decoder: Decoder, patience: float
-    ) -> Generator[Arrived | Notice, None, str | None]:
-        """Yield documents and notices until the decoder ends or is silent for too long."""
-        since = time.monotonic()
-        while not self.stop.is_set():
-            message = decoder.next_message(within=TICK)
-            if message is SILENCE:
-                if time.monotonic() - since > patience:
-                    return f"{self.source.name}: no data for {self.patience:g} s"
-                continue
-            if message is None:
-                return self._crashed(decoder)
-            if isinstance(message, VideoError):
-                return str(message)
-            if isinstance(message, EndOfSource):
-                return (yield from self._ended(message))
+        decoder = self._running_decoder()
+        if not self._open:
+            self._open_in_time(decoder)
+            return
+        message = decoder.next_message(within=TICK)
+        if message is SILENCE:
+            if time.monotonic() - self._since > self._within:
+                self._end_decoder()
+                yield from self._lose(f"{self.source.name}: no data for {self.patience:g} s")
+        elif message is None:
+            code = decoder.exit_code()
+            self._end_decoder()
+            # Who ends us by a signal may send it to the decoder too, and to the decoder first.
+            if not self.stop.wait(MARGIN):
+                yield from self._lose(f"{self.source.name}: the decoder crashed (exit code {code})")
+        else:
             yield from self._take(message)
             # The time that our consumer took is no silence of the source.
-            since = time.monotonic()
-            patience = (STEPS if message is Sign.READY else 1) * self.patience + MARGIN
-        return None
+            self._since = time.monotonic()
 
-    def _crashed(self, decoder: Decoder) -> str:
-        """Return what to say of a decoder that ended without saying why."""
-        code = decoder.exit_code()
-        # Who ends us by a signal may send it to the decoder too, and to the decoder first.
-        self.stop.wait(MARGIN)
-        return f"{self.source.name}: the decoder crashed (exit code {code})"
+    def _running_decoder(self) -> Decoder:
+        """Return the decoder process; it starts while there is still time to wait."""
+        if self._decoder is None:
+            prompt = self.source.is_live
+            decoder = Decoder(self.source, self.settings, prompt=prompt, expected=self.expected)
+            self._decoder = decoder.__enter__()
+            self._started = False
+        return self._decoder
 
-    def _ended(self, end: EndOfSource) -> Generator[Notice, None, str | None]:
-        """Yield the last notes of a source that may end; else return them as the reason."""
-        if not has_end(self.source):
-            because = f" ({'; '.join(end.notes)})" if end.notes else ""
-            return f"{self.source.name}: the stream ended{because}"
-        for note in end.notes:
-            yield Notice(f"{self.source.name}: {note}", time.time())
-        return None
+    def _end_decoder(self) -> None:
+        if self._decoder is not None:
+            self._decoder.__exit__()
+        self._decoder = None
+
+    def _open_in_time(self, decoder: Decoder) -> None:
+        """Open the source when it is time; otherwise, wait for a moment."""
+        now = time.monotonic()
+        if now < self._opens_at:
+            time.sleep(min(TICK, self._opens_at - now))
+            return
+        decoder.open()
+        self._open, self._attempted, self._since = True, now, now
+        self._within = self.patience + MARGIN if self._started else STARTING
+        self.before = self.vocabulary = None
 
     def _take(self, message: Message) -> Iterator[Arrived | Notice]:
         """Yield what a message says."""
         if message is Sign.READY:
+            self._started, self._attempted = True, time.monotonic()
+            self._within = STEPS * self.patience + MARGIN
             return
-        self.heard = time.monotonic()
         if isinstance(message, HabitusError):
-            raise message
+            yield from self._lose(str(message), message)
+            return
+        if isinstance(message, EndOfSource):
+            yield from self._end(message)
+            return
+        self.heard, self._within = time.monotonic(), self.patience + MARGIN
         if isinstance(message, str):
             yield Notice(f"{self.source.name}: {message}", time.time())
         elif isinstance(message, Vocabulary):
-            self._check(message)
+            self.vocabulary = message
+            self.expected = self.expected or message
         elif isinstance(message, TimedDocument) and self.vocabulary is not None:
             yield from self._recovered()
             yield self._arrived(message, self.vocabulary)
 
-    def _check(self, found: Vocabulary) -> None:
-        """Raise if the frame size is not that of the first connection."""
-        usual = self.vocabulary = self.vocabulary or found
-        if found != usual:
-            raise VideoError(
-                f"{self.source.name}: the picture has {found.width}x{found.height} pixels now, "
-                f"it had {usual.width}x{usual.height}: restore the camera's settings, or start anew"
-            )
+    def _end(self, end: EndOfSource) -> Iterator[Notice]:
+        """Yield the last notes of a source that may end; another one is lost."""
+        if has_end(self.source):
+            self.ended = True
+            for note in end.notes:
+                yield Notice(f"{self.source.name}: {note}", time.time())
+            return
+        because = f" ({'; '.join(end.notes)})" if end.notes else ""
+        yield from self._lose(f"{self.source.name}: the stream ended{because}")
+
+    def _lose(self, reason: str, error: HabitusError | None = None) -> Iterator[Notice]:
+        """Have the source opened again, and yield a notice where one is due."""
+        self._open = False
+        if has_end(self.source):
+            raise error or VideoError(reason)
+        now = time.monotonic()
+        if self.before is not None:  # it did give documents
+            self._wait = FIRST_WAIT
+        wait = min(self._wait, self.longest_wait)
+        self._wait = 2 * wait
+        # An attempt that took long has waited already; a stream that ended has not.
+        self._opens_at = max(now, self.heard + FIRST_WAIT, self._attempted + wait)
+        if self.lost_at is None:
+            self.lost_at, self._first_told, self._last_told = self.heard, now, -LONGEST_QUIET
+        if now - self._last_told >= min((now - self._first_told) / 2, LONGEST_QUIET):
+            self._last_told = now
+            again = f"trying again in {self._opens_at - now:.0f} s"
+            yield Notice(f"{reason}; {again}", time.time())
 
     def _recovered(self) -> Iterator[Notice]:
         """Yield a notice with the first document after a loss."""
