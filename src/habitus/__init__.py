@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         summarise_corpus,
         summarise_model,
     )
+    from habitus.video.source import redacted
 
 __version__ = version("habitus")
 
@@ -139,6 +140,7 @@ _HOMES = {
     "parse_duration": "habitus.pipeline",
     "read_labels": "habitus.evaluation.label_files",
     "recall_in_words": "habitus.lab.tuning.advice",
+    "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
     "show": "habitus.pipeline",
     "summarise_corpus": "habitus.reporting.summaries",
@@ -209,6 +211,7 @@ __all__ = [
     "parse_duration",
     "read_labels",
     "recall_in_words",
+    "redacted",
     "report",
     "show",
     "summarise_corpus",

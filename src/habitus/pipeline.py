@@ -542,6 +542,7 @@ def report(
         What the page shows.
     """
     from habitus.reporting.page.render import write_report
+    from habitus.video.source import redacted_text
 
     check_outputs(source, model, labels, force=force, page=output, film=annotate)
     check_seconds("skip", skip)
@@ -561,7 +562,7 @@ def report(
         detection,
         source=judged.video,
         video=None if annotate is None else Path(annotate),
-        commands=commands,
+        commands=[redacted_text(command) for command in commands],
         settings={"measure": detector.measure, "approximation": approximation},
         truth=[(label.start, label.end, label.kind) for label in truth] or None,
     )
@@ -740,6 +741,7 @@ def compare(
     from habitus.evaluation.label_files import parse_labels
     from habitus.lab.comparison.results_page import write_comparison
     from habitus.lab.comparison.runs import compare_methods
+    from habitus.video.source import redacted_text
 
     check_seconds("train", train)
     known = parse_labels(labels, line=label_line)
@@ -764,7 +766,7 @@ def compare(
         seed=seed,
         progress=progress,
     )
-    write_comparison(Path(output), comparison, source=video.name, command=command)
+    write_comparison(Path(output), comparison, source=video.name, command=redacted_text(command))
     return comparison
 
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -81,7 +79,7 @@ def compare(
             methods=[name for name in re.split(r"[,\s]+", methods) if name],
             label_line=label_line,
             seed=seed,
-            command=shlex.join(["habitus", *sys.argv[1:]]),
+            command=options.command_line(),
             progress=progress,
             **documents.parameters(),
             **reading.parameters(),

@@ -6,6 +6,8 @@ A group is a frozen dataclass whose fields are options, named as the library's p
 
 import functools
 import inspect
+import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -13,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+import habitus
 from habitus import HabitusError
 
 
@@ -263,6 +266,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in keyword}
     return run
+
+
+def command_line() -> str:
+    """Return the command under way as it may be shown."""
+    return shlex.join(["habitus", *map(habitus.redacted, sys.argv[1:])])
 
 
 def plain(value: Any) -> Any:

@@ -1,7 +1,5 @@
 """habitus report: one HTML page about a video."""
 
-import shlex
-import sys
 from typing import Annotated
 
 import typer
@@ -41,7 +39,7 @@ def report(
             annotate=annotate,
             labels=labels,
             skip=skip,
-            commands=[shlex.join(["habitus", *sys.argv[1:]])],
+            commands=[options.command_line()],
             progress=progress,
             **judging.parameters(),
             **reading.parameters(),

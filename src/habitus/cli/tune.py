@@ -115,7 +115,7 @@ def learn_command(tuning: habitus.Tuning, sources: list[str], further: list[str]
     """Return the command line that learns what is recommended."""
     found = tuning.recommended
     size = f"--behaviours {found.n_behaviours} --topics {found.n_topics}"
-    parts = ["habitus", "learn", *map(shlex.quote, sources), size]
+    parts = ["habitus", "learn", *map(shlex.quote, map(habitus.redacted, sources)), size]
     if (found.learning, found.prior) != ("em", "H+1"):
         parts += ["--learning", found.learning, "--prior", shlex.quote(str(found.prior))]
     return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])

@@ -151,6 +151,7 @@ class Decoder:
                 stdin=None if own_input else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                pass_fds=self.job.source.descriptors,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         self._thread = threading.Thread(target=self._receive, daemon=True)

@@ -86,7 +86,7 @@ def live_documents(
 
 def has_end(source: Source) -> bool:
     """Return whether a source may end by itself: a file or a pipe, not a camera."""
-    return not source.is_live or source.address == "-"
+    return not source.is_live or source.is_pipe
 
 
 class LiveSource:

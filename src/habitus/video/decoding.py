@@ -55,10 +55,9 @@ def open_container(source: Source) -> Iterator[Any]:
             raise VideoError(f"{source.name}: no such file")
         if path.stat().st_size == 0:
             raise VideoError(f"{source.name}: the file is empty")
-    address = "pipe:0" if source.address == "-" else source.address
-    options = {"rtsp_transport": "tcp"} if address.startswith("rtsp") else {}
+    options = {"rtsp_transport": "tcp"} if source.url.startswith("rtsp") else {}
     try:
-        container = av.open(address, timeout=source.timeout, options=options)
+        container = av.open(source.url, timeout=source.timeout, options=options)
     except av.error.ExitError:
         raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
     except (av.error.FFmpegError, OSError, ValueError) as error:
