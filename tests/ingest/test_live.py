@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import cv2
 import numpy as np
 import pytest
 
@@ -25,7 +26,7 @@ from reference.processes import (
     running,
     wait_until,
 )
-from reference.streams import free_port, playing, rtsp, silent
+from reference.streams import free_port, motion_jpeg, playing, rtsp, silent
 
 X264 = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
 CLIP = 0.2
@@ -357,6 +358,72 @@ def test_the_decoder_ends_with_its_parent(start):
         assert running(decoder)
         process.kill()
         wait_until(lambda: not running(decoder), "the decoder ends")
+
+
+LEAPS = {
+    "an hour ahead": [3600.0],
+    "an hour back": [-3600.0],
+    "ahead and back": [3600.0, -3600.0],
+    "two weeks ahead and far back": [14 * 86_400.0, -40 * 86_400.0],
+    "a little, again and again": [5.0, -5.0, 5.0, -5.0],
+}
+
+
+@pytest.mark.parametrize("leaps", LEAPS.values(), ids=LEAPS)
+def test_a_clock_that_leaps_within_a_clip(tmp_path, leaps):
+    """Documents are about when they arrived, and one after the other."""
+    drawn = moving_square(28 + 25 * len(leaps))
+    stream, port, data, offset = tmp_path / "leap.ts", free_port(), b"", 50_000.0
+    for n, leap in enumerate([0.0, *leaps]):
+        offset += leap
+        part = range(28 + 25 * (n - 1) if n else 0, 28 + 25 * n)
+        times = [offset + i / 25 for i in part]
+        data += encode(
+            stream, [drawn[i] for i in part], times=times, options=X264, rate=25
+        ).read_bytes()
+    stream.write_bytes(data)
+    started = time.time()
+    with (
+        playing(port, stream),
+        watching(f"tcp://127.0.0.1:{port}") as (found, _),
+    ):
+        arrived, notice = until_notice(found)
+        while "the stream ended" not in notice.text:
+            more, notice = until_notice(found)
+            arrived += more
+        ended = time.time()
+    assert len(arrived) >= len(drawn) / 25 / CLIP - 2 * len(leaps) - 1
+    clock, seconds = (np.array([getattr(one, a) for one in arrived]) for a in ("time", "seconds"))
+    assert started - 1 <= clock.min()
+    assert clock.max() <= ended + 1
+    assert (np.diff(clock) >= 0).all()
+    assert (np.diff(seconds) > CLIP / 2).all()
+    assert seconds[-1] <= ended - started + 2
+    assert len([one for one in arrived if not one.follows]) <= 1 + len(leaps)
+
+
+def test_a_burst_keeps_the_time_of_its_frames(footage):
+    """As of HLS: twelve seconds arrive in one."""
+    port = free_port()
+    with (
+        playing(port, footage["ts"], fps=300),
+        watching(f"tcp://127.0.0.1:{port}") as (found, _),
+    ):
+        before, _ = take(found, 50)
+        after, _ = take(found, 30)
+    np.testing.assert_allclose(np.diff([one.seconds for one in before]), CLIP, atol=1e-3)
+    assert (np.diff([one.seconds for one in before + after]) >= CLIP - 1e-3).all()
+
+
+@pytest.mark.parametrize("fps", [5, 20])
+def test_pictures_without_times_are_timed_by_arrival(fps):
+    """FFmpeg would count 25 a second, whatever comes."""
+    pictures = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in moving_square(40)]
+    with motion_jpeg(pictures, fps=fps) as address, watching(address) as (found, _):
+        arrived, notice = until_notice(found)
+    assert "the stream ended" in notice.text
+    lasted = len(pictures) / fps
+    assert 0.5 * lasted <= arrived[-1].seconds + CLIP <= 2 * lasted + 2
 
 
 def test_memory_stays_the_same(tmp_path):

@@ -4,7 +4,9 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +16,8 @@ from reference.system import RTSP_SERVER, needs
 HERE = Path(__file__).parent
 # The one that Debian's python3-gi belongs to.
 SYSTEM_PYTHON = "/usr/bin/python3"
+MJPEG_HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace;boundary=--next\r\n\r\n"
+MJPEG_PART = b"--next\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n"
 
 
 def free_port() -> int:
@@ -30,6 +34,25 @@ def playing(
     arguments = [HERE / "stream_server.py", port, path, protocol, fps, stall]
     with _serving([sys.executable, *map(str, arguments)]) as process:
         yield process
+
+
+@contextlib.contextmanager
+def motion_jpeg(pictures: Iterable[bytes], *, fps: float) -> Iterator[str]:
+    """A server of JPEG pictures over HTTP without any times, once; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def play() -> None:
+            with contextlib.suppress(OSError), server.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(MJPEG_HEAD)
+                start = time.monotonic()
+                for n, picture in enumerate(pictures):
+                    time.sleep(max(0.0, start + n / fps - time.monotonic()))
+                    connection.sendall(MJPEG_PART % len(picture) + picture + b"\r\n")
+
+        thread = threading.Thread(target=play, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/camera.mjpg"
 
 
 @contextlib.contextmanager

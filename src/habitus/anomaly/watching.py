@@ -83,14 +83,13 @@ class _Observer:
         self.first_stills = FirstStills(camera, name)
         self.joiner = EventJoiner(detector, source=name)
         self.still: Image | None = None
-        self.zero: float | None = None
+        self.started_at = 0.0
+        """When the event under way began to arrive, in seconds since the epoch."""
         self.condition = Condition.USABLE
 
     def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
         """Judge a document, and yield what there is to say."""
         self.first_stills.take(arrival.document.still)
-        if self.zero is None:
-            self.zero = arrival.time
         if not arrival.follows:
             self.detector.new_sequence()
             yield from self.ended(self.joiner.new_sequence())
@@ -101,11 +100,12 @@ class _Observer:
         usable = arrival.condition is Condition.USABLE
         judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary)
         words = self.detector.in_model_words(document, vocabulary)
-        over = self.joiner.add(arrival.time - self.zero, words, judgement, self.detector.threshold)
+        over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
         now = self.joiner.open
         if now is not None and (before is None or now.peak != before.peak):
             self.still = document.still
         if now is not None and before is None:
+            self.started_at = arrival.time
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
 
@@ -116,7 +116,7 @@ class _Observer:
             self.still = None
 
     def _timed(self, event: Event) -> Event:
-        start = datetime.fromtimestamp((self.zero or 0.0) + event.start, UTC)
+        start = datetime.fromtimestamp(self.started_at, UTC)
         return replace(event, clock=start.isoformat(timespec="milliseconds"))
 
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -30,7 +31,7 @@ import numpy as np
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
-from habitus.ingest.clips import Document, DocumentSettings, documents, vocabulary_of
+from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
 
@@ -40,8 +41,10 @@ PIPE_SIZE = 1 << 20
 QUEUE_SIZE = 2
 # Minimum number of seconds between two signs of life.
 BEAT = 0.25
-# Number of frames from which the delay of a stream is known: clocks drift, older ones are dropped.
-DELAYS_REMEMBERED = 1000
+# Seconds by which a camera's clock may be ahead of arrival from one frame to the next.
+LEAP = 2.0
+# Seconds between frames that are timed by their arrival, at least.
+SHORTEST_INTERVAL = 1e-3
 # Seconds that whoever reads waits for the next message before looking at anything else.
 TICK = 0.1
 # Seconds between two looks at whether the parent process is alive.
@@ -70,11 +73,12 @@ class Sign(Enum):
 
 
 class TimedDocument(NamedTuple):
-    """A document, and the time at which its clip started."""
+    """A document, and when its clip started."""
 
     document: Document
-    time: float
-    """Seconds since the epoch."""
+    arrived: float
+    """When its first frame arrived, by the monotonic clock; of a file, in seconds of video after
+    its very first frame."""
 
 
 class EndOfSource(NamedTuple):
@@ -366,8 +370,13 @@ def send_documents(job: Job, reader: Reader, pipe: BinaryIO, stop: threading.Eve
     """Send the documents and notes of an open source, and that it ended."""
     frames = _ArrivingFrames(reader, pipe, stop)
     for document in documents(frames, job.settings, stop=job.stop, prompt=job.prompt):
-        write_message(pipe, TimedDocument(document, frames.wall_clock(document.time)))
+        write_message(pipe, TimedDocument(document, frames.arrival(document.time)))
     write_message(pipe, EndOfSource(reader.notes))
+
+
+def has_end(source: Source) -> bool:
+    """Return whether a source may end by itself: a file or a pipe, not a camera."""
+    return not source.is_live or source.is_pipe
 
 
 class _ArrivingFrames:
@@ -376,34 +385,86 @@ class _ArrivingFrames:
     def __init__(self, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
         self.reader, self.pipe, self.stop = reader, pipe, stop
         self.fps, self.width, self.height = reader.fps, reader.width, reader.height
-        self.beat, self.n = 0.0, 0
-        self.delay = self.delay_before = float("inf")
+        self.beat = 0.0
+        self.clock = None if has_end(reader.source) else ArrivalClock(reader.fps, reader.timed)
+        self.arrived: deque[tuple[float, float]] = deque()
+        """Times and arrivals of frames from the latest document on; of a file, of its first."""
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.reader:
             if self.stop.is_set():
                 return
             now = time.monotonic()
-            self._note_delay(now - frame.time)
+            if self.clock is not None:
+                frame = self.clock.timed(frame, now)
+            if self.reader.source.is_live or not self.arrived:
+                self.arrived.append((frame.time, now))
             if now - self.beat > BEAT:
                 self.beat = now
                 write_message(self.pipe, Sign.FRAME)
-                while self.reader.notes:
-                    write_message(self.pipe, self.reader.notes.pop(0))
+                self._send_notes()
             yield frame
 
-    def _note_delay(self, delay: float) -> None:
-        """Keep the shortest delay of recent frames."""
-        if self.n and not self.reader.source.is_live:
-            return  # a file is decoded faster than it plays: only its first frame arrives "now"
-        if self.n % DELAYS_REMEMBERED == 0:
-            self.delay_before, self.delay = self.delay, delay
-        self.delay = min(self.delay, delay)
-        self.n += 1
+    def _send_notes(self) -> None:
+        notes = self.reader.notes
+        if self.clock is not None:
+            notes += self.clock.notes
+            self.clock.notes.clear()
+        while notes:
+            write_message(self.pipe, notes.pop(0))
 
-    def wall_clock(self, at: float) -> float:
-        """Return a time of the stream in seconds since the epoch, by its shortest delay."""
-        return at + min(self.delay, self.delay_before) + time.time() - time.monotonic()
+    def arrival(self, start: float) -> float:
+        """Return when a document that starts at a time began to arrive; call it in their order."""
+        while len(self.arrived) > 1 and self.arrived[0][0] < start - ROUNDING:
+            self.arrived.popleft()
+        at, arrived = self.arrived[0]
+        return arrived + start - at
+
+
+class ArrivalClock:
+    """Times of a camera's frames: its own clock orders them, arrival tells whether to believe it.
+
+    Frames may come in bursts, late, or not at all for a while. But time that did not pass here did
+    not pass there: where the camera's clock leaps ahead of arrival, only the time between arrivals
+    is counted. Frames without times of their own are timed by arrival.
+
+    Parameters
+    ----------
+    fps
+        Nominal frames per second.
+    believed
+        Whether frames have times of their own.
+    """
+
+    def __init__(self, fps: float, believed: bool = True) -> None:
+        self.least, self.believed = 1 / fps, believed
+        self.notes: list[str] = []
+        self.before: tuple[float, float] | None = None
+        """Camera's time and arrival of the frame before."""
+        self.time, self.n_leaps = 0.0, 0
+
+    def timed(self, frame: Frame, now: float) -> Frame:
+        """Return the next frame, which arrived now, with the time that is to be used."""
+        if self.before is None:
+            self.before, self.time = (frame.time, now), frame.time
+            return frame
+        passed, waited = frame.time - self.before[0], now - self.before[1]
+        self.before = (frame.time, now)
+        intact = frame.intact
+        if not self.believed:
+            passed = max(waited, SHORTEST_INTERVAL)
+        elif passed > waited + LEAP:
+            self._note(passed)
+            passed, intact = max(waited, self.least), False
+        self.time += passed
+        return frame._replace(time=self.time, intact=intact)
+
+    def _note(self, passed: float) -> None:
+        """Note the first leap, the tenth, the hundredth and so on."""
+        self.n_leaps += 1
+        if str(self.n_leaps).strip("0") == "1":
+            times = f", for the {self.n_leaps}th time" if self.n_leaps > 1 else ""
+            self.notes.append(f"the camera's clock leapt by {passed:.7g} s{times}")
 
 
 def warm_up(settings: DocumentSettings) -> None:

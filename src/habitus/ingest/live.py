@@ -19,6 +19,7 @@ from habitus.ingest.decoder import (
     Message,
     Sign,
     TimedDocument,
+    has_end,
 )
 from habitus.video import Source
 
@@ -54,7 +55,11 @@ class Arrived(NamedTuple):
     follows: bool
     """Whether it follows the document before; if not, a sequence starts."""
     time: float
-    """Start of its clip in seconds since the epoch, estimated from arrival times."""
+    """When its clip began to arrive, in seconds since the epoch."""
+    seconds: float
+    """Start of its clip in seconds since the first document: within a connection by the camera's
+    clock as far as that can be believed, from one connection to the next by arrival. It only
+    increases."""
     vocabulary: Vocabulary
 
 
@@ -82,11 +87,6 @@ def live_documents(
     with LiveSource(source, settings, stop=stop, **options) as live:
         while not (stop.is_set() or live.ended):
             yield from live.poll()
-
-
-def has_end(source: Source) -> bool:
-    """Return whether a source may end by itself: a file or a pipe, not a camera."""
-    return not source.is_live or source.is_pipe
 
 
 class LiveSource:
@@ -139,6 +139,9 @@ class LiveSource:
         """Of the connection, with its first frame."""
         self.before: int | None = None
         """Number of the document before, within this connection."""
+        self.first_arrival: float | None = None
+        self.latest_arrival = self.seconds_after = self.offset = 0.0
+        """By the monotonic clock; end of the latest document; start of the connection."""
         now = time.monotonic()
         self.heard = now
         self.lost_at: float | None = None
@@ -269,9 +272,16 @@ class LiveSource:
         self.lost_at = None
 
     def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> Arrived:
-        """Return a document with the condition of the camera."""
-        document = made.document
+        """Return a document with its times and the condition of the camera."""
+        document, clip = made.document, self.settings.clip
+        arrival = self.latest_arrival = max(made.arrived, self.latest_arrival)
+        if self.first_arrival is None:
+            self.first_arrival = arrival
+        if self.before is None:
+            self.offset = max(arrival - self.first_arrival, self.seconds_after) - document.time
         follows = self.before is not None and document.number == self.before + 1
-        self.before = document.number
+        self.before, seconds = document.number, self.offset + document.time
+        self.seconds_after = seconds + clip
+        epoch = arrival + time.time() - time.monotonic()
         condition = self.monitor.judge(document)
-        return Arrived(document, condition, follows, made.time, vocabulary)
+        return Arrived(document, condition, follows, epoch, seconds, vocabulary)

@@ -23,6 +23,8 @@ from habitus.video.decoding import (
 from habitus.video.source import Source, image_paths
 from habitus.video.timeline import StreamClock
 
+# FFmpeg's mark of formats that are pictures one after the other, such as MJPEG over HTTP.
+NO_TIMESTAMPS = 0x80
 # Seconds before the time that is asked for at which decoding starts, so that every frame is whole.
 RUN_UP = 1.0
 # Codecs whose picture pulses at keyframes: those of MPEG-4 Part 2 and its kin, which have no filter
@@ -116,6 +118,8 @@ class Reader:
         Size of the first frame in pixels, as it is to be shown.
     fps
         Nominal frames per second.
+    timed
+        Whether frames have times of their own, or a frame rate that was given.
     notes
         Damage that was skipped, jumps of the clock, changes of size; complete after the last frame.
 
@@ -132,6 +136,7 @@ class Reader:
     """
 
     fps: float = 25.0
+    timed: bool = True
 
     def __init__(
         self,
@@ -171,6 +176,7 @@ class Reader:
             with open_container(self.source) as container:
                 stream = video_stream(container, self.source)
                 clock = StreamClock(stream, self.source.fps)
+                self.timed = clock.given or not container.format.flags & NO_TIMESTAMPS
                 pictures = self._decoder(container, stream, clock)
                 first: Any = next(pictures, None)
                 if first is None:
