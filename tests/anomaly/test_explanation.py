@@ -322,3 +322,22 @@ def test_further_things_have_boxes_if_they_are_nearly_as_heavy():
     )
     few = found(habits, votes_at(np.concatenate([ROW[4:5], ROW[18:26]]), LEFT_12, 5), "direction")
     assert few.boxes == (Box(18 * 8, 120, 26 * 8, 128),)
+
+
+def test_the_thing_with_the_largest_excess_is_told_not_the_one_with_the_heaviest_vote():
+    """One vote of nine nats beside a van whose votes have less each, and far more together."""
+    van = np.add.outer(np.arange(14, 17) * FINE.columns, np.arange(14, 18)).ravel()
+    beside = np.array([15 * FINE.columns + 13])
+    habits = habits_of((van, RIGHT_12, 5, 40), (beside, RIGHT_12, 5, N))
+    both = Votes(
+        *(
+            np.concatenate(parts)
+            for parts in zip(votes_at(beside, LEFT_12, 5), votes_at(van, UP_12, 5), strict=True)
+        )
+    )
+    told = found(habits, both, "direction")
+    excess = document_evidence(both, habits.habits, habits.levels, FINE).excesses[:, 1]
+    assert excess[0] > excess[1:].max()
+    assert "moving up" in told.explanation
+    side = FINE.cell_side
+    assert told.boxes[0] == (14 * side, 14 * side, 18 * side, 17 * side)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from habitus.anomaly.fusion import FALSE_ALARMS, HIGHEST, Fusion
+from habitus.anomaly.fusion import BEHAVIOUR_TRUST, FALSE_ALARMS, HIGHEST, Fusion, Implanted
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.thresholds import DAY, Tail, hold_budget, runs
 from habitus.corpus import Vocabulary
@@ -84,9 +84,6 @@ def test_the_score_is_the_largest_rarity_and_its_tail_the_normality():
     expected = -fusion.tail.surprisal(-scores)
     np.testing.assert_allclose(fusion.normality(tried), expected, rtol=1e-12, atol=1e-12)
     assert np.array_equal(fusion.normality(tried), fusion.normality_of_scores(scores))
-    assert np.array_equal(
-        fusion.normality(tried), fusion.normality_of_rarities(fusion.rarities(tried))
-    )
 
 
 def test_held_out_documents_that_were_not_judged_have_no_normality():
@@ -135,7 +132,8 @@ def test_trust_is_the_cube_root_of_the_share_of_implants_that_are_found():
     implanted = rng.exponential(size=(1000, N))
     implanted[:250, 0] += 50
     implanted[:810, 3] += 50
-    fusion = Fusion.of(normal, np.ones(4000, dtype=bool), implanted)
+    made = Implanted(implanted, np.arange(1000))
+    fusion = Fusion.of(normal, np.ones(4000, dtype=bool), made)
     np.testing.assert_allclose(fusion.trust[[0, 3]] ** 3, [0.25, 0.81], atol=0.01)
     by_chance = np.delete(fusion.trust, [0, 3])
     assert by_chance.min() >= np.cbrt(FALSE_ALARMS)
@@ -143,11 +141,51 @@ def test_trust_is_the_cube_root_of_the_share_of_implants_that_are_found():
     assert fusion.reach == np.quantile(fusion.scores(implanted), 0.75)
 
 
+def with_behaviours(n=500, seed=0):
+    """A fusion in which the topic model judged most documents, and its normalities."""
+    rng = np.random.default_rng([seed, 1])
+    behaviours = -rng.gamma(2, 3, n) * (rng.random(n) < 0.8)
+    statistics, judged = heavy_and_light(n, seed), rng.random(n) < 0.9
+    return Fusion(statistics, judged, np.ones(N), behaviours=behaviours)
+
+
+def test_behaviours_add_a_tenth_of_their_rarity():
+    fusion, tried = with_behaviours(), heavy_and_light(200, 5)
+    behaviours = -np.random.default_rng(2).gamma(2, 6, 200)
+    tail = Tail.of(fusion.behaviours, fusion.judged)
+    expected = fusion.rarities(tried).max(axis=1) + BEHAVIOUR_TRUST * tail.surprisal(behaviours)
+    np.testing.assert_allclose(fusion.scores(tried, behaviours), expected, rtol=1e-12)
+    least = fusion.scores(tried, np.zeros(200)) - fusion.scores(tried)
+    assert (abs(least) < 0.02).all()  # as usual as can be: nothing is added
+    alone = some_fusion()
+    assert alone.scores(tried, behaviours).tolist() == alone.scores(tried).tolist()
+
+
+def test_held_out_normality_is_a_probability_with_behaviours_too():
+    fusion = with_behaviours(4000)
+    fresh = with_behaviours(4000, seed=1)
+    normality = fusion.normality(fresh.statistics, fresh.behaviours)
+    for a in (0.5, 0.1, 0.01):
+        assert abs((fusion.held_out[fusion.judged] < np.log(a)).mean() - a) < 0.1 * a + 1e-3
+        assert abs((normality < np.log(a)).mean() - a) < 0.15 * a + 0.01
+
+
+def test_an_implant_is_as_unusual_by_behaviours_as_its_document_was():
+    fusion = with_behaviours()
+    made = Implanted(heavy_and_light(100, 3) + 5, np.arange(100, 200))
+    built = Fusion.of(fusion.statistics, fusion.judged, made, behaviours=fusion.behaviours)
+    scores = built.scores(made.statistics, fusion.behaviours[100:200])
+    assert (
+        built.reach == np.quantile(scores, 0.75) > np.quantile(built.scores(made.statistics), 0.75)
+    )
+
+
 def test_no_statistic_is_silenced_by_implants_that_it_does_not_find():
     normal = heavy_and_light(30, 0)
     implanted = heavy_and_light(200, 1)
     implanted[0, 0] = 1e3
-    fusion = Fusion.of(normal, np.ones(30, dtype=bool), implanted)
+    made = Implanted(implanted, np.zeros(200, dtype=int))
+    fusion = Fusion.of(normal, np.ones(30, dtype=bool), made)
     assert (fusion.trust > 0).all()
     for k in range(N):
         unheard = np.zeros((1, N))
@@ -160,7 +198,7 @@ def test_without_implants_every_statistic_is_trusted_alike():
     judged = np.ones(100, dtype=bool)
     none, unfound = (
         Fusion.of(normal, judged, None),
-        Fusion.of(normal, judged, np.zeros((50, N))),
+        Fusion.of(normal, judged, Implanted(np.zeros((50, N)), np.arange(50))),
     )
     assert none.trust.tolist() == unfound.trust.tolist() == [1.0] * N
     assert none.reach == np.inf

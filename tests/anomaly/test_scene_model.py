@@ -93,6 +93,11 @@ def test_topics_of_long_footage_are_those_of_its_spread_part():
     assert len(whole.calibration.plug_in.judged) == MOST_LEARNT
     assert whole.habits.counts.n_documents == MOST_LEARNT + 500
     assert any("21600 of the 22100 documents" in note for note in whole.notes)
+    behaviours = whole.habits.fusion.behaviours
+    taken = np.isin(corpus.times, spread_evenly(corpus).times)
+    assert behaviours[taken].tolist() == whole.calibration.plug_in.scores["tail"].tolist()
+    as_judged = whole.detector(measure="tail").judge_all(corpus).normality
+    assert behaviours[~taken].tolist() == as_judged[~taken].tolist()
 
 
 def test_votes_do_not_depend_on_the_blocks_they_are_found_in():
@@ -121,6 +126,9 @@ def test_further_footage_is_judged_before_it_is_learnt_from(scene):
     assert len(statistics) == 900
     assert statistics[600:].tolist() == judged.habits.statistics.tolist()
     assert statistics[:600].tolist() == scene.habits.fusion.statistics.tolist()
+    behaviours = updated.habits.fusion.behaviours
+    assert behaviours[600:].tolist() == judged.habits.behaviours.tolist()
+    assert behaviours[:600].tolist() == scene.calibration.plug_in.scores["tail"].tolist()
     for measure in ("mean", "tail"):
         scores = updated.calibration.plug_in.scores[measure]
         as_judged = scene.detector(measure=measure).judge_all(more)
@@ -137,6 +145,7 @@ def test_no_more_scores_are_remembered_than_a_week_has(scene):
             fusion,
             statistics=np.zeros((MOST_REMEMBERED - 10, fusion.statistics.shape[1])),
             judged=np.ones(MOST_REMEMBERED - 10, dtype=bool),
+            behaviours=np.zeros(MOST_REMEMBERED - 10),
         ),
     )
     more = street(40, 6)

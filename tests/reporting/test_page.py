@@ -229,12 +229,12 @@ def test_surprise_bars(pages, opened, lanes):
 def test_bars_show_the_score_that_raises_an_alarm(pages, opened, habitual):
     page, _ = opened(pages["habits"])
     fusion, found = habitual.detection.habits.fusion, habitual.detection
-    assert page.locator(".bars .number").count() == 8 * len(found.moments)
+    assert page.locator(".bars .number").count() == 10 * len(found.moments)
     threshold = fusion.score_of_normality(found.threshold)
     for k, event in enumerate(found.moments):
         card = page.locator(".event").nth(k)
         score = fusion.score_of_normality(event.normality)
-        shown = card.locator(".strongest .number").inner_text()
+        shown = card.locator(".score .number").inner_text()
         assert float(shown.removesuffix(" nats")) == pytest.approx(score, abs=0.06)
         name = card.locator(".strongest dt").inner_text()
         cue, gathering = event.cue.split(", ")

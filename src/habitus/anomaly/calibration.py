@@ -35,6 +35,8 @@ from habitus.progress import Progress, ProgressCallback, ignore_progress
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 PREFIX = "calibration."
+AT_ONCE = 10_000
+"""Documents that are filtered at once."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,27 @@ class Calibration:
         return replace(
             self, plug_in=plug_in, monte_carlo=_with_further(self.monte_carlo, evidence, sets)
         )
+
+    def tail_of(self, model: MarkovClusteringTopicModel, corpus: Corpus) -> Array:
+        """Return `tail` of documents, as a detector with this model scores them.
+
+        Parameters
+        ----------
+        model
+            The model that is calibrated.
+        corpus
+            The documents, in the model's words or finer ones; they are taken in parts of
+            `AT_ONCE`, so that a day of them needs little memory.
+        """
+        tables = filter_tables([model.parameters_], self.plug_in.background)
+        belief, found = tables.log_pi, []
+        for start in range(0, len(corpus), AT_ONCE):
+            part = corpus.take(np.arange(start, min(start + AT_ONCE, len(corpus))))
+            evidence = gather(model.in_own_words(part), min_words=model.min_words)
+            filtered = filter_documents(evidence, tables, belief)
+            belief = filtered.log_next
+            found.append(score_documents("tail", evidence, filtered, self.plug_in.level))
+        return np.concatenate(found)
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `calibration.`."""

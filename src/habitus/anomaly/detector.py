@@ -31,6 +31,7 @@ from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
     LEAST_PROBABILITY,
     FilteredDocuments,
+    FilterStep,
     examine,
     filter_document,
     filter_documents,
@@ -218,9 +219,11 @@ class Detector:
         self.held_out = _known_scores(calibrated, self.habits, measure)
         self.join = calibration.settings.join if calibration else JOIN
         self.n_usual = calibrated.n_tokens if calibrated else None
-        background = calibrated.background if calibrated and measure == "tail" else None
+        background = calibrated.background if calibrated and measure != "mean" else None
         self.tables = filter_tables(sets, background)
         self.level = calibrated.level if calibrated else 0.0
+        self.behaviours_count = calibrated is not None
+        """By habits, whether the normality by the topic model is part of the score."""
         self._known_tail: Tail | None = None
         self.notes: tuple[str, ...] = ()
         """What there is to say about the threshold, one line each."""
@@ -255,13 +258,12 @@ class Detector:
         if self.habits is not None:
             judged = usable and n_tokens > 0
             if judged:
-                habit = self.habits.judge(self._votes(self.habits, document, vocabulary))
+                behaviours = self._score("tail", found, counts) if self.behaviours_count else 0.0
+                votes = self._votes(self.habits, document, vocabulary)
+                habit = self.habits.judge(votes, behaviours)
                 normality = habit.normality
         elif judged:
-            score = MEASURES[self.measure]
-            normality = score(
-                found.log_evidence, found.n_tokens, counts, found.surprisals, self.level
-            )
+            normality = self._score(self.measure, found, counts)
         return Judgement(
             normality,
             judged and normality < self.threshold,
@@ -273,6 +275,14 @@ class Detector:
             np.asarray(found.posterior.sum(axis=0)),
             found.surprisals,
             habit,
+        )
+
+    def _score(self, measure: str, found: FilterStep, counts: Array) -> float:
+        """Return the normality of a filtered document by the topic model; 0 of an empty one."""
+        if not len(counts):
+            return 0.0
+        return MEASURES[measure](
+            found.log_evidence, found.n_tokens, counts, found.surprisals, self.level
         )
 
     def _votes(self, habits: HabitModel, document: BagLike, vocabulary: Vocabulary | None) -> Votes:
@@ -318,7 +328,10 @@ class Detector:
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
         self.log_predicted = filtered.log_next
         if self.habits is not None:
-            found = self.habits.judge_all(corpus)
+            behaviours = None
+            if self.behaviours_count:
+                behaviours = score_documents("tail", evidence, filtered, self.level)
+            found = self.habits.judge_all(corpus, behaviours)
             return JudgedCorpus(found.normality, found.judged, evidence, filtered, found)
         normality = score_documents(self.measure, evidence, filtered, self.level)
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
@@ -499,7 +512,7 @@ def _known_scores(
     """Return what normal footage scores by the measure in use, where that is known."""
     if habits is not None:
         fusion = habits.fusion
-        return KnownScores(-fusion.scores(fusion.statistics), fusion.judged)
+        return KnownScores(-fusion.held_out_scores, fusion.judged)
     if calibrated is not None:
         return KnownScores(calibrated.scores[measure], calibrated.judged)
     return None

@@ -75,6 +75,8 @@ class Event:
     """By the measure "habits", the cue that spoke, such as "direction, scan"."""
     moment: tuple[int, ...] = ()
     """By the measure "habits", the votes of the strongest document: see `habitus.habits`."""
+    behaviours: float = 0.0
+    """By the measure "habits", the normality of the strongest document by the topic model."""
     first_document: int | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: int | None = None
@@ -181,8 +183,9 @@ class EventJoiner:
 
     def localise(self, document: BagLike, judgement: Judgement) -> AbnormalWords:
         """Return where a judged document is unusual."""
-        if judgement.habit is not None and self.detector.habits is not None:
-            return self._by_habits(judgement.habit, self.detector.habits)
+        habit = judgement.habit
+        if habit is not None and self.detector.habits is not None and not habit.by_behaviours:
+            return self._by_habits(habit, self.detector.habits)
         counts = np.asarray(document.counts)
         top = least_likely(judgement.surprisals, counts, self.n_top)
         words, surprisals = np.asarray(document.words)[top], judgement.surprisals[top]
@@ -259,8 +262,9 @@ class EventJoiner:
             alarm=judgement.abnormal,
             probability=self.detector.probability(judgement.normality),
             rarity=self.detector.rarity(judgement.normality),
-            cue=finding.cue if finding else "",
+            cue=finding.cue if finding else "behaviours" if habit else "",
             moment=moment,
+            behaviours=habit.behaviours if habit else 0.0,
             first_document=number,
             last_document=number,
             peak_document=number,

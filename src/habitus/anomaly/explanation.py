@@ -101,21 +101,25 @@ def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
 def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: bool) -> list[Indices]:
     """Return up to `MOST_BOXES` groups of neighbouring votes that move alike.
 
-    The first is the one with the heaviest vote, of a scan with that of the window; the others
-    follow by their excess.
+    The first has the largest excess, of a scan in the window; the others follow by their excess.
     """
-    v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
-    seed = int(excess.argmax())
-    if scan:
-        rows, columns = votes.cells // v.columns, votes.cells % v.columns
-        middle = int(judgement.evidence.windows[cue])
-        near = np.maximum(abs(rows - middle // v.columns), abs(columns - middle % v.columns))
-        seed = int(np.where(near <= REACH, excess, -1.0).argmax())
-    first, *others = _things(judgement, model, cue, seed)
+    excess = judgement.evidence.excesses[:, cue]
+    counted = np.where(_in_window(judgement, model, cue), excess, 0.0) if scan else excess
+    things = list(_things(judgement, model, cue, int(counted.argmax())))
+    first = max(things, key=lambda group: float(counted[group].sum()))
     least = WORTH * excess[first].sum()
-    others = [group for group in others if excess[group].sum() >= least]
+    others = [group for group in things if group is not first and excess[group].sum() >= least]
     others.sort(key=lambda group: -excess[group].sum())
     return [first, *others[: MOST_BOXES - 1]]
+
+
+def _in_window(judgement: HabitJudgement, model: HabitModel, cue: int) -> Flags:
+    """Return which votes are in the heaviest window of a cue."""
+    columns = model.vocabulary.columns
+    row, column = divmod(int(judgement.evidence.windows[cue]), columns)
+    cells = judgement.votes.cells
+    away = np.maximum(abs(cells // columns - row), abs(cells % columns - column))
+    return np.asarray(away <= REACH)
 
 
 def _things(judgement: HabitJudgement, model: HabitModel, cue: int, seed: int) -> Iterator[Indices]:

@@ -4,12 +4,15 @@ Each statistic of a document has a rarity, -ln of the probability that normal fo
 its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
 in this scene than one that finds none: its trust is the cube root of the share that it finds (at
 least what it finds by chance), between trusting all alike and in proportion. The score of a
-document is the largest product of rarity and trust, and that score has a tail of its own: the
-normality of a document is ln p of normal footage scoring as high.
+document is the largest product of rarity and trust, plus `BEHAVIOUR_TRUST` times the rarity of its
+normality by the topic model, `tail`: what moves as it does elsewhere or at another time is unusual
+for the behaviour alone. That score has a tail of its own: the normality of a document is ln p of
+normal footage scoring as high.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +27,19 @@ FALSE_ALARMS = 0.005
 """Share of normal documents that each statistic may call abnormal where its trust is measured."""
 HIGHEST = 1e6
 """Scores are searched up to this."""
+BEHAVIOUR_TRUST = 0.1
+"""Trust in the topic model: what it adds, it adds to the cue that is trusted most."""
 REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
+
+
+class Implanted(NamedTuple):
+    """Documents with an implant each, by habits that have not seen them."""
+
+    statistics: Array
+    """Documents x `STATISTICS`."""
+    sources: Indices
+    """Number of the held-out document that each was put into."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +50,8 @@ class Fusion:
     --------
     >>> rng = np.random.default_rng(0)
     >>> normal = rng.exponential(size=(2000, 8))
-    >>> fusion = Fusion.of(normal, np.ones(2000, dtype=bool), normal[:200] + 9.0)
+    >>> implanted = Implanted(normal[:200] + 9.0, np.arange(200))
+    >>> fusion = Fusion.of(normal, np.ones(2000, dtype=bool), implanted)
     >>> normality = fusion.normality(rng.exponential(size=(2000, 8)))
     >>> 80 < (normality < np.log(0.05)).sum() < 120
     np.True_
@@ -50,23 +65,34 @@ class Fusion:
     reach: float = np.inf
     """Score that one implant in four exceeds: what an anomaly can be expected to reach."""
     join: int = JOIN
+    behaviours: Array | None = None
+    """Normality of the held-out documents by the topic model, 0 where it did not judge; None where
+    there is no calibrated topic model."""
 
     @classmethod
     def of(
-        cls, statistics: Array, judged: Flags, implanted: Array | None, join: int = JOIN
+        cls,
+        statistics: Array,
+        judged: Flags,
+        implanted: Implanted | None,
+        join: int = JOIN,
+        behaviours: Array | None = None,
     ) -> "Fusion":
         """Return the fusion for held-out statistics, and those of documents with implants.
 
         Every statistic is trusted alike where no implant could be made, or none was found.
         """
-        alike = cls(statistics, judged, np.ones(len(STATISTICS)), join=join)
+        alike = cls(statistics, judged, np.ones(len(STATISTICS)), join=join, behaviours=behaviours)
         if implanted is None or not judged.any():
             return alike
-        found = (alike.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0)
+        found = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
         # By chance a statistic finds as many; with little footage to judge by, fewer are found.
         trust = np.cbrt(np.maximum(found, FALSE_ALARMS))
         fusion = replace(alike, trust=trust) if found.any() else alike
-        return replace(fusion, reach=float(np.quantile(fusion.scores(implanted), REACHED)))
+        # An implant makes no document more usual: the topic model finds it as unusual as it was.
+        without = behaviours[implanted.sources] if behaviours is not None else None
+        scores = fusion.scores(implanted.statistics, without)
+        return replace(fusion, reach=float(np.quantile(scores, REACHED)))
 
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
@@ -76,7 +102,12 @@ class Fusion:
     @cached_property
     def held_out(self) -> Array:
         """Normality of the held-out documents in time order; 0 where not judged."""
-        return np.where(self.judged, self.normality(self.statistics), 0.0)
+        return np.where(self.judged, self.normality_of_scores(self.held_out_scores), 0.0)
+
+    @cached_property
+    def held_out_scores(self) -> Array:
+        """Score of the held-out documents in time order."""
+        return self.scores(self.statistics, self.behaviours)
 
     def rarities(self, statistics: Array) -> Array:
         """Return trust times rarity of each statistic, in nats: documents x `STATISTICS`."""
@@ -84,17 +115,30 @@ class Fusion:
         _look_up(statistics, *self._tables, self.trust, out)
         return out
 
-    def scores(self, statistics: Array) -> Array:
-        """Return the score of documents: the largest of their rarities."""
-        return _largest(self.rarities(statistics))
+    def behaviour_rarities(self, behaviours: Array) -> Array:
+        """Return trust times rarity of normalities by the topic model, in nats."""
+        if self._behaviour_tables is None:
+            return np.zeros(len(behaviours))
+        out = np.empty((len(behaviours), 1))
+        _look_up(-behaviours[:, None], *self._behaviour_tables, np.array([BEHAVIOUR_TRUST]), out)
+        return out[:, 0]
 
-    def normality(self, statistics: Array) -> Array:
+    def scores(self, statistics: Array, behaviours: Array | None = None) -> Array:
+        """Return the score of documents: the largest of their rarities, plus that of behaviours.
+
+        Parameters
+        ----------
+        statistics
+            Documents x `STATISTICS`.
+        behaviours
+            Their normality by the topic model; where None, it adds nothing.
+        """
+        largest = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+        return largest if behaviours is None else largest + self.behaviour_rarities(behaviours)
+
+    def normality(self, statistics: Array, behaviours: Array | None = None) -> Array:
         """Return ln of the probability that normal documents are as unusual: 0 or less."""
-        return self.normality_of_scores(self.scores(statistics))
-
-    def normality_of_rarities(self, rarities: Array) -> Array:
-        """Return the normality of documents with these rarities."""
-        return self.normality_of_scores(_largest(rarities))
+        return self.normality_of_scores(self.scores(statistics, behaviours))
 
     def normality_of_scores(self, scores: Array) -> Array:
         """Return the normality of documents with these scores."""
@@ -118,20 +162,21 @@ class Fusion:
     @cached_property
     def tail(self) -> Tail:
         """The tail of minus the score of normal footage."""
-        scores = self.scores(self.statistics)
-        return Tail.of(-scores, self.judged, self.join, SCORE_SHAPE)
+        return Tail.of(-self.held_out_scores, self.judged, self.join, SCORE_SHAPE)
 
     @cached_property
     def _tables(self) -> tuple[Indices, Array, Array, Array]:
         return _stacked(self.tails)
 
     @cached_property
+    def _behaviour_tables(self) -> tuple[Indices, Array, Array, Array] | None:
+        if self.behaviours is None:
+            return None
+        return _stacked((Tail.of(self.behaviours, self.judged, self.join),))
+
+    @cached_property
     def _score_tables(self) -> tuple[Indices, Array, Array, Array]:
         return _stacked((self.tail,))
-
-
-def _largest(rarities: Array) -> Array:
-    return np.asarray(rarities.max(axis=1, initial=0.0))
 
 
 def _tails(statistics: Array, judged: Flags, join: int) -> tuple[Tail, ...]:

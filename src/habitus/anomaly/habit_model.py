@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.fusion import Fusion
+from habitus.anomaly.fusion import Fusion, Implanted
 from habitus.anomaly.implants import implant
 from habitus.arrays import Array, Flags
 from habitus.corpus import Condition, Corpus, Vocabulary
@@ -45,14 +45,28 @@ class HabitJudgement(NamedTuple):
     normality: float
     """ln of the probability that normal documents are as unusual; 0 or less."""
     rarities: Array
-    """Trust times rarity of each of `STATISTICS`; the largest is the score."""
+    """Trust times rarity of each of `STATISTICS`."""
     votes: Votes
     evidence: DocumentEvidence
+    behaviours: float = 0.0
+    """Normality by the topic model; 0 where it did not judge."""
+    behaviour_rarity: float = 0.0
+    """Trust times rarity of that."""
 
     @property
     def strongest(self) -> int:
-        """Number of the statistic that the score is of."""
+        """Number of the statistic that is the largest part of the score."""
         return int(self.rarities.argmax())
+
+    @property
+    def score(self) -> float:
+        """The largest rarity of a statistic, plus that by the topic model."""
+        return float(self.rarities.max()) + self.behaviour_rarity
+
+    @property
+    def by_behaviours(self) -> bool:
+        """Whether most of the score is what the topic model says."""
+        return bool(self.behaviour_rarity > self.rarities.max())
 
 
 class JudgedHabits(NamedTuple):
@@ -64,10 +78,12 @@ class JudgedHabits(NamedTuple):
     judged: Flags
     votes: DocumentVotes
     statistics: Array
+    behaviours: Array
+    """Normality by the topic model; 0 where it did not judge."""
 
     def judgement(self, t: int) -> HabitJudgement:
         """Return what is said of one document, with its evidence."""
-        return self.model.judge(self.votes.of(t))
+        return self.model.judge(self.votes.of(t), float(self.behaviours[t]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +133,40 @@ class HabitModel:
         """Return the votes of a document in the words of the vocabulary."""
         return votes_of(words, counts, self.vocabulary, self.least_words)
 
-    def judge(self, votes: Votes) -> HabitJudgement:
-        """Judge the votes of one document."""
+    def judge(self, votes: Votes, behaviours: float = 0.0) -> HabitJudgement:
+        """Judge the votes of one document, with its normality by the topic model."""
         found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
-        rarities = self.fusion.rarities(found.statistics[None])
-        normality = self.fusion.normality_of_rarities(rarities)
-        return HabitJudgement(float(normality[0]), rarities[0], votes, found)
+        rarities = self.fusion.rarities(found.statistics[None])[0]
+        added = float(self.fusion.behaviour_rarities(np.array([behaviours]))[0])
+        judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added)
+        normality = self.fusion.normality_of_scores(np.array([judgement.score]))
+        return judgement._replace(normality=float(normality[0]))
 
-    def judge_all(self, corpus: Corpus) -> JudgedHabits:
-        """Judge all documents of a corpus; the same as `judge` for each."""
+    def judge_all(self, corpus: Corpus, behaviours: Array | None = None) -> JudgedHabits:
+        """Judge all documents of a corpus; the same as `judge` for each.
+
+        Parameters
+        ----------
+        corpus
+            The documents.
+        behaviours
+            Their normality by the topic model; all 0, as usual as can be, where None.
+        """
+        behaviours = np.zeros(len(corpus)) if behaviours is None else behaviours
         corpus = corpus.summed(self.vocabulary)
         votes = votes_of_corpus(corpus, self.least_words)
         statistics = gather_statistics(votes, self.habits, self.levels, self.vocabulary)
         judged = judged_documents(corpus)
-        normality = np.where(judged, self.fusion.normality(statistics), 0.0)
-        return JudgedHabits(self, normality, judged, votes, statistics)
+        normality = np.where(judged, self.fusion.normality(statistics, behaviours), 0.0)
+        return JudgedHabits(self, normality, judged, votes, statistics, behaviours)
 
-    def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "HabitModel":
+    def updated(
+        self,
+        corpus: Corpus,
+        *,
+        half_life: float | None = None,
+        behaviours: Array | None = None,
+    ) -> "HabitModel":
         """Return the model with further normal footage, which it has not seen.
 
         The new documents are judged first: what they score is what unseen footage scores. Of these
@@ -147,10 +180,12 @@ class HabitModel:
             Seconds of further footage after which older footage counts half: with s seconds added,
             all older counts are multiplied by 2 ** (-s / half_life). Nothing fades where None.
             Accepted moments do not fade.
+        behaviours
+            As of `judge_all`.
         """
         factor = fading_factor(len(corpus) * corpus.clip, half_life)
         # Without the accepted moments, so that withdrawing one later leaves no trace of it.
-        found = replace(self, accepted=()).judge_all(corpus)
+        found = replace(self, accepted=()).judge_all(corpus, behaviours)
         usable = int((corpus.conditions == Condition.USABLE).sum())
         counts = self.counts if half_life is None else self.counts.faded(factor)
         held = self.fusion
@@ -162,6 +197,9 @@ class HabitModel:
                 held,
                 statistics=np.concatenate([held.statistics, found.statistics])[kept],
                 judged=np.concatenate([held.judged, found.judged])[kept],
+                behaviours=None
+                if held.behaviours is None
+                else np.concatenate([held.behaviours, found.behaviours])[kept],
             ),
         )
 
@@ -190,6 +228,8 @@ class HabitModel:
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
             "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
         }
+        if self.fusion.behaviours is not None:
+            tensors["behaviours"] = self.fusion.behaviours
         header = {
             "vocabulary": self.vocabulary.to_json(),
             "least_words": self.least_words,
@@ -227,6 +267,7 @@ class HabitModel:
                 own["trust"],
                 float(own["reach"][0]),
                 int(header["join"]),
+                own.get("behaviours"),
             ),
             tuple(Votes.of_codes(part, vocabulary) for part in parts),
         )
@@ -256,7 +297,11 @@ def judged_documents(corpus: Corpus) -> Flags:
 
 
 def learn_habits(
-    corpus: Corpus, *, seed: int = 0, progress: ProgressCallback | None = None
+    corpus: Corpus,
+    *,
+    behaviours: Array | None = None,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
 ) -> HabitModel:
     """Learn the habits of a scene, and what normal footage scores by them.
 
@@ -264,6 +309,9 @@ def learn_habits(
     ----------
     corpus
         Normal footage, with a vocabulary.
+    behaviours
+        Normality of each document by a topic model that has not learnt from it, 0 where that did
+        not judge: see `Calibration`. Where None, habits judge alone.
     seed
         Seed of the implants.
     progress
@@ -304,7 +352,7 @@ def learn_habits(
         statistics.append(gather_statistics(votes.take(part), habits, levels, v))
         report(Progress("learning habits", done, len(parts)))
     implanted = _implanted(votes, parts, held_out, levels, v, np.random.default_rng(seed))
-    fusion = Fusion.of(np.concatenate(statistics), judged, implanted)
+    fusion = Fusion.of(np.concatenate(statistics), judged, implanted, behaviours=behaviours)
     return HabitModel(v, least, total, concentrations, levels, fusion)
 
 
@@ -315,13 +363,14 @@ def _implanted(
     levels: Array,
     vocabulary: Vocabulary,
     rng: np.random.Generator,
-) -> Array | None:
+) -> Implanted | None:
     """Return the statistics of documents with implants, by habits that have not seen them."""
     made = implant(votes, vocabulary, rng)
     if made is None:
         return None
-    found = []
+    found, sources = [], []
     for part, habits in zip(parts, held_out, strict=True):
         own = np.flatnonzero(np.isin(made.sources, part))
         found.append(gather_statistics(made.votes.take(own), habits, levels, vocabulary))
-    return np.concatenate(found)
+        sources.append(made.sources[own])
+    return Implanted(np.concatenate(found), np.concatenate(sources))

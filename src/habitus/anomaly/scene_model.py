@@ -13,6 +13,7 @@ from habitus.anomaly.calibration import Calibration, calibrate
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event
 from habitus.anomaly.habit_model import HabitModel, learn_habits
+from habitus.arrays import Array, Indices
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
@@ -93,13 +94,14 @@ class SceneModel:
                 f"{corpus.clip:g} s: extract it with clip={self.model.clip_:g}",
                 parameter="clip",
             )
-        calibration = self.calibration
+        calibration, behaviours = self.calibration, None
         if calibration is not None:
+            behaviours = calibration.tail_of(self.model, corpus)
             calibration = calibration.updated(self.model, corpus)
         return SceneModel(
             self.model,
             calibration,
-            habits.updated(corpus, half_life=half_life),
+            habits.updated(corpus, half_life=half_life, behaviours=behaviours),
             ("topics and behaviours are those of the first footage; habits were updated",),
         )
 
@@ -136,7 +138,7 @@ class SceneModel:
             for event in recent
             if event.alarm
             and event.moment
-            and habits.judge(_moment(event, habits)).normality >= event.threshold
+            and habits.judge(_moment(event, habits), event.behaviours).normality >= event.threshold
         ]
 
     def _known_habits(self, done: str, parameter: str) -> HabitModel:
@@ -235,12 +237,13 @@ def learn_scene(
                 f"topics and behaviours were learnt from {len(spread)} of the {len(corpus)} "
                 "documents, spread evenly over the footage; habits from all"
             )
-        calibration = None
+        calibration, behaviours = None, None
         try:
             calibration = calibrate(model, spread, progress=progress)
+            behaviours = _held_out_behaviours(model, calibration, corpus)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
-    habits = _learnt_habits(corpus, notes, progress)
+    habits = _learnt_habits(corpus, behaviours, notes, progress)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 
@@ -253,20 +256,38 @@ def spread_evenly(corpus: Corpus, most: int = MOST_LEARNT) -> Corpus:
     >>> len(part), part.lengths.tolist(), part.times[[0, -1]].tolist()
     (300, [100, 100, 100], [0.0, 999.0])
     """
-    if len(corpus) <= most:
-        return corpus
-    starts = np.linspace(0, len(corpus) - SEGMENT, most // SEGMENT).astype(np.int64)
-    return corpus.take((starts[:, None] + np.arange(SEGMENT)).ravel())
+    return corpus if len(corpus) <= most else corpus.take(_spread_numbers(len(corpus), most))
+
+
+def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
+    """Return the numbers of the documents that `spread_evenly` takes of more than `most`."""
+    starts = np.linspace(0, n_documents - SEGMENT, most // SEGMENT).astype(np.int64)
+    return np.asarray((starts[:, None] + np.arange(SEGMENT)).ravel())
+
+
+def _held_out_behaviours(
+    model: MarkovClusteringTopicModel, calibration: Calibration, corpus: Corpus
+) -> Array:
+    """Return `tail` of all documents, by models that have not learnt from them."""
+    held_out = calibration.plug_in.scores["tail"]
+    if len(held_out) == len(corpus):
+        return held_out
+    found = calibration.tail_of(model, corpus)
+    found[_spread_numbers(len(corpus))] = held_out
+    return found
 
 
 def _learnt_habits(
-    corpus: Corpus, notes: list[str], progress: ProgressCallback | None
+    corpus: Corpus,
+    behaviours: Array | None,
+    notes: list[str],
+    progress: ProgressCallback | None,
 ) -> HabitModel | None:
     """Return the habits of a corpus with a vocabulary; None, and a note, where nothing moves."""
     if corpus.vocabulary is None:
         return None
     try:
-        return learn_habits(corpus, progress=progress)
+        return learn_habits(corpus, behaviours=behaviours, progress=progress)
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None

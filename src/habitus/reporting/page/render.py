@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import Event, clock
-from habitus.anomaly.habit_model import HabitModel
+from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array
 from habitus.files import written_whole
@@ -219,10 +219,10 @@ class SurpriseBar(NamedTuple):
     """What the mark stands for, as text."""
     length: float
     """Length of the bar, in percent."""
-    mark: float
-    """Position of the mark on the bar, in percent."""
-    strongest: bool = False
-    """Whether this is the score."""
+    mark: float | None
+    """Position of the mark on the bar, in percent; None where it has none."""
+    part: Literal["score", "strongest"] | None = None
+    """Whether this is the score of habits, or the statistic that is most of it."""
 
 
 class EventCard(NamedTuple):
@@ -291,30 +291,38 @@ def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
 
 
 def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseBar]]:
-    """Return the rarity of each cue and gathering, of each moment."""
+    """Return the score of each moment, and the rarities that it is made of."""
     threshold = habits.fusion.score_of_normality(detection.threshold)
     found = [
-        habits.judge(Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary))
+        habits.judge(
+            Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
+            event.behaviours,
+        )
         for event in detection.moments
     ]
-    highest = max((float(judgement.rarities.max()) for judgement in found), default=0.0)
-    full = max(1.15 * threshold, highest, 1e-9)
-    return [
-        [
-            SurpriseBar(
-                f"{cue.capitalize()}, {GATHERING_WORDS[gathering]}",
-                f"{value:.1f} nats",
-                f"alarm from {threshold:.1f}" if k == judgement.strongest else "",
-                round(100 * value / full, 1),
-                round(100 * threshold / full, 1),
-                k == judgement.strongest,
-            )
-            for k, ((cue, gathering), value) in enumerate(
-                zip(STATISTICS, judgement.rarities.tolist(), strict=True)
-            )
-        ]
-        for judgement in found
+    full = max(1.15 * threshold, 1e-9, *(judgement.score for judgement in found))
+    return [_bars_of(judgement, threshold, full) for judgement in found]
+
+
+def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[SurpriseBar]:
+    """Return the score of one moment, the rarity of each statistic, and that of behaviours."""
+    names = [f"{cue.capitalize()}, {GATHERING_WORDS[how]}" for cue, how in STATISTICS]
+    values = [*judgement.rarities.tolist(), judgement.behaviour_rarity]
+    parts = [
+        SurpriseBar(name, f"{value:.1f} nats", "", round(100 * value / full, 1), None)
+        for name, value in zip([*names, "Behaviours"], values, strict=True)
     ]
+    counted = judgement.strongest
+    parts[counted] = parts[counted]._replace(part="strongest")
+    score = SurpriseBar(
+        "Score",
+        f"{judgement.score:.1f} nats",
+        f"alarm from {threshold:.1f}",
+        round(100 * judgement.score / full, 1),
+        round(100 * threshold / full, 1),
+        "score",
+    )
+    return [score, *parts]
 
 
 def _surprise_bars(detection: Detection) -> list[list[SurpriseBar]]:
