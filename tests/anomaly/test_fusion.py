@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from habitus.anomaly.fusion import BEHAVIOUR_TRUST, FALSE_ALARMS, HIGHEST, Fusion, Implanted
+from habitus.anomaly.fusion import BEHAVIOUR_TRUST, FALSE_ALARMS, HIGHEST, Fusion, ImplantStatistics
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.thresholds import DAY, Tail, hold_budget, runs
 from habitus.corpus import Vocabulary
@@ -132,7 +132,7 @@ def test_trust_is_the_cube_root_of_the_share_of_implants_that_are_found():
     implanted = rng.exponential(size=(1000, N))
     implanted[:250, 0] += 50
     implanted[:810, 3] += 50
-    made = Implanted(implanted, np.arange(1000))
+    made = ImplantStatistics(implanted, np.arange(1000))
     fusion = Fusion.of(normal, np.ones(4000, dtype=bool), made)
     np.testing.assert_allclose(fusion.trust[[0, 3]] ** 3, [0.25, 0.81], atol=0.01)
     by_chance = np.delete(fusion.trust, [0, 3])
@@ -172,7 +172,7 @@ def test_held_out_normality_is_a_probability_with_behaviours_too():
 
 def test_an_implant_is_as_unusual_by_behaviours_as_its_document_was():
     fusion = with_behaviours()
-    made = Implanted(heavy_and_light(100, 3) + 5, np.arange(100, 200))
+    made = ImplantStatistics(heavy_and_light(100, 3) + 5, np.arange(100, 200))
     built = Fusion.of(fusion.statistics, fusion.judged, made, behaviours=fusion.behaviours)
     scores = built.scores(made.statistics, fusion.behaviours[100:200])
     assert (
@@ -184,7 +184,7 @@ def test_no_statistic_is_silenced_by_implants_that_it_does_not_find():
     normal = heavy_and_light(30, 0)
     implanted = heavy_and_light(200, 1)
     implanted[0, 0] = 1e3
-    made = Implanted(implanted, np.zeros(200, dtype=int))
+    made = ImplantStatistics(implanted, np.zeros(200, dtype=int))
     fusion = Fusion.of(normal, np.ones(30, dtype=bool), made)
     assert (fusion.trust > 0).all()
     for k in range(N):
@@ -198,7 +198,7 @@ def test_without_implants_every_statistic_is_trusted_alike():
     judged = np.ones(100, dtype=bool)
     none, unfound = (
         Fusion.of(normal, judged, None),
-        Fusion.of(normal, judged, Implanted(np.zeros((50, N)), np.arange(50))),
+        Fusion.of(normal, judged, ImplantStatistics(np.zeros((50, N)), np.arange(50))),
     )
     assert none.trust.tolist() == unfound.trust.tolist() == [1.0] * N
     assert none.reach == np.inf

@@ -33,7 +33,7 @@ REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
 
 
-class Implanted(NamedTuple):
+class ImplantStatistics(NamedTuple):
     """Documents with an implant each, by habits that have not seen them."""
 
     statistics: Array
@@ -50,7 +50,7 @@ class Fusion:
     --------
     >>> rng = np.random.default_rng(0)
     >>> normal = rng.exponential(size=(2000, 8))
-    >>> implanted = Implanted(normal[:200] + 9.0, np.arange(200))
+    >>> implanted = ImplantStatistics(normal[:200] + 9.0, np.arange(200))
     >>> fusion = Fusion.of(normal, np.ones(2000, dtype=bool), implanted)
     >>> normality = fusion.normality(rng.exponential(size=(2000, 8)))
     >>> 80 < (normality < np.log(0.05)).sum() < 120
@@ -74,7 +74,7 @@ class Fusion:
         cls,
         statistics: Array,
         judged: Flags,
-        implanted: Implanted | None,
+        implanted: ImplantStatistics | None,
         join: int = JOIN,
         behaviours: Array | None = None,
     ) -> "Fusion":

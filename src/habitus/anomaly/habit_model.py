@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.fusion import Fusion, Implanted
+from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import implant
 from habitus.arrays import Array, Flags
 from habitus.corpus import Condition, Corpus, Vocabulary
@@ -363,7 +363,7 @@ def _implanted(
     levels: Array,
     vocabulary: Vocabulary,
     rng: np.random.Generator,
-) -> Implanted | None:
+) -> ImplantStatistics | None:
     """Return the statistics of documents with implants, by habits that have not seen them."""
     made = implant(votes, vocabulary, rng)
     if made is None:
@@ -373,4 +373,4 @@ def _implanted(
         own = np.flatnonzero(np.isin(made.sources, part))
         found.append(gather_statistics(made.votes.take(own), habits, levels, vocabulary))
         sources.append(made.sources[own])
-    return Implanted(np.concatenate(found), np.concatenate(sources))
+    return ImplantStatistics(np.concatenate(found), np.concatenate(sources))
