@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import habitus
-from habitus.anomaly import HabitModel, learn_habits
+from habitus.anomaly import learn_habits
 from habitus.arrays import Array, Flags
 from habitus.evaluation.matching import Span, found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments, average_precision
@@ -188,11 +188,11 @@ def averaged(runs: list[Figures]) -> Figures:
     return Figures(precision, tuple(found.round(1).tolist()))
 
 
-def by_kind(model: HabitModel, scene: Scene) -> dict[str, tuple[int, int]]:
+def by_kind(scene: Scene) -> dict[str, tuple[int, int]]:
     """Return how many of each kind are found at the first of RATES, and how many there are."""
-    found = model.judge_all(scene.test)
-    judged = found.judged & ~scene.unclear
-    scored = ScoredDocuments(found.normality, judged, scene.test.times, scene.test.clip)
+    normality, judged = by_measure("habits")(scene)
+    clear = judged & ~scene.unclear
+    scored = ScoredDocuments(normality, clear, scene.test.times, scene.test.clip)
     (hits,) = found_at_rates(scored, scene.spans, RATES[:1])
     kinds = np.array(scene.kinds)
     return {
@@ -230,7 +230,7 @@ def main() -> None:
             print(told(name, rows, found), flush=True)
     kinds: dict[str, list[int]] = {}
     for scene in found:
-        for kind, (hits, all_) in by_kind(learn_habits(scene.train), scene).items():
+        for kind, (hits, all_) in by_kind(scene).items():
             total = kinds.setdefault(kind, [0, 0])
             total[0], total[1] = total[0] + hits, total[1] + all_
     print("\nFound by habits at 6 per hour: ", end="")
