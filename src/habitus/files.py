@@ -8,11 +8,14 @@ import hashlib
 import json
 import mmap
 import os
+import re
 import secrets
+import shutil
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +26,19 @@ from safetensors.numpy import save
 
 from habitus.errors import FileError, InvalidInputError
 
+try:
+    import fcntl as _fcntl
+
+    fcntl: Any = _fcntl
+except ImportError:  # without locks, nothing is known to be left behind
+    fcntl = None
+
 Tensors = dict[str, NDArray[Any]]
 
 # A safetensors file begins with the length of its JSON header, which is padded with spaces.
 LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
+TEMPORARY = ".habitus-"
+"""How the names of temporary files and folders begin; 16 hexadecimal digits follow."""
 MARK = "made by habitus"
 """Stands in every page, picture and film, so that it is known as ours."""
 BEGINNINGS = {
@@ -74,18 +86,92 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     'complete'
     """
     target = _target(path)
-    temporary = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
     try:
-        temporary.touch(exist_ok=False)
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {target}: {error.strerror}") from error
-    try:
-        yield temporary
-        temporary.replace(target)
+        with _held(target.parent, target.suffix, partial(Path.touch, exist_ok=False)) as temporary:
+            yield temporary
+            temporary.replace(target)
     except OSError as error:
         raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Give a private temporary folder that is deleted at the end of the block.
+
+    Yields
+    ------
+    Path
+        The folder.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no place for it.
+    """
+    with ExitStack() as stack:
+        try:
+            make = partial(Path.mkdir, mode=0o700)
+            folder = stack.enter_context(_held(Path(tempfile.gettempdir()), "", make))
+        except OSError as error:
+            raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
+        yield folder
+
+
+@contextmanager
+def _held(place: Path, suffix: str, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Give a temporary file or folder that is locked in the block, and deleted at its end.
+
+    The lock goes with the process, however that ends: what is not locked was left behind, and is
+    deleted by the next process that has something to write in the same place.
+    """
+    _sweep(place)
+    path = place / f"{TEMPORARY}{secrets.token_hex(8)}{suffix}"
+    make(path)
+    while (lock := _lock(path)) is None and not path.exists():
+        make(path)  # somebody took it for left behind, before it was locked
+    try:
+        yield path
     finally:
-        temporary.unlink(missing_ok=True)
+        _delete(path)
+        if lock is not None:
+            os.close(lock)
+
+
+@cache
+def _sweep(place: Path) -> None:
+    """Delete temporary files and folders of processes that were killed, once."""
+    with suppress(OSError):
+        for path in list(place.glob(f"{TEMPORARY}*")):
+            known = re.fullmatch(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}(\..*)?", path.name)
+            lock = _lock(path) if known else None
+            if lock is not None:
+                _delete(path)
+                os.close(lock)
+
+
+def _lock(path: Path) -> int | None:
+    """Return an open file that locks a path; None if it is locked, gone, or cannot be locked."""
+    if fcntl is None:
+        return None
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file), path.lstat()):
+            return file
+    except OSError:
+        pass
+    os.close(file)
+    return None
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def check_output(

@@ -200,10 +200,11 @@ def test_a_full_disk_at_the_corpus_keeps_the_parts_and_what_was_there(folder, tm
     source = Source(str(folder / "v.mp4"))
     extract_corpus([source], output=tmp_path / "c.corpus")  # all but the corpus
     (part,) = shelf.iterdir()
-    (tmp_path / "c.corpus").write_bytes(b"an older one")
+    Corpus([[1, 2]]).save(tmp_path / "c.corpus")
+    older = (tmp_path / "c.corpus").read_bytes()
     run = habitus_on_a_full_disk(4096, *command, cwd=tmp_path)
     assert_one_line(run, "c.corpus", "File too large")
-    assert (tmp_path / "c.corpus").read_bytes() == b"an older one"
+    assert (tmp_path / "c.corpus").read_bytes() == older
     assert sorted(tmp_path.iterdir()) == [shelf, tmp_path / "c.corpus"]
     assert list(shelf.iterdir()) == [part]
     again = habitus(*command, cwd=tmp_path)  # with room again, from the parts

@@ -1,6 +1,9 @@
 """The command itself and its subcommands."""
 
 import contextlib
+import signal
+import sys
+from types import FrameType
 
 import typer
 
@@ -56,17 +59,31 @@ def _options(
     """Take the options that come before a subcommand."""
 
 
-def _tell_compiling() -> None:
+def _tell(text: str) -> None:
     with contextlib.suppress(OSError):  # whoever read stderr has gone
-        typer.echo("habitus: compiling kernels for this machine, once; please wait", err=True)
+        typer.echo(f"habitus: {text}", err=True)
 
 
 def main() -> None:
-    """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's."""
-    when_compiling(_tell_compiling)
+    """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's.
+
+    SIGTERM and SIGHUP end it as Ctrl-C does, with exit codes 143 and 129.
+    """
+    ended: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+    when_compiling(lambda: _tell("compiling kernels for this machine, once; please wait"))
     try:
         app()
     except SystemExit as leaving:
-        if leaving.code == INTERRUPTED:
-            typer.echo("habitus: interrupted; nothing was left half-written", err=True)
-        raise
+        if leaving.code != INTERRUPTED:
+            raise
+        _tell("interrupted; nothing was left half-written")
+        sys.exit(128 + ended[0] if ended else INTERRUPTED)

@@ -16,7 +16,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -31,6 +30,7 @@ import numpy as np
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.files import work_folder
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
@@ -51,6 +51,10 @@ TICK = 0.1
 PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.
 ENDING = 10.0
+# Signals that end a command: by the terminal, by whoever started it, or with the session.
+ENDINGS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 # What the process runs.
 COMMAND = "from habitus.ingest.decoder import main; main()"
 # The order to open the source.
@@ -145,27 +149,36 @@ class Decoder:
     ) -> None:
         self.job = Job(source, settings, stop, prompt, expected, os.getpid())
         self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._job_file = _write_job(self.job)
-        own_input = self.job.source.address == "-"
-        with interrupts_blocked():
-            self.process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-c", COMMAND, str(self._job_file)],
-                stdin=None if own_input else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                pass_fds=self.job.source.descriptors,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )
-        self._thread = threading.Thread(target=self._receive, daemon=True)
-        self._thread.start()
+        with contextlib.ExitStack() as stack:  # an interrupt may come while the process starts
+            job_file = _write_job(stack.enter_context(work_folder()), self.job)
+            own_input = self.job.source.address == "-"
+            stack.callback(self._end)
+            with interrupts_blocked():
+                self.process = subprocess.Popen(  # noqa: S603 - our own module
+                    [sys.executable, "-P", "-c", COMMAND, str(job_file)],
+                    stdin=None if own_input else subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                    pass_fds=self.job.source.descriptors,
+                    creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+                )
+                self._thread = threading.Thread(target=self._receive, daemon=True)
+                self._thread.start()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _end(self) -> None:
+        """Kill the process and take what it sent, if it was started."""
+        if self._thread is None:
+            return
         self.process.kill()
         self.process.wait()
-        self._job_file.unlink(missing_ok=True)
         while self._thread.is_alive():  # it may wait for room in the queue
             self.next_message(within=0.05)
         for pipe in (self.process.stdin, self.process.stdout):
@@ -215,14 +228,14 @@ class Decoder:
         return self.process.returncode
 
 
-def _write_job(job: Job) -> Path:
-    """Write a job to a private temporary file: a command line would show passwords to others."""
+def _write_job(folder: Path, job: Job) -> Path:
+    """Write a job to a private file: a command line would show passwords to others."""
+    path = folder / "job"
     try:
-        with tempfile.NamedTemporaryFile(prefix="habitus-", delete=False) as file:
-            pickle.dump(job, file)
+        path.write_bytes(pickle.dumps(job))
     except OSError as error:
         raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
-    return Path(file.name)
+    return path
 
 
 def _widen(pipe: BinaryIO) -> None:
@@ -257,14 +270,15 @@ def _read_exactly(pipe: BinaryIO, size: int) -> bytes:
 
 @contextlib.contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, where signals can be blocked: the parent handles it.
+    """Start processes that never see what ends the parent, where signals can be blocked.
 
-    A process inherits the signal mask of the thread that starts it.
+    The parent handles them, and ends its processes. A process inherits the signal mask of the
+    thread that starts it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
     try:
         yield
     finally:
@@ -272,11 +286,12 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def end_with_parent(pid: int) -> None:
-    """Make this process ignore Ctrl-C, and end it when its parent has ended.
+    """Make this process ignore what ends its parent, and end it when its parent has ended.
 
     `pid` is the process id of the parent. A thread watches: FFmpeg may never return.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
 
 

@@ -1,7 +1,6 @@
 """Sources of video to one corpus: files in parallel and resumable, live sources as they play."""
 
 import math
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +10,7 @@ from typing import Self
 
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.files import work_folder
 from habitus.ingest.chunks import (
     Chunk,
     ChunkCache,
@@ -111,8 +111,8 @@ def _chunk_cache(output: Path | None) -> Iterator[ChunkCache]:
     if output is not None:
         yield ChunkCache(output)
         return
-    with tempfile.TemporaryDirectory(prefix="habitus-") as folder:
-        yield ChunkCache(Path(folder, "corpus"))
+    with work_folder() as folder:
+        yield ChunkCache(folder / "corpus")
 
 
 @dataclass

@@ -5,11 +5,11 @@ chunks straight into the cache, and show in a small shared file how far they are
 """
 
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,6 +20,7 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from habitus.errors import InvalidInputError, VideoError
+from habitus.files import work_folder
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
 from habitus.ingest.decoder import end_with_parent, interrupts_blocked, warm_up
@@ -110,32 +111,34 @@ class SegmentPool:
 
     def __enter__(self) -> Self:
         self.futures: list[Future[list[str]]] = []
-        if self.segments:
-            self.status = StatusFile.create(len(self.segments))
-            self.signs = self.status.table[:, :COMPILING].copy()
-            self.executor = ProcessPoolExecutor(
-                self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
-            )
-            if os.name == "posix":
-                from multiprocessing import resource_tracker
-
-                # Loky would start it with the first worker; starting it unblocks interrupts.
-                resource_tracker.ensure_running()
-            with interrupts_blocked():
-                for row, segment in enumerate(self.segments):
-                    task = self.executor.submit(decode_segment, segment, self.status.path, row)
-                    self.futures.append(task)
-        self.pending = set(self.futures)
+        with ExitStack() as stack:  # an interrupt may come while workers start
+            if self.segments:
+                folder = stack.enter_context(work_folder())
+                self.status = StatusFile.create(folder, len(self.segments))
+                stack.callback(self.status.close)
+                self.signs = self.status.table[:, :COMPILING].copy()
+                self._start_workers(stack)
+            self.pending = set(self.futures)
+            self._stack = stack.pop_all()
         return self
 
+    def _start_workers(self, stack: ExitStack) -> None:
+        executor = ProcessPoolExecutor(
+            self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
+        )
+        stack.callback(_end_workers, executor)
+        if os.name == "posix":
+            from multiprocessing import resource_tracker
+
+            # Loky would start it with the first worker; starting it unblocks interrupts.
+            resource_tracker.ensure_running()
+        with interrupts_blocked():
+            for row, segment in enumerate(self.segments):
+                task = executor.submit(decode_segment, segment, self.status.path, row)
+                self.futures.append(task)
+
     def __exit__(self, *exception: object) -> None:
-        if not self.segments:
-            return
-        with warnings.catch_warnings():
-            # Without psutil and pgrep, loky warns that it cannot look for processes of workers.
-            warnings.simplefilter("ignore")
-            self.executor.shutdown(wait=True, kill_workers=True)
-        self.status.delete()
+        self._stack.close()
 
     @property
     def n_frames(self) -> int:
@@ -195,6 +198,13 @@ class SegmentPool:
         yield from plan.chunks.available(position, plan.n_documents or 0)
 
 
+def _end_workers(executor: ProcessPoolExecutor) -> None:
+    with warnings.catch_warnings():
+        # Without psutil and pgrep, loky warns that it cannot look for processes of workers.
+        warnings.simplefilter("ignore")
+        executor.shutdown(wait=True, kill_workers=True)
+
+
 # Columns of the status file: whether decoding has started, the number of frames decoded, the
 # number of the first document that may not be in the cache yet, and whether kernels are compiled.
 STARTED, FRAMES, WRITTEN, COMPILING = range(4)
@@ -209,20 +219,18 @@ class StatusFile:
     table: NDArray[np.int64]
 
     @classmethod
-    def create(cls, n_rows: int) -> Self:
-        """Make a file of zeros."""
+    def create(cls, folder: Path, n_rows: int) -> Self:
+        """Make a file of zeros in a folder."""
+        path = folder / "status"
         try:
-            handle, name = tempfile.mkstemp(prefix="habitus-")
-            os.close(handle)
-            table = np.memmap(name, dtype=np.int64, mode="w+", shape=(n_rows, N_COLUMNS))
+            table = np.memmap(path, dtype=np.int64, mode="w+", shape=(n_rows, N_COLUMNS))
         except OSError as error:
             raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
-        return cls(Path(name), table)
+        return cls(path, table)
 
-    def delete(self) -> None:
-        """Unmap and delete the file."""
+    def close(self) -> None:
+        """Unmap the file."""
         self.table = np.array(self.table)
-        self.path.unlink(missing_ok=True)
 
 
 def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
