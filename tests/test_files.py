@@ -4,6 +4,9 @@ import json
 import os
 import pickle
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,3 +179,40 @@ def test_places_that_cannot_be_written(tmp_path, corpus, place):
     with pytest.raises(HabitusError, match="cannot write") as caught:
         corpus.save(tmp_path / place)
     assert "\n" not in str(caught.value)
+
+
+WRITING = """
+import sys, time
+from habitus.files import work_folder, written_whole
+with written_whole(sys.argv[1]) as temporary, work_folder() as folder:
+    temporary.write_text("half")
+    (folder / "job").write_text("a secret")
+    print(temporary, folder, flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_process_left_is_deleted_and_what_is_in_use_is_not(tmp_path, start):
+    output, elsewhere = tmp_path / "out" / "a.corpus", tmp_path / "temporary"
+    output.parent.mkdir()
+    elsewhere.mkdir()
+    (output.parent / ".habitus-notes.corpus").write_text("somebody's")
+
+    def writing(seconds):
+        return start(
+            [sys.executable, "-c", WRITING, output, seconds],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": str(elsewhere)},
+        )
+
+    killed, living = writing(1000), writing(1000)
+    lost, kept = ([Path(p) for p in each.stdout.readline().split()] for each in (killed, living))
+    killed.kill()
+    killed.wait()
+    assert all(path.exists() for path in lost + kept)
+    assert writing(0).wait() == 0
+    assert not any(path.exists() for path in lost)
+    assert all(path.exists() for path in kept)
+    assert kept[1].stat().st_mode & 0o777 == 0o700
+    names = {path.name for path in output.parent.iterdir()}
+    assert names == {"a.corpus", kept[0].name, ".habitus-notes.corpus"}

@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from habitus import Corpus
+from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
+from habitus.ingest.live import Arrived, live_documents
 from habitus.video import Source
 from habitus.video.source import redacted, redacted_text
 from reference.footage import FPS, encode, moving_square
@@ -139,15 +141,25 @@ def test_names_of_files_may_look_like_anything(tmp_path, monkeypatch, stream, ex
     assert (extract_corpus([source]).corpus.counts.toarray() == expected).all()
 
 
-def test_a_named_pipe_is_read_once(tmp_path, stream, expected):
+@pytest.fixture
+def pipe(tmp_path, stream):
+    """A named pipe that somebody writes the stream to, once."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_bytes(stream.read_bytes()), daemon=True)
-    writer.start()
-    source = Source(str(pipe))
-    assert source.is_live
-    assert source.is_pipe
-    assert (extract_corpus([source]).corpus.counts.toarray() == expected).all()
+    threading.Thread(target=lambda: pipe.write_bytes(stream.read_bytes()), daemon=True).start()
+    return Source(str(pipe))
+
+
+def test_a_named_pipe_is_read_once(pipe, expected):
+    assert pipe.is_live
+    assert pipe.is_pipe
+    assert (extract_corpus([pipe]).corpus.counts.toarray() == expected).all()
+
+
+def test_watching_a_named_pipe_ends_with_it(pipe, expected):
+    found = live_documents(pipe, DocumentSettings(), stop=threading.Event())
+    arrived = [each.document.counts.sum() for each in found if isinstance(each, Arrived)]
+    assert sum(arrived) == expected.sum()
 
 
 SHELL = {
