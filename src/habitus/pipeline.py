@@ -83,6 +83,7 @@ def extract(
     region: str | None = None,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     duration: float | None = None,
     jobs: int = -1,
@@ -120,6 +121,8 @@ def extract(
         Frames per second of images, or of streams without times.
     fast
         Skip frames that no other frame needs, and the loop filter.
+    other_hosts
+        Whether an http(s) or rtsp address may lead to other hosts, by redirections and playlists.
     timeout
         Seconds that an address may take to answer.
     duration
@@ -136,7 +139,7 @@ def extract(
     """
     check_outputs(sources, mask, region, force=force, corpus=output, film=preview)
     check_seconds("duration", duration)
-    found = open_sources(sources, fps=fps, fast=fast, timeout=timeout)
+    found = open_sources(sources, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout)
     if preview is not None and found[0].is_live:
         raise InvalidInputError(
             f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
@@ -184,6 +187,7 @@ def learn(
     region: str | None = None,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     seed: int = 0,
@@ -211,7 +215,7 @@ def learn(
         As of `MarkovClusteringTopicModel`.
     duration
         Learn from the first N seconds only.
-    continued, clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
+    continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs
         As of `extract`.
     seed
         Same seed, same model.
@@ -224,7 +228,7 @@ def learn(
         The model, its calibration, the documents it was learnt from and notes.
     """
     check_outputs(sources, mask, region, force=force, model=output)
-    reading = {"fps": fps, "fast": fast, "timeout": timeout}
+    reading = {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout}
     if update is not None:
         return _update(
             sources,
@@ -366,6 +370,7 @@ def detect(
     force: bool = False,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     progress: ProgressCallback = ignore_progress,
@@ -394,7 +399,7 @@ def detect(
         Replace outputs that habitus did not write; and go on even where the footage does not show
         the scene that the model was learnt from, which is refused otherwise: both pictures are
         written, and the error names them.
-    fps, fast, timeout, jobs
+    fps, fast, other_hosts, timeout, jobs
         As of `extract`.
     progress
         Told how far the work is.
@@ -410,7 +415,9 @@ def detect(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
     camera = camera_check(model, detector.model.picture_, output, force)
-    judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
+    judged = JudgedSource(
+        source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
+    )
     judged.read(jobs=jobs, progress=progress)
     detection = judged.detect(skip=skip, share=share)
     if output is not None:
@@ -441,6 +448,7 @@ def watch(
     force: bool = False,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
 ) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
     """Watch a live stream, and yield what is unusual in it as it happens.
 
@@ -464,7 +472,7 @@ def watch(
         As of `Detector`.
     force
         As of `detect`; the first seconds of the stream are compared.
-    fps, fast
+    fps, fast, other_hosts
         As of `extract`.
 
     Yields
@@ -480,7 +488,7 @@ def watch(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    (camera,) = open_sources(source, fps=fps, fast=fast, timeout=patience)
+    (camera,) = open_sources(source, fps=fps, fast=fast, other_hosts=other_hosts, timeout=patience)
     if not camera.is_live:
         check_geometry(detector.model, camera)
     happenings = watch_events(
@@ -515,6 +523,7 @@ def report(
     force: bool = False,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     commands: Sequence[str] = (),
@@ -525,7 +534,7 @@ def report(
     Parameters
     ----------
     source, model, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed,
-    force, fps, fast, timeout, jobs, progress
+    force, fps, fast, other_hosts, timeout, jobs, progress
         As of `detect`.
     output
         Where to write the page: one file that needs nothing else.
@@ -551,7 +560,9 @@ def report(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
     camera = camera_check(model, detector.model.picture_, output, force)
-    judged = JudgedSource(source, detector, camera, fps=fps, fast=fast, timeout=timeout)
+    judged = JudgedSource(
+        source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
+    )
     corpus = judged.read(jobs=jobs, progress=progress)
     truth = aligned_labels(known, corpus, judged.name)
     detection = judged.detect(skip=skip, share=share)
@@ -590,6 +601,7 @@ def evaluate(
     clip: float = 1.0,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     progress: ProgressCallback = ignore_progress,
@@ -604,7 +616,7 @@ def evaluate(
     source
         As of `detect`; or several clips, with labels of the form `clip,first_frame,last_frame`.
     skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, force, fps,
-    fast, timeout, jobs, progress
+    fast, other_hosts, timeout, jobs, progress
         As of `detect`.
     labels
         What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
@@ -644,7 +656,9 @@ def evaluate(
     check_clips(sources, of_clips, masks=masks, smooth=smooth, skip=skip)
     if is_event_file(judge):
         check_events_alone(judge, picture, threshold, share, alerts_per_day)
-        footage = labelled_footage(sources[0], clip, fps=fps, fast=fast, timeout=timeout)
+        footage = labelled_footage(
+            sources[0], clip, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
+        )
         alarms = [event for event in read_events(judge) if event.alarm]
         return evaluate_events(alarms, footage, known, skip=skip)
     detector = load_detector(
@@ -652,7 +666,9 @@ def evaluate(
     )
     camera = camera_check(judge, detector.model.picture_, picture, force)
     judged = [
-        JudgedSource(each, detector, camera, fps=fps, fast=fast, timeout=timeout)
+        JudgedSource(
+            each, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
+        )
         for each in sources
     ]
     corpora = [each.read(jobs=jobs, progress=progress) for each in judged]
@@ -697,6 +713,7 @@ def compare(
     region: str | None = None,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     seed: int = 0,
@@ -724,7 +741,7 @@ def compare(
     methods
         Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
         such as gibbs-H or lda; all where empty.
-    clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
+    clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs
         As of `extract`.
     seed
         Same seed, same figures.
@@ -745,7 +762,7 @@ def compare(
 
     check_seconds("train", train)
     known = parse_labels(labels, line=label_line)
-    (video,) = open_sources(source, fps=fps, fast=fast, timeout=timeout)
+    (video,) = open_sources(source, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout)
     settings = document_settings(
         clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
     )
@@ -795,6 +812,7 @@ def tune(
     region: str | None = None,
     fps: float | None = None,
     fast: bool = False,
+    other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
     seed: int = 0,
@@ -824,7 +842,8 @@ def tune(
         Where to draw the evidence, as .png, .jpg, .svg or .pdf.
     force
         Replace a picture that habitus did not draw.
-    duration, continued, clip, cell, motion, words, mask, region, fps, fast, timeout, jobs
+    duration, continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout,
+    jobs
         As of `learn`.
     seed
         Same seed, same advice.
@@ -845,7 +864,7 @@ def tune(
         None,
         {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
         | {"region": region},
-        {"fps": fps, "fast": fast, "timeout": timeout},
+        {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout},
         continued=continued,
         duration=duration,
         jobs=jobs,

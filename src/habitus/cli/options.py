@@ -138,6 +138,13 @@ class StreamOptions(OptionGroup):
     fast: Annotated[
         bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
     ] = False
+    other_hosts: Annotated[
+        bool,
+        typer.Option(
+            "--other-hosts",
+            help="Let an http(s) or rtsp address lead to other hosts (redirections, playlists).",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from habitus.cli.bars import progress_bars
 
 PASSED_ON = {
     *("duration", "continued", "clip", "cell", "motion", "words", "mask", "region"),
-    *("fps", "fast", "min_words", "seed"),
+    *("fps", "fast", "other_hosts", "min_words", "seed"),
 }
 """Options that the advised `habitus learn` takes as well."""
 

@@ -3,6 +3,7 @@
 In the order of the data:
 
 - `source`: the address of a video, and what kind of source it is
+- `opening`: a source -> its container, and nothing that it leads to
 - `timeline`: timestamps of packets -> times that only increase, whatever the recording's faults
 - `decoding`: one opened stream -> decoded pictures; the survey of a recording
 - `reader`: a source -> its frames in time order

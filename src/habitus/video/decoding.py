@@ -7,15 +7,13 @@ is predicted from, are not decoded at all.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import av
 import av.error
 
 from habitus.errors import VideoError
+from habitus.video.opening import open_container, reason_of, silence_of
 from habitus.video.source import Source, image_paths
 from habitus.video.timeline import AHEAD, MOST_REORDERED, StreamClock, Timeline
 
@@ -30,46 +28,6 @@ FrameChoice = Callable[[float], bool]
 """Whether the frame of a time is needed; called once for each frame, in the order of time."""
 
 
-@contextmanager
-def open_container(source: Source) -> Iterator[Any]:
-    """Open a source with PyAV, and close it at the end of the block.
-
-    Parameters
-    ----------
-    source
-        Anything but a folder or pattern of images.
-
-    Yields
-    ------
-    av.container.InputContainer
-        The opened source.
-
-    Raises
-    ------
-    VideoError
-        If it cannot be opened.
-    """
-    if not source.is_live:
-        path = Path(source.address)
-        if not path.exists():
-            raise VideoError(f"{source.name}: no such file")
-        if path.stat().st_size == 0:
-            raise VideoError(f"{source.name}: the file is empty")
-    options = {"rtsp_transport": "tcp"} if source.url.startswith("rtsp") else {}
-    try:
-        container = av.open(source.url, timeout=source.timeout, options=options)
-    except av.error.ExitError:
-        raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        raise VideoError(
-            f"{source.name}: not a video that can be opened: {reason_of(error)}"
-        ) from error
-    try:
-        yield container
-    finally:
-        container.close()
-
-
 def video_stream(container: Any, source: Source) -> Any:
     """Return the first video stream of a container, set up for decoding.
 
@@ -79,8 +37,6 @@ def video_stream(container: Any, source: Source) -> Any:
         If there is none.
     """
     streams = container.streams.video
-    if container.format.name == "tty":  # FFmpeg renders any text as video
-        raise VideoError(f"{source.name}: text, not video")
     if not streams:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise VideoError(f"{source.name}: contains no video, only {kinds}")
@@ -93,11 +49,6 @@ def video_stream(container: Any, source: Source) -> Any:
     # errors do not accumulate.
     stream.codec_context.options = {"skip_loop_filter": "all" if source.fast else "noref"}
     return stream
-
-
-def reason_of(error: Exception) -> str:
-    """Return FFmpeg's description of an error, in one line."""
-    return str(getattr(error, "strerror", None) or error).split("\n")[0]
 
 
 def read_packets(container: Any, stream: Any, source: Source, notes: list[str]) -> Iterator[Any]:
@@ -116,7 +67,7 @@ def read_packets(container: Any, stream: Any, source: Source, notes: list[str]) 
                 yield packet
             return
         except av.error.ExitError:
-            raise VideoError(f"{source.name}: no data for {source.timeout:g} s") from None
+            raise silence_of(source) from None
         except (av.error.EOFError, IndexError):  # PyAV, at the end, where damage made up a stream
             return
         except av.error.FFmpegError as error:

@@ -5,7 +5,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import av
 import av.error
 import numpy as np
 from av.video.plane import VideoPlane
@@ -15,11 +14,10 @@ from habitus.errors import VideoError
 from habitus.video.decoding import (
     FrameChoice,
     PictureDecoder,
-    open_container,
-    reason_of,
     survey,
     video_stream,
 )
+from habitus.video.opening import open_container
 from habitus.video.source import Source, image_paths
 from habitus.video.timeline import StreamClock
 
@@ -278,8 +276,8 @@ class Reader:
     def _image(self, path: Path) -> Any:
         """Return the decoded image, or None if it is damaged."""
         try:
-            with av.open(str(path)) as container:
+            with open_container(Source(str(path))) as container:
                 return next(container.decode(video=0), None)
-        except (av.error.FFmpegError, IndexError) as error:
-            self.notes.append(f"{path.name} was skipped: {reason_of(error)}")
+        except (VideoError, av.error.FFmpegError, IndexError) as error:
+            self.notes.append(f"{path.name} was skipped: {str(error).splitlines()[0]}")
             return None

@@ -38,6 +38,8 @@ class Source:
         Skip frames that no other frame is predicted from, and the loop filter.
     timeout
         Seconds that opening or reading may take before the source counts as lost.
+    other_hosts
+        Whether an http(s) or rtsp address may lead to other hosts, by redirections and playlists.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Source:
     fps: float | None = None
     fast: bool = False
     timeout: float = 10.0
+    other_hosts: bool = False
 
     def __post_init__(self) -> None:
         # Standard input has one name; a file that the shell opened can be sought in by its own.
