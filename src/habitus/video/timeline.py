@@ -8,6 +8,7 @@ decoded.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, pairwise, takewhile
 from statistics import median
@@ -132,9 +133,7 @@ class Timeline:
         self._latest_dts: int | None = None
         self._recent: deque[int] = deque(maxlen=3 * MOST_REORDERED)
         self._breaks: deque[int] = deque()
-        self._gaps: list[tuple[int, float]] = []
-        self._jumps: list[tuple[int, float]] = []
-        """Timestamps after them, and their seconds."""
+        self._gaps, self._jumps = _Jumps(), _Jumps()
         self._n_wrong = 0
         self._counted = _CountedFrames(1)
 
@@ -268,7 +267,7 @@ class Timeline:
         pts = self.front + jump + shift
         self._breaks.append(pts + lead)
         found = self._gaps if paused else self._jumps
-        found.append((pts + lead, float((jump - self.interval) * self.clock.base)))
+        found.add(pts + lead, float((jump - self.interval) * self.clock.base))
         return pts
 
     def _estimated(self, following: Sequence[Any]) -> int:
@@ -303,17 +302,29 @@ class Timeline:
 
     def notes(self) -> Iterator[str]:
         """Yield what was mended, for a person."""
-        if self._gaps:
-            yield f"{self._told(self._gaps)}: a gap"
-        if self._jumps:
-            yield f"{self._told(self._jumps)}: taken for no gap"
+        for jumps, meaning in ((self._gaps, "a gap"), (self._jumps, "taken for no gap")):
+            if jumps.n:
+                more = f" and {jumps.n - 1} more time(s)" if jumps.n > 1 else ""
+                at = f"at {self.clock.at(jumps.pts):.2f} s"
+                yield f"the time jumps by {jumps.seconds:+.7g} s {at}{more}: {meaning}"
         if self._n_wrong:
             yield f"{self._n_wrong} frame(s) had a wrong timestamp: they are put between the others"
 
-    def _told(self, jumps: Sequence[tuple[int, float]]) -> str:
-        pts, seconds = jumps[0]
-        more = f" and {len(jumps) - 1} more time(s)" if len(jumps) > 1 else ""
-        return f"the time jumps by {seconds:+.7g} s at {self.clock.at(pts):.2f} s{more}"
+
+@dataclass
+class _Jumps:
+    """The first of several jumps of a clock, and their number."""
+
+    n: int = 0
+    pts: int = 0
+    """Timestamp after the first."""
+    seconds: float = 0.0
+
+    def add(self, pts: int, seconds: float) -> None:
+        """Add a jump."""
+        if not self.n:
+            self.pts, self.seconds = pts, seconds
+        self.n += 1
 
 
 class _CountedFrames:
