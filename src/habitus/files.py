@@ -89,6 +89,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with _held(target.parent, target.suffix, partial(Path.touch, exist_ok=False)) as temporary:
             yield temporary
+            _flush(temporary)  # or a crash of the machine leaves a file without contents
             temporary.replace(target)
     except OSError as error:
         raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
@@ -165,6 +166,12 @@ def _lock(path: Path) -> int | None:
         pass
     os.close(file)
     return None
+
+
+def _flush(path: Path) -> None:
+    """Have the contents of a file on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _delete(path: Path) -> None:

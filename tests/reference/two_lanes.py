@@ -14,22 +14,33 @@ WRONG = (66.0, 69.0)
 """When something goes against its lane."""
 SECONDS = 76
 SIDE, SPEED = 28, 4
+GROUND = texture(WIDTH, HEIGHT, 0)
+CAR, OTHER, WRONG_CAR = (texture(SIDE, SIDE, 1000 + n, softness=1.5) for n in range(3))
 
 
 def pictures(seconds: int = SECONDS) -> Iterator[Picture]:
     """One lane to the right, one downwards, in turns; something to the left at WRONG."""
-    ground = texture(WIDTH, HEIGHT, 0)
-    car, other, wrong = (texture(SIDE, SIDE, 1000 + n, softness=1.5) for n in range(3))
     for i in range(seconds * FPS):
-        picture = ground.copy()
-        time, step = i / FPS, i * SPEED
-        if time // TURN % 2 == 0:
-            _put(picture, car, step % (WIDTH - SIDE), 88)
-        else:
-            _put(picture, other, 32, step % (HEIGHT - SIDE))
+        time = i / FPS
+        picture = lanes_at(time)
         if WRONG[0] <= time < WRONG[1]:
-            _put(picture, wrong, round(WIDTH - SIDE - (time - WRONG[0]) * 50), 30)
+            wrong_at(picture, time - WRONG[0])
         yield picture
+
+
+def lanes_at(time: float) -> Picture:
+    """The scene at a time in seconds, without anything wrong."""
+    picture, step = GROUND.copy(), round(time * FPS) * SPEED
+    if time // TURN % 2 == 0:
+        _put(picture, CAR, step % (WIDTH - SIDE), 88)
+    else:
+        _put(picture, OTHER, 32, step % (HEIGHT - SIDE))
+    return picture
+
+
+def wrong_at(picture: Picture, since: float) -> None:
+    """Draw what goes against its lane, so many seconds after it appeared."""
+    _put(picture, WRONG_CAR, round(WIDTH - SIDE - since * 50), 30)
 
 
 def _put(picture: Picture, patch: Picture, x: int, y: int) -> None:
