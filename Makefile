@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint types layers unit system docs format hooks kernels clean
+.PHONY: demo test bench soak lint types layers unit system docs format hooks kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
@@ -28,6 +28,9 @@ system:
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
+
+soak: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/soak.py
 
 docs: $(VENV)/.ready-dev
 	$(BIN)/python scripts/command_reference.py

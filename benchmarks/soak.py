@@ -1,0 +1,426 @@
+"""A soak: live cameras with faults at random under one seed, and what `habitus watch` makes of it.
+
+    python benchmarks/soak.py [--minutes 60] [--seed 0] [--folder FOLDER]
+
+Three cameras are drawn and encoded while they are watched: two lanes take turns, and now and then
+something goes the wrong way. Each has a `habitus watch` of its own. Faults come at random: the
+connection is cut, stalls, or is refused; bytes are lost; the picture is black, frozen, shifted, or
+of another size; the decoding process is killed; files may not grow (a full disk); the file of
+events is renamed; SIGHUP; nobody reads stderr. The last camera's watch is also ended, by SIGKILL or
+SIGTERM, and started again. An anomaly is *clear* if it and the seconds around it arrived
+undisturbed at a process that lived on: it must be told, once. Full disks and renamed files disturb
+no anomaly: it must be told later. Prints the counts, and memory at the beginning and the end.
+"""
+
+import argparse
+import contextlib
+import json
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import av
+import numpy as np
+import psutil
+
+import habitus
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from reference.footage import Picture, encode
+from reference.two_lanes import FPS, lanes_at, wrong_at
+
+TRAINING = 300
+LASTS = 3.0
+"""Seconds of an anomaly."""
+BEFORE, AFTER = 8.0, 6.0
+"""Seconds around an anomaly that must be undisturbed for it to be clear."""
+SLACK = 4.0
+"""Seconds by which an event may be told to start before or after its anomaly."""
+EVERY = (20.0, 45.0)
+"""Seconds between anomalies."""
+FAULTS_EVERY = (25.0, 70.0)
+SETTLES = 15.0
+"""Seconds from the end of a fault until anomalies must be told again."""
+JPEG_HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace;boundary=--next\r\n\r\n"
+JPEG_PART = b"--next\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n"
+KINDS = ("mpegts", "mjpeg", "mpegts")
+DISTURBING = ("cut", "stall", "refuse", "garbage", "black", "frozen", "shifted", "resized")
+HARMLESS = ("full disk", "renamed", "hang-up")
+CHILD = "decoder killed"
+DEADLY = ("SIGKILL", "SIGTERM")
+
+
+class Anomaly(NamedTuple):
+    """Something that went the wrong way, in seconds since the epoch."""
+
+    start: float
+    end: float
+
+
+class Disturbance(NamedTuple):
+    """When anomalies may be missed, and why."""
+
+    start: float
+    end: float
+    kind: str
+
+
+class Camera:
+    """A scene that is drawn in real time and sent to whoever connects.
+
+    Parameters
+    ----------
+    kind
+        "mjpeg" over HTTP, without times, or "mpegts" over TCP.
+    rng
+        Chooses when anomalies happen.
+    """
+
+    def __init__(self, kind: str, rng: np.random.Generator) -> None:
+        self.kind, self.rng = kind, rng
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=4)
+        self.port = self.server.getsockname()[1]
+        self.fault, self.fault_until = "", 0.0
+        self.anomalies: list[Anomaly] = []
+        self.next = time.time() + 60.0
+        self.sent: list[float] = []
+        """Seconds in which all frames were sent."""
+        self.frozen: Picture | None = None
+        self.stop = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """Where to connect."""
+        scheme = "http" if self.kind == "mjpeg" else "tcp"
+        return f"{scheme}://127.0.0.1:{self.port}"
+
+    def disturb(self, kind: str, seconds: float) -> None:
+        """Start a fault."""
+        self.fault, self.fault_until = kind, time.time() + seconds
+
+    def _serve(self) -> None:
+        while not self.stop.is_set():
+            connection, _ = self.server.accept()
+            with contextlib.suppress(OSError, av.error.FFmpegError), connection:
+                if self._now() != "refuse":
+                    connection.settimeout(20.0)
+                    self._play(connection)
+
+    def _now(self) -> str:
+        return self.fault if time.time() < self.fault_until else ""
+
+    def _play(self, connection: socket.socket) -> None:
+        """Send pictures in real time until the connection breaks or a fault cuts it."""
+        send = _jpeg_sender(connection) if self.kind == "mjpeg" else _stream_sender(connection)
+        due = time.time()
+        while not self.stop.is_set():
+            fault = self._now()
+            if fault in ("cut", "refuse"):
+                return
+            if fault == "stall":
+                time.sleep(0.2)
+                due = time.time()
+                continue
+            if fault == "garbage":
+                connection.sendall(bytes(np.random.default_rng(int(due)).bytes(2000)))
+                time.sleep(0.1)
+            send(self._picture(due, fault))
+            due += 1 / FPS
+            time.sleep(max(0.0, due - time.time()))
+            self.sent.append(due)
+
+    def _picture(self, now: float, fault: str) -> Picture:
+        """Draw the scene; an anomaly begins when its time has come."""
+        if now >= self.next:
+            self.anomalies.append(Anomaly(now, now + LASTS))
+            self.next = now + LASTS + self.rng.uniform(*EVERY)
+        picture = lanes_at(now)
+        if self.anomalies and now < self.anomalies[-1].end:
+            wrong_at(picture, now - self.anomalies[-1].start)
+        if fault == "black":
+            return np.full_like(picture, 16)
+        if fault == "frozen":
+            self.frozen = picture if self.frozen is None else self.frozen
+            return self.frozen
+        self.frozen = None
+        if fault == "shifted":
+            return np.roll(picture, 40, axis=1)
+        return picture[:96, :128].copy() if fault == "resized" else picture
+
+
+def _jpeg_sender(connection: socket.socket) -> Callable[[Picture], None]:
+    import cv2
+
+    connection.recv(65536)
+    connection.sendall(JPEG_HEAD)
+
+    def send(picture: Picture) -> None:
+        data = cv2.imencode(".jpg", picture)[1].tobytes()
+        connection.sendall(JPEG_PART % len(data) + data + b"\r\n")
+
+    return send
+
+
+def _stream_sender(connection: socket.socket) -> Callable[[Picture], None]:
+    """Return a function that encodes and sends; another size begins another stream."""
+    found: dict[tuple[int, ...], Any] = {}
+    start = time.time()
+
+    def send(picture: Picture) -> None:
+        if picture.shape not in found:
+            found.clear()
+            container = av.open(_Wire(connection), "w", format="mpegts")
+            stream = container.add_stream("libx264", rate=FPS)
+            stream.height, stream.width = picture.shape
+            stream.pix_fmt = "yuv420p"
+            stream.options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(FPS)}
+            found[picture.shape] = container, stream
+        container, stream = found[picture.shape]
+        frame = av.VideoFrame.from_ndarray(picture, format="gray").reformat(format="yuv420p")
+        frame.pts = round((time.time() - start) * FPS)
+        container.mux(stream.encode(frame))
+
+    return send
+
+
+class _Wire:
+    """A connection as a file that can be written to."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+
+    def write(self, data: bytes) -> int:
+        self.connection.sendall(data)
+        return len(data)
+
+
+class Watch:
+    """A `habitus watch` of a camera, which may be ended and started again."""
+
+    def __init__(self, camera: Camera, model: Path, folder: Path, *, unread: bool) -> None:
+        self.camera, self.model, self.folder, self.unread = camera, model, folder, unread
+        self.events = folder / "events.jsonl"
+        self.n_renamed = 0
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "habitus", "watch", self.camera.address]
+        command += ["--model", str(self.model), "--output", str(self.events), "--patience", "5"]
+        stderr: Any = subprocess.PIPE if self.unread else (self.folder / "stderr").open("ab")
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stderr)
+
+    def end(self, number: int) -> None:
+        """End the process by a signal, and wait for that."""
+        self.process.send_signal(number)
+        self.process.wait(60)
+
+    def restart(self, number: int) -> None:
+        """End the process by a signal, and start another."""
+        self.end(number)
+        self.process = self._start()
+
+    def may_grow(self, allowed: bool) -> None:
+        """Let the files of the process grow, or not: a full disk."""
+        limit = resource.RLIM_INFINITY if allowed else 0
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    def rename(self) -> None:
+        """Rename the file of events, as log rotation does."""
+        if self.events.exists():
+            self.n_renamed += 1
+            self.events.rename(self.folder / f"events.{self.n_renamed}.jsonl")
+
+    def memory(self) -> float:
+        """Return the megabytes of the process and its children; what they share counts once."""
+        own = psutil.Process(self.process.pid)
+        every = [own, *own.children(recursive=True)]
+        return sum(process.memory_full_info().pss for process in every) / 1e6
+
+    def told(self) -> Iterator[float]:
+        """Yield the start of every event that was told, in seconds since the epoch."""
+        for path in sorted(self.folder.glob("events*.jsonl")):
+            for line in path.read_text().splitlines():
+                yield datetime.fromisoformat(json.loads(line)["clock"]).timestamp()
+
+
+class Faults:
+    """Faults of one camera and its watch, one after the other, at random."""
+
+    def __init__(self, watch: Watch, rng: np.random.Generator, *, deadly: bool) -> None:
+        self.watch, self.rng = watch, rng
+        self.kinds = [*DISTURBING, CHILD, *HARMLESS, *(DEADLY * 2 if deadly else ())]
+        self.happened: list[Disturbance] = []
+        self.next = time.time() + 90.0
+        self.disk_full_until = 0.0
+
+    def step(self) -> None:
+        """Start the next fault if its time has come."""
+        now = time.time()
+        if self.disk_full_until and now > self.disk_full_until:
+            self.watch.may_grow(True)
+            self.disk_full_until = 0.0
+        if now < self.next:
+            return
+        kind = str(self.rng.choice(self.kinds))
+        seconds = float(self.rng.uniform(2.0, 20.0))
+        self.next = now + seconds + float(self.rng.uniform(*FAULTS_EVERY))
+        self._start(kind, now, seconds)
+
+    def _start(self, kind: str, now: float, seconds: float) -> None:
+        settled = 0.0 if kind in HARMLESS else SETTLES
+        if kind == "full disk":
+            self.watch.may_grow(False)
+            self.disk_full_until = now + seconds
+        elif kind == "renamed":
+            self.watch.rename()
+        elif kind == "hang-up":
+            self.watch.process.send_signal(signal.SIGHUP)
+        elif kind == CHILD:
+            for child in psutil.Process(self.watch.process.pid).children(recursive=True):
+                child.kill()
+        elif kind in DEADLY:
+            self.watch.may_grow(True)
+            self.watch.restart(getattr(signal, kind))
+        else:
+            self.watch.camera.disturb(kind, seconds)
+        self.happened.append(Disturbance(now, time.time() + seconds + settled, kind))
+
+
+class Counts(NamedTuple):
+    """What became of the anomalies of one camera."""
+
+    clear: int
+    clear_told: int
+    disturbed: int
+    disturbed_told: int
+    twice: int
+    """Clear anomalies that two events tell of."""
+    unasked: int
+    """Events far from any anomaly, and from any disturbance."""
+
+
+def counted(
+    camera: Camera, faults: Faults, told: list[float], until: float
+) -> tuple[Counts, list[Anomaly]]:
+    """Compare what was sent with what was told; also return the clear ones that were not."""
+    sent = np.array(camera.sent)
+    disturbed = [each for each in faults.happened if each.kind not in HARMLESS]
+    n: Counter[str] = Counter()
+    lost = []
+    for anomaly in camera.anomalies:
+        start, end = anomaly.start - BEFORE, anomaly.end + AFTER
+        if end > until:
+            continue
+        times = sent[(sent > start) & (sent < end)]
+        whole = len(times) and np.diff(times, prepend=start, append=end).max() < 1.0
+        clear = whole and not any(d.start < end and d.end > start for d in disturbed)
+        hits = [t for t in told if anomaly.start - SLACK < t < anomaly.end + SLACK]
+        kind = "clear" if clear else "disturbed"
+        n[kind] += 1
+        n[f"{kind} told"] += bool(hits)
+        n["twice"] += clear and len(hits) > 1
+        if clear and not hits:
+            lost.append(anomaly)
+    near = [(a.start - SLACK, a.end + SLACK) for a in camera.anomalies]
+    near += [(d.start - SLACK, d.end + SLACK) for d in disturbed]
+    unasked = sum(not any(start < t < end for start, end in near) for t in told)
+    found = [n[name] for name in ("clear", "clear told", "disturbed", "disturbed told", "twice")]
+    return Counts(*found, unasked), lost
+
+
+def learnt(folder: Path) -> Path:
+    """Learn the scene without anomalies, and return the model."""
+    model = folder / "lanes.model"
+    if not model.exists():
+        video = folder / "lanes.mp4"
+        encode(video, (lanes_at(i / FPS) for i in range(TRAINING * FPS)), rate=FPS)
+        habitus.learn(str(video), output=str(model))
+    return model
+
+
+def soak(folder: Path, minutes: float, seed: int) -> bool:
+    """Run, print the figures, and return whether nothing was lost."""
+    model, rng = learnt(folder), np.random.default_rng(seed)
+    cameras = [Camera(kind, each) for kind, each in zip(KINDS, rng.spawn(len(KINDS)), strict=True)]
+    watches, faults = [], []
+    for k, camera in enumerate(cameras):
+        own = folder / f"camera{k}"
+        own.mkdir(exist_ok=True)
+        watches.append(Watch(camera, model, own, unread=k == 1))
+        faults.append(Faults(watches[-1], rng.spawn(1)[0], deadly=k == 2))
+    began, until = time.time(), time.time() + 60 * minutes
+    early: list[float] = []
+    while time.time() < until:
+        time.sleep(0.25)
+        for each in faults:
+            each.step()
+        if not early and time.time() > began + min(180.0, 30 * minutes):
+            early = [watch.memory() for watch in watches]
+        dead = [k for k, watch in enumerate(watches) if watch.process.poll() is not None]
+        if dead:
+            print(f"camera {dead[0]}: watch ended by itself: {watches[dead[0]].process.returncode}")
+            return False
+    late = [watch.memory() for watch in watches]
+    for watch in watches:
+        watch.may_grow(True)
+        watch.end(signal.SIGTERM)
+    return report(cameras, watches, faults, until, list(zip(early, late, strict=True)))
+
+
+def report(
+    cameras: list[Camera],
+    watches: list[Watch],
+    faults: list[Faults],
+    until: float,
+    memory: list[tuple[float, float]],
+) -> bool:
+    """Print the table and the counts of faults."""
+    print(
+        "| camera | clear anomalies | told | told twice | disturbed | told | other events "
+        "| MB early | MB late |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    good = True
+    for k, (camera, watch, each) in enumerate(zip(cameras, watches, faults, strict=True)):
+        found, lost = counted(camera, each, list(watch.told()), until)
+        early, late = memory[k]
+        print(
+            f"| {k}, {camera.kind} | {found.clear} | {found.clear_told} | {found.twice} "
+            f"| {found.disturbed} | {found.disturbed_told} | {found.unasked} "
+            f"| {early:.0f} | {late:.0f} |"
+        )
+        for anomaly in lost:
+            last = [d for d in each.happened if d.start < anomaly.start][-1:]
+            print(f"  lost: {datetime.fromtimestamp(anomaly.start)}; last fault {last}")
+        good &= not lost
+    kinds = Counter(d.kind for each in faults for d in each.happened)
+    print("\nfaults: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items())))
+    return good
+
+
+def main() -> None:
+    """Run the soak; exit with 1 where a clear anomaly was not told."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="where model and events are kept")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        sys.exit(0 if soak(folder, options.minutes, options.seed) else 1)
+
+
+if __name__ == "__main__":
+    main()
