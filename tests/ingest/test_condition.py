@@ -5,7 +5,13 @@ import pytest
 
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import Document, documents
-from habitus.ingest.condition import FROZEN_AFTER, ConditionMonitor
+from habitus.ingest.condition import (
+    FROZEN_AFTER,
+    STEADY_AFTER,
+    VIEWS_REMEMBERED,
+    ConditionMonitor,
+)
+from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
 from reference.footage import HEIGHT, WIDTH, Drawn, encode, evenly, moving_square, texture
 
@@ -138,3 +144,109 @@ def test_a_lost_document_is_not_judged():
     monitor = accustomed()
     dark = document(np.zeros((ROWS, COLUMNS)), change=0.0, n_frames=0)
     assert {monitor.judge(dark) for _ in range(20)} == {Condition.USABLE}
+
+
+def conditions(monitor, pictures, seed=3):
+    rng = np.random.default_rng(seed)
+    return [monitor.judge(document(noisy(picture, rng))) for picture in pictures]
+
+
+STEADY = round(STEADY_AFTER)
+OTHER = texture(COLUMNS, ROWS, 99, SOFTNESS)
+
+
+@pytest.mark.parametrize("level", [0, 16, 255])
+@pytest.mark.parametrize("seconds", [1, 5, 60])
+def test_a_black_beginning_is_not_the_usual_view(level, seconds):
+    monitor = ConditionMonitor()
+    plain = np.full((ROWS, COLUMNS), level)
+    found = [monitor.judge(document(plain)) for _ in range(seconds)]
+    assert set(found) == {Condition.COVERED}
+    assert set(conditions(monitor, [USUAL] * 30)) == {Condition.USABLE}
+
+
+def test_a_frozen_beginning_is_not_the_usual_view():
+    monitor = ConditionMonitor()
+    found = [monitor.judge(document(OTHER, change=0.0)) for _ in range(10)]
+    assert found[-1] is Condition.FROZEN
+    assert set(conditions(monitor, [USUAL] * 30)) == {Condition.USABLE}
+
+
+@pytest.mark.parametrize("seconds", [5, 40, 300])
+@pytest.mark.parametrize(
+    "other", [OTHER, np.roll(USUAL, (1, 1), axis=(0, 1))], ids=["another scene", "a shift"]
+)
+def test_a_steady_view_becomes_the_usual_one(other, seconds):
+    monitor = ConditionMonitor()
+    assert set(conditions(monitor, [other] * seconds)) == {Condition.USABLE}
+    found = conditions(monitor, [USUAL] * (2 * STEADY))
+    assert found == [Condition.MOVED] * (STEADY - 1) + [Condition.USABLE] * (STEADY + 1)
+    assert monitor.view == 1
+    assert conditions(monitor, [other, USUAL]) == [Condition.USABLE] * 2  # both are known now
+
+
+def test_traffic_does_not_keep_a_view_from_becoming_usual():
+    monitor, rng = accustomed(), np.random.default_rng(1)
+    found = []
+    for second in range(2 * STEADY):
+        blocked = second % 4 == 3
+        picture = texture(COLUMNS, ROWS, int(rng.integers(1000, 2000)), SOFTNESS)
+        found.append(monitor.judge(document(noisy(picture if blocked else OTHER, rng))))
+    assert Condition.USABLE not in found[: STEADY - 1]
+    assert found[-4:-1] == [Condition.USABLE] * 3
+
+
+def test_views_that_change_all_the_time_never_become_usual():
+    monitor = accustomed()
+    pictures = [texture(COLUMNS, ROWS, 500 + n, SOFTNESS) for n in range(3 * STEADY)]
+    assert set(conditions(monitor, pictures)) == {Condition.MOVED}
+    assert conditions(monitor, [USUAL]) == [Condition.USABLE]
+
+
+def test_a_lorry_that_stands_before_the_lens():
+    """It becomes the usual view at last, but the scene is known when it drives off."""
+    monitor = accustomed()
+    lorry = conditions(monitor, [OTHER] * (STEADY + 30))
+    assert lorry[STEADY:] == [Condition.USABLE] * 30
+    assert set(conditions(monitor, [USUAL] * 10)) == {Condition.USABLE}
+
+
+def test_the_scene_of_most_documents_counts():
+    monitor = ConditionMonitor()
+    views = []
+    for picture, seconds in ((OTHER, 30), (USUAL, 200), (np.roll(USUAL, (1, 1), axis=(0, 1)), 100)):
+        for condition in conditions(monitor, [picture] * seconds):
+            views += [monitor.view] * (condition is Condition.USABLE)
+    assert set(views) == {0, 1, 2}
+    assert monitor.foreign(views) == {0}
+
+
+def test_what_is_remembered_does_not_grow():
+    monitor = accustomed()
+    for n in range(VIEWS_REMEMBERED + 5):
+        conditions(monitor, [texture(COLUMNS, ROWS, 300 + n, SOFTNESS)] * STEADY)
+    assert len(monitor.views) == VIEWS_REMEMBERED
+
+
+BEGINNINGS = {
+    "black": np.zeros((HEIGHT, WIDTH), np.uint8),
+    "dark": texture(WIDTH, HEIGHT, 5) // 30,
+    "a test card": texture(WIDTH, HEIGHT, 6),
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_a_recording_with_a_bad_beginning_is_of_use(tmp_path, beginning):
+    """Ten seconds of something else, then three minutes of the scene."""
+    rng = np.random.default_rng(0)
+    card = [
+        np.clip(beginning + rng.integers(0, 2, beginning.shape), 0, 255).astype(np.uint8)
+        for _ in range(100)
+    ]
+    drawn = card + moving_square(1800)
+    path = encode(tmp_path / "v.mp4", drawn, rate=10, options={"preset": "ultrafast"})
+    corpus, notes = extract_corpus([Source(str(path))])
+    usable = corpus.conditions == Condition.USABLE
+    assert not usable[:10].any()
+    assert usable[10 + STEADY :].all()
+    assert any("these documents are neither learnt from nor scored" in note for note in notes)

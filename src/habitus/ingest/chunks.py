@@ -233,10 +233,13 @@ class CorpusBuilder:
         self.offset = 0.0
         self.before: int | None = None
         self.monitor = ConditionMonitor(self.clip)
+        self.views: list[int] = []
+        """View that each document shows, of all that the monitor has seen."""
 
     def add_source(self, chunks: Iterable[Chunk]) -> None:
         """Add all chunks of the next source, in order."""
         if not self.continued:
+            self._settle_views()
             self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
         for chunk in chunks:
             self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
@@ -256,9 +259,22 @@ class CorpusBuilder:
         self.before = document.number
         self.times.append(self.offset + document.number * self.clip)
         self.conditions.append(self.monitor.judge(document))
+        self.views.append(self.monitor.view)
+
+    def _settle_views(self) -> None:
+        """Mark documents of another scene than most: which one is usual is known at the end."""
+        first = len(self.conditions) - len(self.views)
+        numbered = list(enumerate(self.views, start=first))
+        usable = [(n, view) for n, view in numbered if self.conditions[n] is Condition.USABLE]
+        foreign = self.monitor.foreign([view for _, view in usable])
+        for n, view in usable:
+            if view in foreign:
+                self.conditions[n] = Condition.MOVED
+        self.views = []
 
     def finish(self, vocabulary: Vocabulary | None) -> Extraction:
         """Return the corpus; `vocabulary` is None if no frame was decoded."""
+        self._settle_views()
         if vocabulary is None or not self.times:
             raise VideoError(f"shorter than half a clip of {self.clip:g} s: no document")
         stills = [still for chunk in self.chunks for still in chunk.stills]

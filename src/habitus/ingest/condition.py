@@ -1,6 +1,8 @@
 """Whether the camera still shows its scene, or is moved, covered or frozen."""
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -14,12 +16,93 @@ PICTURES_REMEMBERED, PICTURES_NEEDED = 30, 5
 FROZEN_AFTER = 5.0
 # The lens is covered, or the light is gone, if contrast falls below this share of the usual.
 COVERED_BELOW = 0.3
+# Grey levels of contrast below which a picture shows nothing at all.
+PLAIN_BELOW = 1.0
 # The camera was moved if the correlation of local detail with the usual picture is below this.
 MOVED_BELOW = 0.35
+# Seconds for which another view must be seen before it becomes the usual one.
+STEADY_AFTER = 60.0
+# Number of views that are remembered: a camera that returns to one of them is usable at once.
+VIEWS_REMEMBERED = 32
+# Cells by which two views of one scene may be shifted, each way.
+SHIFT = 2
+
+
+class Look(NamedTuple):
+    """A picture of cells, and what it is compared by."""
+
+    picture: Array
+    """Mean brightness of each cell."""
+    detail: Array
+    """Its local detail."""
+    contrast: float
+
+    @classmethod
+    def of(cls, picture: Array) -> Self:
+        """Return a picture with its detail and contrast."""
+        return cls(picture, _local_detail(picture), float(picture.std()))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it shows nothing: it is black, white or grey all over."""
+        return self.contrast < PLAIN_BELOW
+
+
+class View:
+    """What a camera shows while nobody moves it.
+
+    Parameters
+    ----------
+    number
+        Number of the view, from 0.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.pictures: deque[Array] = deque(maxlen=PICTURES_REMEMBERED)
+        self.usual: Look | None = None
+        self.n_pictures = 0
+        self.seen = self.missed = 0.0
+        """Seconds for which it was seen, or not, while it was not the usual view."""
+
+    def condition(self, seen: Look) -> Condition:
+        """Return the condition by the contrast and the local detail of a picture."""
+        if self.usual is None:
+            return Condition.COVERED if seen.is_plain else Condition.USABLE
+        if seen.contrast < COVERED_BELOW * self.usual.contrast:
+            return Condition.COVERED
+        alike = _correlation(seen.detail, self.usual.detail) >= MOVED_BELOW
+        return Condition.USABLE if alike else Condition.MOVED
+
+    def add(self, seen: Look) -> None:
+        """Add a picture; update the usual picture every `PICTURES_NEEDED` of them."""
+        self.pictures.append(seen.picture)
+        self.n_pictures += 1
+        if self.n_pictures % PICTURES_NEEDED == 0:
+            self.usual = Look.of(np.median(np.stack(self.pictures), axis=0))
+
+    def shows_scene_of(self, other: "View") -> bool:
+        """Return whether two views are of one scene, apart from a small shift."""
+        if self.usual is None or other.usual is None:
+            return True
+        mine, others = self.usual.detail, other.usual.detail
+        rows, columns = mine.shape
+        shifts = range(2 * SHIFT + 1)
+        centre = mine[SHIFT : rows - SHIFT, SHIFT : columns - SHIFT]
+        height, width = centre.shape
+        best = max(
+            _correlation(centre, others[dy : dy + height, dx : dx + width])
+            for dy in shifts
+            for dx in shifts
+        )
+        return best >= MOVED_BELOW
 
 
 class ConditionMonitor:
     """Judges the condition of a camera document by document, from the documents before.
+
+    The usual view renews itself: another view that was seen for `STEADY_AFTER` seconds takes its
+    place. Pictures that show nothing, such as black ones, never become usual.
 
     Parameters
     ----------
@@ -29,11 +112,16 @@ class ConditionMonitor:
 
     def __init__(self, clip: float = 1.0) -> None:
         self.clip = clip
-        self.pictures: deque[Array] = deque(maxlen=PICTURES_REMEMBERED)
         self.unchanged = 0.0
-        self.usual: Array | None = None
-        self.usual_detail = np.empty((0, 0))
-        self.n_usable = 0
+        self.views = [View(0)]
+        """The latest usual view is the last."""
+        self.n_views = 1
+        self.candidate: View | None = None
+
+    @property
+    def view(self) -> int:
+        """Number of the usual view."""
+        return self.views[-1].number
 
     def judge(self, document: Document) -> Condition:
         """Return the condition of the camera during the next document.
@@ -45,30 +133,82 @@ class ConditionMonitor:
             return Condition.USABLE  # a gap: there is no picture to judge, and no word either
         self.unchanged = self.unchanged + self.clip if document.change == 0 else 0.0
         if self.unchanged >= FROZEN_AFTER:
+            self._forget_beginning()
             return Condition.FROZEN
-        picture = document.thumbnail.astype(np.float64)
-        condition = self._compare(picture)
+        seen = Look.of(document.thumbnail.astype(np.float64))
+        condition = self.views[-1].condition(seen)
         if condition is Condition.USABLE:
-            self._remember(picture)
+            self.views[-1].add(seen)
+            self.candidate = None
+        elif self._returned(seen) or self._is_steady(seen):
+            return Condition.USABLE
         return condition
 
-    def _compare(self, picture: Array) -> Condition:
-        """Return the condition by the contrast and the local detail of a picture."""
-        if self.usual is None:
-            return Condition.USABLE
-        if picture.std() < COVERED_BELOW * self.usual.std():
-            return Condition.COVERED
-        one, other = _local_detail(picture), self.usual_detail
-        correlation = (one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-9)
-        return Condition.MOVED if correlation < MOVED_BELOW else Condition.USABLE
+    def renew(self) -> None:
+        """Make the view that is seen now the usual one."""
+        if self.candidate is not None:
+            self.views = [*self.views, self.candidate][-VIEWS_REMEMBERED:]
+            self.candidate = None
 
-    def _remember(self, picture: Array) -> None:
-        """Add a usable picture; update the usual picture every `PICTURES_NEEDED` documents."""
-        self.pictures.append(picture)
-        self.n_usable += 1
-        if self.n_usable % PICTURES_NEEDED == 0:
-            self.usual = np.median(np.stack(self.pictures), axis=0)
-            self.usual_detail = _local_detail(self.usual)
+    def foreign(self, views: Sequence[int]) -> set[int]:
+        """Return which views do not show the scene of the most frequent one.
+
+        Parameters
+        ----------
+        views
+            Number of the view of each usable document.
+        """
+        if not views:
+            return set()
+        ((most, _),) = Counter(views).most_common(1)
+        known = {view.number: view for view in self.views}
+        usual = known.get(most)
+        if usual is None:
+            return set()
+        return {
+            number
+            for number in set(views)
+            if number not in known or not known[number].shows_scene_of(usual)
+        }
+
+    def _forget_beginning(self) -> None:
+        """Forget the pictures of a view of which there are too few yet."""
+        if self.views[-1].usual is None:
+            self.views[-1] = View(self.view)
+
+    def _returned(self, seen: Look) -> bool:
+        """Return whether the camera shows one of its former views, which is the usual one now."""
+        for view in reversed(self.views[:-1]):
+            if view.usual is not None and view.condition(seen) is Condition.USABLE:
+                self.views.remove(view)
+                self.views.append(view)
+                self.candidate = None
+                return True
+        return False
+
+    def _is_steady(self, seen: Look) -> bool:
+        """Return whether another view was seen for long enough to be the usual one now."""
+        if seen.is_plain:
+            return False
+        view = self.candidate
+        if view is None:
+            view = self.candidate = View(self.n_views)
+            self.n_views += 1
+        if view.condition(seen) is Condition.USABLE:
+            view.add(seen)
+            view.seen += self.clip
+        else:
+            view.missed += self.clip
+        if view.missed > view.seen:
+            self.candidate = None
+        elif view.seen >= STEADY_AFTER:
+            self.renew()
+            return True
+        return False
+
+
+def _correlation(one: Array, other: Array) -> float:
+    return float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-9))
 
 
 def _local_detail(picture: Array) -> Array:
