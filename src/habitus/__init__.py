@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SceneModel,
         calibrate,
     )
+    from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.events import clock
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.corpus import Corpus, Direction, Vocabulary
@@ -86,6 +87,7 @@ _HOMES = {
     "Assignments": "habitus.model",
     "Calibration": "habitus.anomaly",
     "CalibrationSettings": "habitus.anomaly",
+    "CameraFault": "habitus.anomaly.camera_monitor",
     "Choice": "habitus.lab.tuning.selection",
     "Comparison": "habitus.lab.comparison.findings",
     "Corpus": "habitus.corpus",
@@ -157,6 +159,7 @@ __all__ = [
     "Assignments",
     "Calibration",
     "CalibrationSettings",
+    "CameraFault",
     "Choice",
     "Comparison",
     "Corpus",

@@ -55,6 +55,7 @@ from habitus.inputs import (
 from habitus.progress import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
+    from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.event_log import Picture
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
@@ -449,7 +450,7 @@ def watch(
     fps: float | None = None,
     fast: bool = False,
     other_hosts: bool = False,
-) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
+) -> "Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]":
     """Watch a live stream, and yield what is unusual in it as it happens.
 
     It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
@@ -471,14 +472,16 @@ def watch(
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
         As of `Detector`.
     force
-        As of `detect`; the first seconds of the stream are compared.
+        Judge whatever the camera shows. Otherwise a stream is not judged while it shows another
+        scene than the model's, and a file that does is refused.
     fps, fast, other_hosts
         As of `extract`.
 
     Yields
     ------
-    EventStarted, EventEnded or Notice
-        An event when it starts, the event once it is over, and what there is to say of the source.
+    EventStarted, EventEnded, CameraFault or Notice
+        An event when it starts, the event once it is over, that nothing can be judged (after a
+        while, then every hour), and what else there is to say of the source.
     """
     from habitus.anomaly.watching import watch_events
 
@@ -981,11 +984,12 @@ def _annotate(
 
 
 def _logged(
-    happenings: "Iterator[EventStarted | EventEnded | Notice | None]",
+    happenings: "Iterator[EventStarted | EventEnded | CameraFault | Notice | None]",
     detector: Detector,
     output: Path,
-) -> "Generator[EventStarted | EventEnded | Notice, None, None]":
+) -> "Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]":
     """Yield what happens, and add events to a file; what cannot be written waits."""
+    from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.event_log import EventLog
     from habitus.anomaly.watching import EventEnded
     from habitus.ingest.live import Notice
@@ -996,6 +1000,8 @@ def _logged(
             if isinstance(happening, EventEnded):
                 happening, picture = _with_thumbnail(happening, detector, output)
                 log.add(happening.event.line(), picture)
+            elif isinstance(happening, CameraFault):
+                log.add(happening.line())
             if happening is not None:
                 yield happening
             yield from (Notice(note, time.time()) for note in log.notes())

@@ -11,9 +11,7 @@ import pytest
 import habitus
 from habitus.anomaly.camera_check import (
     LEAST_LIKENESS,
-    N_STILLS,
     CameraCheck,
-    FirstStills,
     likeness,
 )
 from habitus.errors import InvalidInputError
@@ -88,22 +86,6 @@ def test_both_pictures_are_written_and_named(pictures, tmp_path):
         assert np.array_equal(cv2.imread(str(path))[..., ::-1], picture)
     with pytest.raises(InvalidInputError, match=r"Compare .*habitus-scene-of-model.png with"):
         CameraCheck(usual, "a.model").check(other, "b.mp4")
-
-
-def test_a_live_source_has_a_few_stills_to_show_its_scene(pictures, tmp_path):
-    (usual, later), (_, other) = pictures[541], pictures[542]
-    check = CameraCheck(usual, "a.model", tmp_path / "x")
-    patient = FirstStills(check, "camera")
-    for still in (other, np.zeros_like(other), None, later, *[other] * N_STILLS):
-        patient.take(still)  # a title, a black frame, a lost one, the scene; the rest is judged
-    short = FirstStills(check, "camera")
-    for _ in range(N_STILLS - 1):
-        short.take(other)
-    with pytest.raises(InvalidInputError, match="camera does not show"):
-        short.take(other)
-    dark = FirstStills(check, "camera")
-    for _ in range(N_STILLS + 1):
-        dark.take(np.zeros_like(other))
 
 
 @pytest.fixture(scope="module")

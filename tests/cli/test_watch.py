@@ -10,13 +10,14 @@ import subprocess
 import sys
 from itertools import islice
 
+import numpy as np
 import pytest
 
 import habitus
-from reference.footage import encode, moving_square
+from reference.footage import encode, moving_square, texture
 from reference.processes import LONG, decoders, wait_until
 from reference.streams import free_port, playing
-from reference.two_lanes import FPS, WRONG, pictures, two_lanes
+from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, pictures, two_lanes
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 X264 = {"preset": "ultrafast", "tune": "zerolatency", "g": "10"}
@@ -129,6 +130,29 @@ def test_a_camera_that_is_absent_then_another_then_too_slow_then_itself(folder, 
         wait_for_events(events, 1, process)
     assert decoders(process.pid) == [decoder]
     assert ended(process)[0] == 0
+
+
+@pytest.mark.parametrize("card", ["black", "test card"])
+def test_a_camera_that_starts_with_something_else_is_not_blind(folder, watch, tmp_path, card):
+    """Twenty seconds of nothing, or of a test card; then something goes wrong in the scene."""
+    shown = np.zeros((HEIGHT, WIDTH), np.uint8) if card == "black" else texture(WIDTH, HEIGHT, 77)
+    rng = np.random.default_rng(0)
+    noise = (rng.integers(0, 2, shown.shape, dtype=np.uint8) for _ in range(20 * FPS))
+    beginning = [np.clip(shown, 0, 254) + some for some in noise]
+    wrong = islice(pictures(), int(WRONG[0] - 12) * FPS, int(WRONG[1] + 5) * FPS)
+    path = encode(tmp_path / "card.ts", [*beginning, *wrong], rate=FPS, options=X264)
+    events, port = tmp_path / "events.jsonl", free_port()
+    with playing(port, path, fps=SPEED * FPS):
+        process = watch(f"tcp://127.0.0.1:{port}", "-o", events)
+        wait_for_events(events, 1, process)
+        assert ended(process)[0] == 0
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    faults = [line for line in lines if line["habitus"] == "fault"]
+    assert [fault["over"] for fault in faults[:2]] == [False, True]
+    assert faults[0]["condition"] == ("covered" if card == "black" else "moved")
+    assert 10 <= faults[0]["seconds"] <= faults[1]["seconds"] <= 40
+    found = habitus.anomaly.read_events(events)
+    assert "upper right" in found[0].explanation
 
 
 def full_pipe():

@@ -18,8 +18,6 @@ from habitus.files import written_whole
 
 LEAST_LIKENESS = 0.4
 """Pictures of one scene are at least as alike."""
-N_STILLS = 5
-"""Stills of a live source whose median is judged at last, if its first ones are not alike."""
 GRID = (120, 160)
 """Rows and columns that pictures are compared at."""
 REACH = 4
@@ -125,28 +123,3 @@ def _write(path: Path, picture: Image) -> None:
     _, encoded = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
     with written_whole(path) as temporary:
         temporary.write_bytes(encoded.tobytes())
-
-
-class FirstStills:
-    """Check of a live source by its first stills: one may be unlike because a lorry fills it.
-
-    The check ends with the first still, or median of stills, that is alike, or raises after
-    `N_STILLS` by their median. What is too plain or dark to tell proves nothing.
-    """
-
-    def __init__(self, check: CameraCheck | None, source: str) -> None:
-        self.camera, self.source = check, source
-        self.stills: list[Image] = []
-
-    def take(self, still: Image | None) -> None:
-        """Compare the next still; raise InvalidInputError if it is clear that it is not alike."""
-        if self.camera is None or still is None:
-            return
-        self.stills.append(still)
-        seen = np.median(np.stack(self.stills), axis=0).astype(np.uint8)
-        known = self.camera.picture
-        if any(likeness(known, each) >= LEAST_LIKENESS for each in (still, seen)):
-            self.camera = None
-        elif len(self.stills) >= N_STILLS:
-            check, self.camera = self.camera, None
-            check.check(seen, self.source)

@@ -25,6 +25,8 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.model.inspection import long_run_shares
 
 SCHEMA = 1
+FAULT = '{"habitus": "fault", '
+"""What a line starts with that is no event: nothing could be judged, see `CameraFault`."""
 N_TOP = 10
 """Least likely words that an event is localised by, as in the paper."""
 
@@ -309,6 +311,8 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
 def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     """Return the events of a file of JSON Lines by the number of their line, from 1.
 
+    Lines about faults of the camera are left out.
+
     Raises
     ------
     FileError
@@ -322,7 +326,8 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    return {number: _parsed(file, number, line) for number, line in numbered}
+    told = ((number, line) for number, line in numbered if not line.startswith(FAULT))
+    return {number: _parsed(file, number, line) for number, line in told}
 
 
 def _parsed(file: Path, number: int, line: str) -> Event:

@@ -7,14 +7,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from habitus.anomaly.camera_check import CameraCheck, FirstStills
+from habitus.anomaly.camera_check import CameraCheck
+from habitus.anomaly.camera_monitor import CameraFault, FaultReports, SceneMonitor
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import has_end
 from habitus.ingest.live import Arrived, LiveSource, Notice
 from habitus.video import Source
+
+# Number of documents of a single frame after which a camera is too slow.
+SLOW_DOCUMENTS = 5
 
 
 class EventStarted(NamedTuple):
@@ -39,9 +44,10 @@ def watch_events(
     stop: threading.Event,
     patience: float = 10.0,
     camera: CameraCheck | None = None,
-) -> Iterator[EventStarted | EventEnded | Notice | None]:
+) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
+    That nothing can be judged is told as well, after a while and then every hour.
     Between them comes None, some ten times a second, for whoever has something else to do. Times of
     events are seconds since the first document; `clock` is the time of day.
 
@@ -58,12 +64,13 @@ def watch_events(
     patience
         Seconds without a frame after which to connect anew.
     camera
-        Where given, the first stills must show the scene of the model.
+        Where given, only views that show the scene of the model are judged; a file must show it.
     """
     for note in detector.notes:
         yield Notice(note, time.time())
-    observer = _Observer(detector, source.name, camera)
     known = detector.model.vocabulary_
+    scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
+    observer = _Observer(detector, source.name, scene)
     with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
         while not (stop.is_set() or live.ended):
             for arrival in live.poll():
@@ -71,6 +78,8 @@ def watch_events(
                     yield arrival
                 else:
                     yield from observer.take(arrival)
+            if live.lost_at is not None:
+                yield from observer.miss(time.monotonic() - live.lost_at)
             yield None
     yield from observer.ended(observer.joiner.close())
 
@@ -78,26 +87,31 @@ def watch_events(
 class _Observer:
     """A detector and a joiner, and the still of the event under way."""
 
-    def __init__(self, detector: Detector, name: str, camera: CameraCheck | None) -> None:
-        self.detector, self.name = detector, name
-        self.first_stills = FirstStills(camera, name)
+    def __init__(self, detector: Detector, name: str, scene: SceneMonitor) -> None:
+        self.detector, self.name, self.scene = detector, name, scene
         self.joiner = EventJoiner(detector, source=name)
         self.still: Image | None = None
         self.started_at = 0.0
         """When the event under way began to arrive, in seconds since the epoch."""
         self.condition = Condition.USABLE
+        self.faults = FaultReports(name)
+        self.n_slow = 0
+        """Number of documents in a row that are too short of frames to see motion."""
+        self.latest = 0.0
+        """Start of the latest document in seconds."""
 
-    def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | Notice]:
+    def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | CameraFault | Notice]:
         """Judge a document, and yield what there is to say."""
-        self.first_stills.take(arrival.document.still)
+        document, vocabulary = arrival.document, arrival.vocabulary
         if not arrival.follows:
             self.detector.new_sequence()
             yield from self.ended(self.joiner.new_sequence())
-        if arrival.condition != self.condition:
-            self.condition = arrival.condition
-            yield Notice(f"{self.name}: {CONDITIONS[self.condition]}", arrival.time)
-        document, vocabulary, before = arrival.document, arrival.vocabulary, self.joiner.open
-        usable = arrival.condition is Condition.USABLE
+        condition = self.scene.judge(document)
+        if condition != self.condition:
+            self.condition = condition
+            yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
+        yield from self._report(arrival, condition)
+        before, usable = self.joiner.open, condition is Condition.USABLE
         judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary)
         words = self.detector.in_model_words(document, vocabulary)
         over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
@@ -108,6 +122,22 @@ class _Observer:
             self.started_at = arrival.time
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
+
+    def miss(self, seconds: float) -> Iterator[CameraFault]:
+        """Yield what there is to say of a camera that was heard last some seconds ago."""
+        now = time.time()
+        if self.faults.since is None:
+            yield from self.faults.take("absent", self.latest, now - seconds)
+        yield from self.faults.take("absent", self.latest + seconds, now)
+
+    def _report(self, arrival: Arrived, condition: Condition) -> Iterator[CameraFault]:
+        """Yield what there is to say if nothing can be judged, or if that is over."""
+        self.n_slow = self.n_slow + 1 if 0 < arrival.document.n_frames < 2 else 0
+        fault = None if condition is Condition.USABLE else condition.name.lower()
+        if fault is None and self.n_slow >= SLOW_DOCUMENTS:
+            fault = "slow"
+        self.latest = arrival.seconds
+        yield from self.faults.take(fault, arrival.seconds, arrival.time)
 
     def ended(self, event: Event | None) -> Iterator[EventEnded]:
         """Yield an event that is over, if one is."""
@@ -122,7 +152,7 @@ class _Observer:
 
 CONDITIONS = {
     Condition.USABLE: "the camera is in order again",
-    Condition.MOVED: "the camera was moved: nothing is judged until it is back",
+    Condition.MOVED: "the camera was moved or shows another scene: nothing is judged",
     Condition.COVERED: "the camera is covered or dark: nothing is judged",
     Condition.FROZEN: "the picture is frozen: nothing is judged",
 }

@@ -46,7 +46,8 @@ def watch(
     It connects anew whenever the stream stalls or dies, runs for days, and ends with Ctrl-C or
     SIGTERM, every event written. An event is told on stderr when it starts, and written as a line
     of JSON once it is over; events that cannot be written wait. The file may be renamed at any
-    time (log rotation). Example: habitus watch rtsp://camera/stream --model junction.model
+    time (log rotation). That nothing can be judged is a line as well. Example:
+    habitus watch rtsp://camera/stream --model junction.model
     """
     with _stopped_by_signals() as stop, Teller() as teller:
         out = Output(stop) if output is None else None
@@ -79,6 +80,10 @@ def _tell(happenings: Iterable[object], teller: Teller, out: Output | None) -> N
         if isinstance(happening, habitus.EventEnded):
             if out is not None:
                 out.add(happening.event.line())
+        elif isinstance(happening, habitus.CameraFault):
+            if out is not None:
+                out.add(happening.line())
+            teller.tell(f"{happening.clock}  {happening.explanation}")
         elif isinstance(happening, habitus.EventStarted):
             event = happening.event
             told = "; ".join(part for part in (event.explanation, event.rarity) if part)

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
-from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, VideoError
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import (
     SILENCE,
     TICK,
@@ -51,7 +49,6 @@ class Arrived(NamedTuple):
 
     document: Document
     """Numbered from 0 after each reconnection; with a still if it has frames."""
-    condition: Condition
     follows: bool
     """Whether it follows the document before; if not, a sequence starts."""
     time: float
@@ -133,7 +130,6 @@ class LiveSource:
         self.source = replace(source, timeout=min(source.timeout, patience))
         self.settings = replace(settings, still_every=1)
         self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
-        self.monitor = ConditionMonitor(settings.clip)
         self.ended = False
         self.vocabulary: Vocabulary | None = None
         """Of the connection, with its first frame."""
@@ -272,7 +268,7 @@ class LiveSource:
         self.lost_at = None
 
     def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> Arrived:
-        """Return a document with its times and the condition of the camera."""
+        """Return a document with its times."""
         document, clip = made.document, self.settings.clip
         arrival = self.latest_arrival = max(made.arrived, self.latest_arrival)
         if self.first_arrival is None:
@@ -283,5 +279,4 @@ class LiveSource:
         self.before, seconds = document.number, self.offset + document.time
         self.seconds_after = seconds + clip
         epoch = arrival + time.time() - time.monotonic()
-        condition = self.monitor.judge(document)
-        return Arrived(document, condition, follows, epoch, seconds, vocabulary)
+        return Arrived(document, follows, epoch, seconds, vocabulary)
