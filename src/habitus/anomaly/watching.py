@@ -71,6 +71,7 @@ def watch_events(
     known = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
     observer = _Observer(detector, source.name, scene)
+    settings = replace(settings, still_every=1)
     with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
         while not (stop.is_set() or live.ended):
             for arrival in live.poll():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.errors import InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.chunks import (
     Chunk,
@@ -19,23 +19,16 @@ from habitus.ingest.chunks import (
     Extraction,
     SourceChunks,
 )
-from habitus.ingest.clips import DocumentSettings, vocabulary_of
-from habitus.ingest.decoder import (
-    SILENCE,
-    TICK,
-    Decoder,
-    EndOfSource,
-    Message,
-    Sign,
-    Silence,
-    TimedDocument,
-)
-from habitus.ingest.segments import PATIENCE, FilePlan, SegmentPool
+from habitus.ingest.clips import ROUNDING, DocumentSettings, vocabulary_of
+from habitus.ingest.live import Arrived, LiveSource
+from habitus.ingest.segments import FilePlan, SegmentPool
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, survey, watched_cells
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
+# Protocols of streams that are never files.
+ENDLESS = frozenset(["rtmp", "rtmps", "rtp", "rtsp", "rtsps", "srt", "udp"])
 # Seconds that a live source may take to send its last document after an interrupt.
 LAST_DOCUMENT = 2.0
 
@@ -53,8 +46,10 @@ def extract_corpus(
     """Extract the documents of videos into one corpus.
 
     Files are decoded by worker processes, each live source by a process of its own; a process that
-    hangs is ended. The result does not depend on `jobs`. An interrupt (Ctrl-C) ends live sources,
-    and what they gave so far is the result; a second one, or one without live sources, is raised.
+    hangs is ended. A live source that is lost is waited for; what is missing is a gap, and a note.
+    Without a `duration` it ends where its stream does, unless that is a camera's. The result does
+    not depend on `jobs`. An interrupt (Ctrl-C) ends live sources, and what they gave so far is the
+    result; a second one, or one without live sources, is raised.
 
     Parameters
     ----------
@@ -172,12 +167,14 @@ class _Meter:
         self.cached, self.started = 0.0, time.monotonic()
         """Seconds of video that were in the cache; when decoding started."""
 
-    def show(self, n_frames: int, live: float = 0.0) -> None:
-        """Report the frames decoded from files, and the seconds recorded of live sources."""
+    def show(self, n_frames: int, live: float = 0.0, lost: Sequence[str] = ()) -> None:
+        """Report frames decoded from files, seconds of live sources, and which of them are lost."""
         passed = max(time.monotonic() - self.started, 1e-3)
         decoded = n_frames / self.fps + live
         rate = (n_frames + live * self.fps) / passed
         note = f"{rate:.0f} frames/s, {decoded / passed:.0f} x real time"
+        if lost:
+            note = f"waiting for {', '.join(lost)}"
         done = min(self.cached + decoded, self.total or math.inf)
         self.report(Progress("extracting", done, self.total, note))
 
@@ -207,8 +204,10 @@ class _Decoding:
 
     def report(self) -> None:
         """Report progress."""
-        recorded = sum(recorder.seconds for recorder in self.recorders.values())
-        self.meter.show(self.pool.n_frames, recorded)
+        recorders = self.recorders.values()
+        recorded = sum(recorder.seconds for recorder in recorders)
+        lost = [recorder.name for recorder in recorders if recorder.live.lost_at is not None]
+        self.meter.show(self.pool.n_frames, recorded, lost)
 
     def chunks(self, number: int) -> Iterator[Chunk]:
         """Yield the chunks of a source in order."""
@@ -227,8 +226,8 @@ class _Decoding:
         interrupted = math.inf
         with ExitStack() as stack:
             for recorder in recorders:
-                stack.enter_context(recorder.decoder).open()
-            while not all(recorder.ended for recorder in recorders):
+                stack.enter_context(recorder.live)
+            while not all(recorder.has_ended() for recorder in recorders):
                 try:
                     for recorder in recorders:
                         recorder.listen()
@@ -240,54 +239,78 @@ class _Decoding:
                         raise
                     interrupted = time.monotonic()
                     for recorder in recorders:
-                        recorder.decoder.finish()
+                        recorder.live.finish()
         for recorder in recorders:
             recorder.writer.flush()
 
 
+def _is_endless(source: Source) -> bool:
+    """Return whether a stream has no end: a camera's, not a file on another machine."""
+    protocol, found, _ = source.address.partition("://")
+    return protocol in ENDLESS if found else not source.is_pipe
+
+
 class _Recorder:
-    """Writes the documents of a live source into the cache as they come."""
+    """Writes the documents of a live source into the cache as they come.
+
+    A source that is lost is waited for. Its documents keep their times: what is missing is a gap
+    between sequences, and a note.
+    """
 
     def __init__(self, plan: _SourcePlan) -> None:
-        self.plan, self.name = plan, plan.source.name
-        self.decoder = Decoder(plan.source, plan.settings, stop=plan.chunks.end)
+        self.plan, self.name, self.clip = plan, plan.source.name, plan.settings.clip
+        self.wanted = plan.chunks.end
+        """Number of documents that are wanted; None for all."""
+        self.live = LiveSource(
+            plan.source,
+            plan.settings,
+            patience=plan.source.timeout,
+            prompt=False,
+            may_end=self.wanted is None and not _is_endless(plan.source),
+            must_start=True,
+        )
         self.writer = ChunkWriter(plan.chunks)
         self.notes: list[str] = []
-        self.ended, self.ready = False, False
-        self.seconds, self.last_sign = 0.0, time.monotonic()
-        """Seconds of video so far; when the last message came."""
+        self.n_recorded, self.last, self.shift = 0, -2, 0
+        """Number of documents; number of the latest; by how much numbers are shifted."""
+
+    def has_ended(self) -> bool:
+        """Return whether nothing more will come, or is wanted."""
+        return self.live.ended or self.n_recorded == self.wanted
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of video so far."""
+        return self.n_recorded * self.clip
 
     def listen(self) -> None:
-        """Take the next message, if one comes in a moment; raise if the decoder failed."""
-        if self.ended:
+        """Take what comes in a moment; raise if the source cannot be opened at all."""
+        if self.has_ended():
             return
-        message = self.decoder.next_message(within=TICK)
-        if message is SILENCE:
-            # Compiling kernels is no silence.
-            if self.ready and time.monotonic() - self.last_sign > PATIENCE:
-                raise VideoError(
-                    f"{self.name}: the decoder gave no frame for {PATIENCE:g} s and was ended"
-                )
-        elif message is None:
-            raise VideoError(
-                f"{self.name}: the decoder crashed (exit code {self.decoder.exit_code()})"
+        for arrival in self.live.poll():
+            if isinstance(arrival, Arrived):
+                self._add(arrival)
+            elif not arrival.is_loss:
+                self.notes.append(arrival.text)
+            if self.has_ended():
+                break
+        if self.live.ended and self.wanted is not None and not self.live.finishing:
+            self.notes.append(
+                f"{self.name}: ended after {self.seconds:g} s, "
+                f"{self.wanted * self.clip:g} s were asked for"
             )
-        else:
-            self.last_sign = time.monotonic()
-            self._take(message)
 
-    def _take(self, message: Message | Silence) -> None:
-        if isinstance(message, HabitusError):
-            raise message
-        if message is Sign.READY:
-            self.ready = True
-        elif isinstance(message, Vocabulary):
-            self.plan.vocabulary = message
-        elif isinstance(message, TimedDocument):
-            self.writer.add(message.document)
-            self.seconds = (message.document.number + 1) * self.plan.settings.clip
-        elif isinstance(message, str):
-            self.notes.append(f"{self.name}: {message}")
-        elif isinstance(message, EndOfSource):
-            self.notes += [f"{self.name}: {note}" for note in message.notes]
-            self.ended = True
+    def _add(self, arrival: Arrived) -> None:
+        self.plan.vocabulary = arrival.vocabulary
+        document = arrival.document
+        connected = math.ceil((arrival.seconds - document.time) / self.clip - ROUNDING)
+        number = connected + document.number + self.shift
+        if not arrival.follows and self.n_recorded:
+            late = max(0, self.last + 2 - number)  # a sequence starts: it does not follow
+            self.shift, number = self.shift + late, number + late
+            start, end = (self.last + 1) * self.clip, number * self.clip
+            because = self.live.reason or f"{self.name}: frames are missing"
+            self.notes.append(f"{because}: no video from {start:g} s to {end:g} s")
+        self.last = number
+        self.writer.add(document._replace(number=number))
+        self.n_recorded += 1

@@ -42,13 +42,15 @@ class Notice(NamedTuple):
     """One line."""
     time: float
     """Seconds since the epoch."""
+    is_loss: bool = False
+    """Whether it is about a connection that was lost, or is there again."""
 
 
 class Arrived(NamedTuple):
     """A document that was completed just now."""
 
     document: Document
-    """Numbered from 0 after each reconnection; with a still if it has frames."""
+    """Numbered from 0 after each reconnection."""
     follows: bool
     """Whether it follows the document before; if not, a sequence starts."""
     time: float
@@ -65,7 +67,7 @@ def live_documents(
 ) -> Iterator[Arrived | Notice]:
     """Yield the documents of a source as they are completed, until `stop` is set.
 
-    Close the generator, or set `stop` and exhaust it, to end the decoder process.
+    Each has a still. Close the generator, or set `stop` and exhaust it, to end the decoder process.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ def live_documents(
     Arrived or Notice
         Documents, and messages about lost and recovered connections.
     """
+    settings = replace(settings, still_every=1)
     with LiveSource(source, settings, stop=stop, **options) as live:
         while not (stop.is_set() or live.ended):
             yield from live.poll()
@@ -98,7 +101,7 @@ class LiveSource:
     source
         A stream, a camera, a file, or standard input.
     settings
-        How documents are extracted; each document gets a still.
+        How documents are extracted.
     patience
         Seconds of silence after which a source counts as lost.
     longest_wait
@@ -107,11 +110,22 @@ class LiveSource:
         Vocabulary that the source must refine; by default that of its first connection.
     stop
         Set when the source is not wanted any more: then a decoder that ended is no fault.
+    prompt
+        Whether documents are completed with the last frame of their clip, see `documents`; by
+        default, those of a live source.
+    may_end
+        Whether the end of a stream is its end, and not a loss.
+    must_start
+        Whether it is an error if a stream gives no document when it is opened first.
 
     Attributes
     ----------
     ended
         Whether the source came to its end.
+    finishing
+        Whether it was told to end.
+    reason
+        Why the source was lost last.
     lost_at
         When the source was heard last, by the monotonic clock, if it is lost; None otherwise.
     """
@@ -125,12 +139,18 @@ class LiveSource:
         longest_wait: float = LONGEST_WAIT,
         expected: Vocabulary | None = None,
         stop: threading.Event | None = None,
+        prompt: bool | None = None,
+        may_end: bool = False,
+        must_start: bool = False,
     ) -> None:
         self.stop = stop or threading.Event()
+        self.prompt = source.is_live if prompt is None else prompt
+        self.may_end, self.must_start = may_end or has_end(source), must_start
         self.source = replace(source, timeout=min(source.timeout, patience))
-        self.settings = replace(settings, still_every=1)
+        self.settings = settings
         self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
-        self.ended = False
+        self.ended, self.reason = False, ""
+        self.finishing = False
         self.vocabulary: Vocabulary | None = None
         """Of the connection, with its first frame."""
         self.before: int | None = None
@@ -184,11 +204,20 @@ class LiveSource:
             # The time that our consumer took is no silence of the source.
             self._since = time.monotonic()
 
+    def finish(self) -> None:
+        """Have the source end with what it has."""
+        self.finishing = True
+        if self._decoder is not None and self._open:
+            self._decoder.finish()
+        else:
+            self.ended = True
+
     def _running_decoder(self) -> Decoder:
         """Return the decoder process; it starts while there is still time to wait."""
         if self._decoder is None:
-            prompt = self.source.is_live
-            decoder = Decoder(self.source, self.settings, prompt=prompt, expected=self.expected)
+            decoder = Decoder(
+                self.source, self.settings, prompt=self.prompt, expected=self.expected
+            )
             self._decoder = decoder.__enter__()
             self._started = False
         return self._decoder
@@ -233,7 +262,7 @@ class LiveSource:
 
     def _end(self, end: EndOfSource) -> Iterator[Notice]:
         """Yield the last notes of a source that may end; another one is lost."""
-        if has_end(self.source):
+        if self.may_end or self.finishing:
             self.ended = True
             for note in end.notes:
                 yield Notice(f"{self.source.name}: {note}", time.time())
@@ -243,8 +272,11 @@ class LiveSource:
 
     def _lose(self, reason: str, error: HabitusError | None = None) -> Iterator[Notice]:
         """Have the source opened again, and yield a notice where one is due."""
-        self._open = False
-        if has_end(self.source):
+        self._open, self.reason = False, reason
+        if self.finishing:
+            self.ended = True
+            return
+        if has_end(self.source) or (self.must_start and self.first_arrival is None):
             raise error or VideoError(reason)
         now = time.monotonic()
         if self.before is not None:  # it did give documents
@@ -258,13 +290,14 @@ class LiveSource:
         if now - self._last_told >= min((now - self._first_told) / 2, LONGEST_QUIET):
             self._last_told = now
             again = f"trying again in {self._opens_at - now:.0f} s"
-            yield Notice(f"{reason}; {again}", time.time())
+            yield Notice(f"{reason}; {again}", time.time(), is_loss=True)
 
     def _recovered(self) -> Iterator[Notice]:
         """Yield a notice with the first document after a loss."""
         if self.lost_at is not None:
             seconds = self.heard - self.lost_at
-            yield Notice(f"{self.source.name}: is back after {seconds:.0f} s", time.time())
+            text = f"{self.source.name}: is back after {seconds:.0f} s"
+            yield Notice(text, time.time(), is_loss=True)
         self.lost_at = None
 
     def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> Arrived:
