@@ -42,7 +42,7 @@ TEMPORARY = ".habitus-"
 MARK = "made by habitus"
 """Stands in every page, picture and film, so that it is known as ours."""
 BEGINNINGS = {
-    "events": b'{"habitus": "event"',
+    "events": b'{"habitus": ',  # an event, or that nothing could be judged
     "scores": b"time,normality,judged,abnormal,behaviour",
 }
 """How text files of ours begin, by their kind."""

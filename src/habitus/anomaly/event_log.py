@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 from habitus.backlog import Backlog
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import written_whole
+from habitus.files import is_ours, written_whole
 
 # Seconds that writing what waits may take at the end.
 ENDING = 5.0
 # Number of waiting events from which on they wait without their pictures.
 PICTURES_WAITING = 1000
-# What a file of events starts with.
-FIRST_BYTES = b'{"habitus": '
 # Reasons that may pass although the file was never written.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Bytes that are read at once while the last whole line is sought.
@@ -134,9 +132,7 @@ class EventLog:
 
     def _mend(self, file: FileIO) -> None:
         """End the last line of the file; where it was cut short, move it to another file."""
-        file.seek(0)
-        head = _read(file, len(FIRST_BYTES))
-        if not (FIRST_BYTES.startswith(head) or head.startswith(FIRST_BYTES) or not any(head)):
+        if not is_ours(self.path, "events"):
             raise InvalidInputError(f"cannot write {self.path}: it is not a file of events")
         start, rest = _last_line(file)
         if not rest:
@@ -162,15 +158,11 @@ def _last_line(file: FileIO) -> tuple[int, bytes]:
     while start > 0:
         n = min(BLOCK, start)
         start = file.seek(start - n)
-        before, ended, line = _read(file, n).rpartition(b"\n")
+        before, ended, line = (file.read(n) or b"").rpartition(b"\n")
         rest = line + rest
         if ended:
             return start + len(before) + 1, rest
     return 0, rest
-
-
-def _read(file: FileIO, n: int) -> bytes:
-    return file.read(n) or b""
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
