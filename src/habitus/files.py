@@ -4,6 +4,7 @@ Arrays with a JSON header are a safetensors file, without executable content, wh
 its kind, a format version, a JSON header and a checksum. Everything is checked when it is read.
 """
 
+import errno
 import hashlib
 import json
 import mmap
@@ -25,6 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from habitus.errors import FileError, InvalidInputError
+from habitus.schema import FoundArray, Layout, check_layouts, check_values, decoded, shortened
 
 try:
     import fcntl as _fcntl
@@ -37,6 +39,7 @@ Tensors = dict[str, NDArray[Any]]
 
 # A safetensors file begins with the length of its JSON header, which is padded with spaces.
 LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
+LONGEST_NAME = 255
 TEMPORARY = ".habitus-"
 """How the names of temporary files and folders begin; 16 hexadecimal digits follow."""
 MARK = "made by habitus"
@@ -244,6 +247,31 @@ def is_ours(path: Path, kind: str) -> bool:
     return kind_of(path) == kind
 
 
+def checked_path(path: str | os.PathLike[str], *, to: str = "read") -> Path:
+    """Return the path of a file that is there or not; raise if there can be no such file.
+
+    Examples
+    --------
+    >>> checked_path("a" * 300)
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: cannot read aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: File \
+name too long
+    """
+    found = Path(path)
+    try:
+        os.fspath(found).encode()
+        found.stat()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(found).decode(errors="backslashreplace")
+        raise InvalidInputError(f"cannot {to} {shown}: the name is not UTF-8: rename it") from error
+    except (OSError, ValueError) as error:  # a loop of links, a zero byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        if getattr(error, "errno", None) not in (errno.ENOENT, errno.ENOTDIR):
+            shown = shortened(found.name) if len(found.name) > LONGEST_NAME else str(found)
+            raise InvalidInputError(f"cannot {to} {shown}: {reason}") from error
+    return found
+
+
 def is_pipe(path: str | os.PathLike[str]) -> bool:
     """Return whether a path names something that is written to as it is, such as a pipe."""
     return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
@@ -251,12 +279,9 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
 
 def _target(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path names, also by a symbolic link; raise if it is no file."""
-    try:
-        target = Path(path).resolve()
-        if target.is_file() or not target.exists():
-            return target
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a zero byte
-        raise InvalidInputError(f"cannot write {path}: {error}") from error
+    target = checked_path(path, to="write").resolve()
+    if target.is_file() or not target.exists():
+        return target
     found = "a folder" if target.is_dir() else "a device or a pipe"
     raise InvalidInputError(f"cannot write {path}: it is {found}, expected a file")
 
@@ -324,8 +349,18 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
-def read_tensors(path: str | os.PathLike[str], *, kind: str, version: int) -> Contents:
+def read_tensors(
+    path: str | os.PathLike[str],
+    *,
+    kind: str,
+    version: int,
+    schema: Any = dict[str, Any],
+    layouts: Mapping[str, Layout] | None = None,
+    sizes: Callable[[Any], Mapping[str, int]] = lambda header: {},
+) -> Contents:
     """Read a file that `write_tensors` wrote.
+
+    Header, names, types and shapes are checked before an array is read.
 
     Parameters
     ----------
@@ -335,6 +370,12 @@ def read_tensors(path: str | os.PathLike[str], *, kind: str, version: int) -> Co
         Kind of contents that is expected.
     version
         Newest version of the format that is understood.
+    schema
+        Type of the header.
+    layouts
+        What the arrays must be; those of other names are left out. Where None, all are returned.
+    sizes
+        Returns the sizes that the header tells, by the names that they have in `layouts`.
 
     Returns
     -------
@@ -344,44 +385,59 @@ def read_tensors(path: str | os.PathLike[str], *, kind: str, version: int) -> Co
     Raises
     ------
     FileError
-        If the file is absent, of another kind, truncated, altered, or of a newer version.
+        If the file is absent, of another kind, truncated, altered, of a newer version, or does not
+        hold what is expected.
     """
-    source = Path(path)
+    source = checked_path(path)
     if not source.is_file():
         found = "a folder" if source.is_dir() else "nothing"
         raise FileError(f"{source}: expected a habitus {kind} file, found {found}")
     try:
         with safe_open(source, framework="numpy") as file:
             metadata = file.metadata() or {}
+            _check_kind(metadata, kind, version)
+            header = decoded(metadata.get("header", ""), schema)
             # A safetensors file has no iteration of its own.
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = list(file.keys())
+            slices = {name: file.get_slice(name) for name in names}
+            found_arrays = {
+                name: FoundArray(each.get_dtype(), tuple(each.get_shape()))
+                for name, each in slices.items()
+            }
+            check_layouts(found_arrays, layouts or {}, sizes(header))
+            tensors = {name: file.get_tensor(name) for name in names}
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise FileError(
             f"{source}: not a complete habitus {kind} file (truncated or foreign): {reason}"
         ) from error
-    return Contents(_checked_header(source, metadata, tensors, kind, version), tensors)
+    wanted = tensors if layouts is None else {n: v for n, v in tensors.items() if n in layouts}
+    digest = _digest(kind, metadata["version"], metadata["header"], tensors)
+    if metadata.get("digest") != digest:
+        raise FileError(f"{source}: the contents do not match their checksum: damaged or altered")
+    try:
+        for name, layout in (layouts or {}).items():
+            if name in wanted:
+                check_values(name, wanted[name], layout)
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from error
+    return Contents(header, wanted)
 
 
-def _checked_header(
-    source: Path, metadata: Mapping[str, str], tensors: Tensors, kind: str, version: int
-) -> dict[str, Any]:
-    """Return the header, after kind, version and checksum are checked."""
+def _check_kind(metadata: Mapping[str, str], kind: str, version: int) -> None:
+    """Raise unless a file is of this kind, and of this version or an older one."""
     found = metadata.get("habitus")
     if found != kind:
         what = f"a habitus {found} file" if found else "a safetensors file of another program"
-        raise FileError(f"{source}: expected a habitus {kind} file, found {what}")
+        raise FileError(f"expected a habitus {kind} file, found {what}")
     found_version = metadata.get("version", "")
-    if not found_version.isdecimal() or int(found_version) > version:
+    if re.fullmatch(r"[0-9]{1,9}", found_version) is None or int(found_version) > version:
         raise FileError(
-            f"{source}: {kind} format version {found_version or 'missing'} is not supported "
+            f"{kind} format version {shortened(found_version) or 'missing'} is not supported "
             f"(up to {version}): upgrade habitus"
         )
-    text = metadata.get("header", "")
-    if metadata.get("digest") != _digest(kind, found_version, text, tensors):
-        raise FileError(f"{source}: the contents do not match their checksum: damaged or altered")
-    header: dict[str, Any] = json.loads(text)
-    return header
 
 
 def _digest(kind: str, version: str, text: str, tensors: Mapping[str, NDArray[Any]]) -> str:

@@ -19,6 +19,7 @@ from habitus.anomaly import (
 from habitus.anomaly.measures import estimate_uniform_share, novelty_background
 from habitus.corpus import Bag
 from habitus.errors import FileError, InvalidInputError
+from habitus.files import Contents
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from reference.corpora import refined
 
@@ -245,7 +246,7 @@ def test_a_file_without_a_share_of_new_words_has_the_constant_of_its_settings(mo
     contents = models["em"].calibration.contents()
     older = {n: v for n, v in contents.tensors.items() if not n.endswith("novelty_share")}
     assert len(older) == len(contents.tensors) - 1
-    found = Calibration.from_contents(contents._replace(tensors=older))
+    found = Calibration.from_contents(Contents({"calibration": SETTINGS}, older))
     assert found.plug_in.background.share == 1 - SETTINGS.known_share
 
 

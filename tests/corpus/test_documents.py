@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from habitus import Corpus, Vocabulary
+from habitus import Corpus, MarkovClusteringTopicModel, Vocabulary
 from habitus.corpus import Condition
 from habitus.errors import HabitusError, InvalidInputError
 
@@ -44,6 +44,16 @@ def test_all_types_of_counts_give_the_same_corpus():
     assert ways[0].n_tokens.tolist() == [3, 0, 4]
     assert len(ways[0]) == 3
     assert repr(ways[0]) == "Corpus(3 documents in 1 sequence(s), 3 words, 7 tokens)"
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+@pytest.mark.parametrize("kind", [sp.coo_array, sp.coo_matrix])
+def test_small_integers_do_not_wrap(dtype, kind):
+    at = np.zeros(300, dtype=np.int64)
+    counts = kind((np.ones(300, dtype=dtype), (at, at)), shape=(2, 3))
+    assert Corpus(counts).counts.toarray().tolist() == [[300, 0, 0], [0, 0, 0]]
+    model = MarkovClusteringTopicModel(1, 1, n_iterations=1).fit(counts)
+    assert model.words_per_document_ == 300
 
 
 def test_stored_zeros_and_duplicates_are_summed_away_and_the_input_is_left_alone():

@@ -47,7 +47,7 @@ def test_words_and_places_are_inverse(kind):
     [
         ({"speeds": 3}, "speeds must be 1, 2 or 16, found 3"),
         ({"directions": 8}, "directions must be 4 or 12, found 8"),
-        ({"scale": 0.25}, "scale of a vocabulary must be an integer of at least 1, found 0.25"),
+        ({"scale": 0.25}, "scale of a vocabulary must be an integer from 1 to 65536, found 0.25"),
         ({"scale": 0.5, "cell": 5}, "cell must be even in a doubled frame, found 5"),
     ],
 )

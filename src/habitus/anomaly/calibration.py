@@ -7,8 +7,8 @@ documents and forgets the fold: after a few iterations nothing is left of words 
 had.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,13 +25,23 @@ from habitus.anomaly.measures import (
 from habitus.anomaly.thresholds import JOIN
 from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
-from habitus.errors import FileError, InvalidInputError
+from habitus.errors import InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import Background, FilteredDocuments, filter_documents, filter_tables
 from habitus.model.starts import assignments_under
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.schema import (
+    BYTE,
+    MOST_NATS,
+    REAL,
+    AtLeastOne,
+    Count,
+    Layout,
+    Positive,
+    Share,
+)
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 PREFIX = "calibration."
@@ -47,27 +57,29 @@ class CalibrationSettings:
     calls abnormal.
     """
 
-    n_folds: int = 20
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    n_folds: AtLeastOne = 20
     """Folds that are held out in turn: each model has nearly all of the footage."""
-    n_iterations: int = 30
+    n_iterations: AtLeastOne = 30
     """Iterations, or sweeps of a sampler, in which a model forgets a fold."""
-    n_samples: int = 20
+    n_samples: AtLeastOne = 20
     """Posterior samples that Monte Carlo scores are calibrated with, at most."""
-    level_quantile: float = 0.95
+    level_quantile: Share = 0.95
     """Share of normal tokens with a surprisal under the level of `tail`.
 
     Words that five minutes of training do not show at all, a few per cent, must be above it.
     """
-    known_share: float = 0.97
+    known_share: Share = 0.97
     """Share of the tokens of held-out footage that tell nothing about where new words occur.
 
     In files of 0.2 and earlier, also the share that is known to the model.
     """
-    novelty_spread: float = 3.0
+    novelty_spread: Positive = 3.0
     """Standard deviation of the blur around new words, in cells: about the size of an object."""
-    least_uniform_share: float = 0.1
+    least_uniform_share: Share = 0.1
     """Lower bound of the share of novelty that may occur in any cell."""
-    join: int = JOIN
+    join: Count = JOIN
     """Usual documents between two unusual ones that still belong to one event."""
 
 
@@ -173,11 +185,28 @@ class Calibration:
         Files of habitus 0.1 do not tell their constants: they have those of the defaults.
         """
         header, tensors = contents
-        settings = _settings(header.get("calibration") or {})
+        settings = header.get("calibration") or CalibrationSettings()
         plug_in = _held_out(tensors, PLUG_IN, settings)
         if plug_in is None:
             return None
         return cls(settings, plug_in, _held_out(tensors, MONTE_CARLO, settings))
+
+
+def _layouts(approximation: str) -> dict[str, Layout]:
+    documents = (f"documents of {approximation}",)
+    layouts = {
+        **{name: Layout(REAL, documents, False, -MOST_NATS, MOST_NATS) for name in MEASURES},
+        "judged": Layout(BYTE, documents, False, 0, 1),
+        "novelty": Layout(REAL, ("words",), False, 0.0, 1.0 + 1e-6),
+        "novelty_share": Layout(REAL, (1,), False, 0.0, 1.0),
+        "level": Layout(REAL, (1,), False, -MOST_NATS, MOST_NATS),
+        "n_tokens": Layout(REAL, (1,), False, 0.0),
+    }
+    return {f"{PREFIX}{approximation}.{name}": layout for name, layout in layouts.items()}
+
+
+LAYOUTS = _layouts(PLUG_IN) | _layouts(MONTE_CARLO)
+"""Arrays of a calibration in a file."""
 
 
 def _tensors(scores: HeldOutScores) -> Tensors:
@@ -192,19 +221,12 @@ def _tensors(scores: HeldOutScores) -> Tensors:
     }
 
 
-def _settings(header: Mapping[str, Any]) -> CalibrationSettings:
-    known = {field.name for field in fields(CalibrationSettings)}
-    if not set(header) <= known:
-        raise FileError(f"unknown calibration settings {sorted(set(header) - known)}")
-    return CalibrationSettings(**header)
-
-
 def _held_out(
     tensors: Tensors, approximation: str, settings: CalibrationSettings
 ) -> HeldOutScores | None:
     prefix = f"{PREFIX}{approximation}."
     found = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
-    if "level" not in found:
+    if not found:
         return None
     share = found.get("novelty_share", [1 - settings.known_share])
     return HeldOutScores(

@@ -38,6 +38,7 @@ from habitus.model.online import (
     filter_tables,
     predicted_behaviours,
 )
+from habitus.schema import REAL, Layout
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
@@ -401,11 +402,14 @@ class Detector:
 
     def restore_state(self, path: str | os.PathLike[str]) -> None:
         """Go on where a detector with the same model and approximation stopped."""
-        header, tensors = read_tensors(path, kind="detector", version=VERSION)
-        state = tensors.get("log_predicted")
-        if header.get("tables") != self._identity() or state is None:
+        n_sets, n_behaviours = self.log_predicted.shape
+        layout = Layout(REAL, (n_sets, n_behaviours), least=-np.inf, most=1e-6)
+        header, tensors = read_tensors(
+            path, kind="detector", version=VERSION, layouts={"log_predicted": layout}
+        )
+        if header.get("tables") != self._identity():
             raise FileError(f"{path}: the state of a detector with another model or approximation")
-        self.log_predicted = state
+        self.log_predicted = tensors["log_predicted"]
 
     def _checked(self, document: BagLike) -> tuple[NDArray[np.int32], Array, float]:
         """Return words, counts and the number of tokens of a document that fits the model."""

@@ -3,26 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from annotated_types import Len
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import implant
 from habitus.arrays import Array, Flags
 from habitus.corpus import Condition, Corpus, Vocabulary
-from habitus.errors import InvalidInputError
+from habitus.corpus.vocabulary import N_DIRECTIONS
+from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import (
+    CUES,
+    STATISTICS,
     DocumentEvidence,
     document_evidence,
     gather_statistics,
     levels_of,
     surprisal_histograms,
 )
-from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
+from habitus.habits.predictive import N_LEVELS, Concentrations, Habits, fit_concentrations
 from habitus.habits.votes import (
     DocumentVotes,
     Votes,
@@ -31,12 +36,60 @@ from habitus.habits.votes import (
     votes_of_corpus,
 )
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.schema import (
+    BYTE,
+    INDEX,
+    MOST_NATS,
+    REAL,
+    AtLeastOne,
+    Count,
+    Layout,
+    NotNegative,
+    Positive,
+)
 
 N_FOLDS = 20
 """Parts of the footage that are held out in turn."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
 PREFIX = "habits."
+
+
+class LevelConcentrations(TypedDict):
+    """One concentration per level for each question: see `habitus.habits.predictive`."""
+
+    place: Annotated[tuple[Positive, ...], Len(N_LEVELS["place"], N_LEVELS["place"])]
+    direction: Annotated[tuple[Positive, ...], Len(N_LEVELS["direction"], N_LEVELS["direction"])]
+    speed: Annotated[tuple[Positive, ...], Len(N_LEVELS["speed"], N_LEVELS["speed"])]
+
+
+class HabitHeader(TypedDict):
+    """What a file's header tells of habits."""
+
+    vocabulary: Vocabulary
+    least_words: AtLeastOne
+    n_documents: NotNegative
+    concentrations: LevelConcentrations
+    join: Count
+
+
+_HELD_OUT = "documents of habits"
+LAYOUTS = {
+    f"{PREFIX}{name}": layout
+    for name, layout in {
+        "direction": Layout(REAL, ("cells", "directions"), False, 0.0, MOST_NATS),
+        "speed": Layout(REAL, ("cells", N_DIRECTIONS, "speeds"), False, 0.0, MOST_NATS),
+        "levels": Layout(REAL, (len(CUES),), False, -MOST_NATS, MOST_NATS),
+        "statistics": Layout(REAL, (_HELD_OUT, len(STATISTICS)), False, -MOST_NATS, MOST_NATS),
+        "judged": Layout(BYTE, (_HELD_OUT,), False, 0, 1),
+        "trust": Layout(REAL, (len(STATISTICS),), False, 0.0, MOST_NATS),
+        "reach": Layout(REAL, (1,), False, 0.0, np.inf),
+        "behaviours": Layout(REAL, (_HELD_OUT,), False, -MOST_NATS, MOST_NATS),
+        "accepted": Layout(INDEX, ("accepted votes",), False, 0),
+        "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
+    }.items()
+}
+"""Arrays of habits in a file."""
 
 
 class HabitJudgement(NamedTuple):
@@ -252,14 +305,16 @@ class HabitModel:
             for name, value in contents.tensors.items()
             if name.startswith(PREFIX)
         }
-        vocabulary = Vocabulary(**header["vocabulary"])
-        ends = np.cumsum(own["accepted_lengths"])[:-1]
-        parts = np.split(own["accepted"], ends) if len(own["accepted_lengths"]) else []
+        vocabulary = header["vocabulary"]
+        codes, lengths = own["accepted"], own["accepted_lengths"]
+        if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
+            raise FileError("the accepted moments do not fit the habits")
+        parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
         return cls(
             vocabulary,
             int(header["least_words"]),
             HabitCounts(float(header["n_documents"]), own["direction"], own["speed"]),
-            {name: tuple(values) for name, values in header["concentrations"].items()},
+            header["concentrations"],
             own["levels"],
             Fusion(
                 own["statistics"],

@@ -5,21 +5,31 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
 
-from habitus.anomaly.calibration import Calibration, calibrate
+from habitus.anomaly.calibration import LAYOUTS as CALIBRATION_LAYOUTS
+from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event
-from habitus.anomaly.habit_model import HabitModel, learn_habits
+from habitus.anomaly.habit_model import LAYOUTS as HABIT_LAYOUTS
+from habitus.anomaly.habit_model import HabitHeader, HabitModel, learn_habits
 from habitus.arrays import Array, Indices
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
 from habitus.model import MarkovClusteringTopicModel
-from habitus.model.model_file import KIND, VERSION, model_contents, restore_model
+from habitus.model.model_file import (
+    KIND,
+    VERSION,
+    ModelHeader,
+    model_contents,
+    restore_model,
+    sizes_of,
+)
+from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.progress import Progress, ProgressCallback
 
 MOST_LEARNT = 21_600
@@ -28,6 +38,13 @@ MOST_LEARNT = 21_600
 Habits are learnt from all documents, in one pass."""
 SEGMENT = 100
 """Consecutive documents that are taken together where there are more."""
+
+
+class SceneHeader(ModelHeader):
+    """Header of a model file with calibration and habits."""
+
+    calibration: NotRequired[CalibrationSettings]
+    habits: NotRequired[HabitHeader]
 
 
 @dataclass(frozen=True)
@@ -162,17 +179,35 @@ class SceneModel:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SceneModel":
         """Read a file that `save` wrote, or that habitus 0.1 wrote; nothing in it is executed."""
-        contents = read_tensors(path, kind=KIND, version=VERSION)
+        contents = read_tensors(
+            path,
+            kind=KIND,
+            version=VERSION,
+            schema=SceneHeader,
+            layouts=MODEL_LAYOUTS | CALIBRATION_LAYOUTS | HABIT_LAYOUTS,
+            sizes=_sizes,
+        )
         try:
             return cls(
                 restore_model(contents),
                 Calibration.from_contents(contents),
                 HabitModel.from_contents(contents),
             )
-        except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except KeyError as error:
+            raise FileError(f"{Path(path)}: the array {error} is missing") from error
+        except (HabitusError, ValueError) as error:
             raise FileError(
                 f"{Path(path)}: not a model this habitus understands: {error}"
             ) from error
+
+
+def _sizes(header: SceneHeader) -> dict[str, int]:
+    """Return the sizes of arrays that the header of a scene model tells."""
+    sizes = dict(sizes_of(header))
+    if (habits := header.get("habits")) is not None:
+        v = habits["vocabulary"]
+        sizes |= {"cells": v.n_cells, "directions": v.directions, "speeds": v.speeds}
+    return sizes
 
 
 class Acceptance(NamedTuple):

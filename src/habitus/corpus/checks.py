@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from habitus.errors import InvalidInputError
+from habitus.schema import MOST_FRAMES
 
 
 def checked_counts(counts: Any) -> sp.csr_array:
@@ -29,7 +30,9 @@ def checked_counts(counts: Any) -> sp.csr_array:
         If they are not a matrix of finite, non-negative numbers.
     """
     try:
-        matrix = sp.csr_array(counts, dtype=np.float64, copy=False)
+        # Entries that stand for the same count are summed as they are converted: in float64.
+        wide = counts.astype(np.float64) if getattr(counts, "format", "") == "coo" else counts
+        matrix = sp.csr_array(wide, dtype=np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"counts must be a documents x words matrix: {error}") from error
     if matrix.ndim != 2:
@@ -100,13 +103,15 @@ def checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.float
     return found
 
 
-def checked_column(name: str, values: ArrayLike, n_documents: int) -> NDArray[np.int64]:
-    """Return one non-negative integer per document."""
+def checked_column(
+    name: str, values: ArrayLike, n_documents: int, *, most: int = MOST_FRAMES
+) -> NDArray[np.int64]:
+    """Return one integer from 0 to `most` per document."""
     found = np.asarray(values)
     whole = np.issubdtype(found.dtype, np.number) and not (found % 1 != 0).any()
-    if found.shape != (n_documents,) or not whole or (found < 0).any():
+    if found.shape != (n_documents,) or not whole or (found < 0).any() or (found > most).any():
         raise InvalidInputError(
-            f"{name} must be {n_documents} integers of at least 0, one per document"
+            f"{name} must be {n_documents} integers from 0 to {most}, one per document"
         )
     return found.astype(np.int64)
 

@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NotRequired, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypedDict
 
 from habitus.compiled import compiled
 from habitus.corpus.checks import (
@@ -19,11 +20,61 @@ from habitus.corpus.checks import (
     checked_picture,
     checked_times,
 )
-from habitus.corpus.vocabulary import Vocabulary, moves_in
+from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import read_tensors, write_tensors
+from habitus.schema import (
+    BYTE,
+    INDEX,
+    LATEST,
+    MOST_FRAMES,
+    REAL,
+    WHOLE,
+    ClipSeconds,
+    Layout,
+    Pixels,
+    Text,
+    WordCount,
+)
 
 VERSION = 3
+
+
+class ExtractionSettings(TypedDict, total=False):
+    """How documents were extracted from video; other entries are kept as they are."""
+
+    __pydantic_config__ = {"extra": "allow"}  # type: ignore[misc]  # noqa: RUF012
+
+    clip: ClipSeconds
+    cell: Pixels
+    motion: Text
+    words: WordKind | None
+    scale: int | float | None
+    mask: Text | None
+    region: Text | None
+
+
+class CorpusHeader(TypedDict):
+    """Header of a corpus file."""
+
+    n_words: WordCount
+    vocabulary: Vocabulary | None
+    settings: NotRequired[ExtractionSettings | None]
+
+
+LARGEST_COUNT = 2.0**53
+"""Whole numbers are exact up to this."""
+LAYOUTS = {
+    "data": Layout((*REAL, *WHOLE), ("entries",), least=0, most=LARGEST_COUNT),
+    "indices": Layout(INDEX, ("entries",)),
+    "indptr": Layout(INDEX, ("documents and one",)),
+    "lengths": Layout(WHOLE, ("sequences",)),
+    "times": Layout(REAL, ("documents",), least=-LATEST, most=LATEST),
+    "conditions": Layout(WHOLE, ("documents",), required=False),
+    "n_frames": Layout(WHOLE, ("documents",), required=False, most=MOST_FRAMES),
+    "picture": Layout(BYTE, ("height", "width", 3), required=False),
+}
+"""Arrays of a corpus file."""
 
 
 class Condition(IntEnum):
@@ -171,6 +222,7 @@ class Corpus:
                 "conditions",
                 np.zeros(n_documents) if conditions is None else conditions,
                 n_documents,
+                most=max(Condition),
             ).astype(np.uint8),
             "picture": None if picture is None else checked_picture(picture),
             "settings": settings,
@@ -535,10 +587,11 @@ class Corpus:
         FileError
             If the file is not a corpus, damaged, or of a newer version.
         """
-        header, tensors = read_tensors(path, kind="corpus", version=VERSION)
+        header, tensors = read_tensors(
+            path, kind="corpus", version=VERSION, schema=CorpusHeader, layouts=LAYOUTS
+        )
+        indptr = tensors["indptr"]
         try:
-            geometry = header["vocabulary"]
-            indptr = tensors["indptr"]
             counts = sp.csr_array(
                 (tensors["data"], tensors["indices"], indptr),
                 shape=(len(indptr) - 1, header["n_words"]),
@@ -548,18 +601,18 @@ class Corpus:
                 counts,
                 times=tensors["times"],
                 lengths=tensors["lengths"],
-                vocabulary=Vocabulary(**geometry) if geometry else None,
+                vocabulary=header["vocabulary"],
                 n_frames=tensors.get("n_frames"),
                 conditions=tensors.get("conditions"),
                 picture=tensors.get("picture"),
                 settings=header.get("settings"),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise FileError(f"{path}: not a corpus that can be used: {error}") from error
 
 
 def _smallest(data: NDArray[np.float64]) -> NDArray[Any]:
     """Return integer counts in the smallest unsigned type that holds them, weights unchanged."""
-    if (data % 1 != 0).any():
+    if (data % 1 != 0).any() or data.max(initial=0) > LARGEST_COUNT:
         return data
     return data.astype(np.min_scalar_type(int(data.max(initial=0))))

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
+from habitus.schema import MOST_PIXELS, MOST_WORDS, Pixels
 
 # Frames are halved while their smaller side stays at least this, and doubled where it is less; the
 # paper's frames have 288.
@@ -107,12 +108,12 @@ class Vocabulary:
     (389, 97, 1)
     """
 
-    rows: int
-    columns: int
-    cell: int = 8
-    scale: float = 1
-    width: int = 0
-    height: int = 0
+    rows: Pixels
+    columns: Pixels
+    cell: Pixels = 8
+    scale: int | float = 1
+    width: Pixels = 0
+    height: Pixels = 0
     speeds: int = 1
     directions: int = N_DIRECTIONS
 
@@ -122,9 +123,10 @@ class Vocabulary:
             least = 0 if name in ("width", "height") else 1
             if name == "scale" and value == 0.5:
                 continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value <= MOST_PIXELS:
                 raise InvalidInputError(
-                    f"{name} of a vocabulary must be an integer of at least {least}, "
+                    f"{name} of a vocabulary must be an integer from {least} to {MOST_PIXELS}, "
                     f"found {value!r}"
                 )
         if self.speeds not in (1, 2, N_SPEEDS):
@@ -143,6 +145,10 @@ class Vocabulary:
                     f"a grid of {n} cells of {self.cell_side} pixels does not fit a {name} of "
                     f"{getattr(self, name)} pixels"
                 )
+        if self.n_words > MOST_WORDS:
+            raise InvalidInputError(
+                f"a vocabulary has at most {MOST_WORDS} words, found {self.n_words}"
+            )
 
     @classmethod
     def of_frame(

@@ -21,12 +21,24 @@ from habitus.errors import FileError, InvalidInputError, VideoError
 from habitus.files import read_tensors, write_tensors
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
+from habitus.schema import BYTE, INDEX, MOST_FRAMES, REAL, Layout
 from habitus.video import Source
 from habitus.video.mask import is_file
 
 VERSION = 1
 # Documents per chunk: two minutes of video at one document per second.
 CHUNK = 120
+LAYOUTS = {
+    "numbers": Layout(INDEX, ("documents",), least=0),
+    "n_frames": Layout(INDEX, ("documents",), least=0, most=MOST_FRAMES),
+    "changes": Layout(REAL, ("documents",), least=-np.inf, most=np.inf),
+    "indptr": Layout(INDEX, ("documents and one",), least=0),
+    "words": Layout(INDEX, ("entries",), least=0),
+    "counts": Layout(INDEX, ("entries",), least=0),
+    "thumbnails": Layout(BYTE, ("documents", ...)),
+    "stills": Layout(BYTE, (...,)),
+}
+"""Arrays of a chunk."""
 
 
 class Chunk(NamedTuple):
@@ -157,7 +169,8 @@ class SourceChunks:
 
     def get(self, start: int) -> Chunk:
         """Read a chunk."""
-        return Chunk(**read_tensors(self.path(start), kind="chunk", version=VERSION).tensors)
+        path = self.path(start)
+        return Chunk(**read_tensors(path, kind="chunk", version=VERSION, layouts=LAYOUTS).tensors)
 
     def available(self, start: int, stop: int) -> Iterator[Chunk]:
         """Yield the chunks from document `start` to before `stop` that were written."""

@@ -1,17 +1,33 @@
 """Model files: a fitted model as tensors and a JSON header, safe to read."""
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeVar
 
 import numpy as np
+from annotated_types import Interval
+from typing_extensions import TypedDict
 
+from habitus.corpus.documents import ExtractionSettings
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, Tensors, read_tensors, write_tensors
 from habitus.model.convergence import SampleChain
 from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.schema import (
+    BYTE,
+    MOST_NATS,
+    REAL,
+    WHOLE,
+    AtLeastOne,
+    ClipSeconds,
+    Count,
+    Layout,
+    NotNegative,
+    Positive,
+    Text,
+)
 
 KIND = "model"
 VERSION = 4
@@ -33,6 +49,83 @@ SETTINGS = (
     "thinning",
     "keep_chains",
 )
+
+
+class ModelSettings(TypedDict):
+    """Parameters of the estimator that a model was learnt with."""
+
+    n_topics: Annotated[int, Interval(ge=1, le=65_535)]
+    n_behaviours: Annotated[int, Interval(ge=1, le=65_535)]
+    learning: Text
+    n_iterations: AtLeastOne
+    tolerance: NotNegative | None
+    n_restarts: AtLeastOne
+    n_jobs: Annotated[int, Interval(ge=-1_000_000, le=1_000_000)] | None
+    smoothing: NotNegative
+    min_words: NotNegative
+    burn_in: AtLeastOne
+    n_samples: AtLeastOne
+    thinning: AtLeastOne
+    keep_chains: NotRequired[bool]
+
+
+class PriorValues(TypedDict):
+    """Hyperparameters of a prior that has no name."""
+
+    alpha: Positive | list[Positive]
+    beta: Positive | list[Positive]
+    gamma: Positive | list[Positive]
+    eta: Positive | list[Positive]
+
+
+class ModelHeader(TypedDict):
+    """Header of a model file."""
+
+    settings: ModelSettings
+    prior: Text | PriorValues
+    random_state: Annotated[int, Interval(ge=0, le=1 << 128)] | None
+    degenerate: list[Text]
+    words_per_document: Count
+    vocabulary: Vocabulary | None
+    clip: ClipSeconds
+    video: ExtractionSettings | None
+
+
+ONE = 1.0 + 1e-6
+"""The largest probability, rounded."""
+SHAPES: dict[str, tuple[str, ...]] = {
+    "phi": ("words", "topics"),
+    "theta": ("topics", "behaviours"),
+    "pi": ("behaviours",),
+    "xi": ("behaviours", "behaviours"),
+}
+"""Sizes of the blocks of parameters."""
+
+
+def _blocks(prefix: str, *first: str, required: bool = False, most: float = ONE) -> dict[str, Any]:
+    """Return the layout of all blocks of parameters, or of several of each."""
+    return {
+        f"{prefix}.{name}": Layout(REAL, (*first, *shape), required, 0.0, most)
+        for name, shape in SHAPES.items()
+    }
+
+
+NATS = (-MOST_NATS, MOST_NATS)
+LAYOUTS: dict[str, Layout] = {
+    **_blocks("parameters", required=True),
+    **_blocks("posterior", most=MOST_NATS),
+    **_blocks("samples", "samples"),
+    **_blocks("chains", "samples of chains"),
+    "chains.log_joint": Layout(REAL, ("restarts", "samples of a chain"), False, *NATS),
+    "objective_": Layout(REAL, ("iterations",), True, *NATS),
+    "restarts_": Layout(REAL, ("restarts",), True, *NATS),
+    "belief_": Layout(REAL, ("behaviours",), True, 0.0, ONE),
+    "transitions_": Layout(REAL, ("behaviours", "behaviours"), True, 0.0, MOST_NATS),
+    "assignments.topics": Layout(WHOLE, ("tokens",), False),
+    "assignments.behaviours": Layout(WHOLE, ("documents",), False),
+    "picture": Layout(BYTE, ("height", "width", 3), False),
+}
+"""Arrays of a model file."""
 
 Blocks = TypeVar("Blocks", Parameters, DirichletPosterior, Assignments)
 
@@ -69,11 +162,22 @@ def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
     FileError
         If the file is damaged, of another program, or holds no valid model.
     """
-    contents = read_tensors(path, kind=KIND, version=VERSION)
+    contents = read_tensors(
+        path, kind=KIND, version=VERSION, schema=ModelHeader, layouts=LAYOUTS, sizes=sizes_of
+    )
     try:
         return restore_model(contents)
-    except (HabitusError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except KeyError as error:
+        raise FileError(f"{path}: the array {error} is missing") from error
+    except (HabitusError, ValueError) as error:
         raise FileError(f"{path}: not a model this habitus understands: {error}") from error
+
+
+def sizes_of(header: ModelHeader) -> Mapping[str, int]:
+    """Return the sizes of arrays that the header of a model tells."""
+    settings, vocabulary = header["settings"], header["vocabulary"]
+    known = {"topics": settings["n_topics"], "behaviours": settings["n_behaviours"]}
+    return known if vocabulary is None else known | {"words": vocabulary.n_words}
 
 
 def model_contents(model: MarkovClusteringTopicModel) -> Contents:
@@ -136,11 +240,11 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
 
     Raises
     ------
-    InvalidInputError, KeyError, TypeError, ValueError, AttributeError
+    InvalidInputError, KeyError, ValueError
         If the contents describe no valid model.
     """
     header, tensors = contents
-    prior, geometry = header["prior"], header["vocabulary"]
+    prior, vocabulary = header["prior"], header["vocabulary"]
     settings = {"keep_chains": False} | header["settings"]
     model = MarkovClusteringTopicModel(
         **{name: settings[name] for name in SETTINGS},
@@ -148,12 +252,13 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
         random_state=header["random_state"],
     )
     model._validate_params()
+    Prior.of(model.prior)
     for name in ARRAYS:
         setattr(model, name, tensors[name])
     _restore_estimates(model, tensors)
     model.degenerate_ = tuple(header["degenerate"])
     model.words_per_document_ = int(header["words_per_document"])
-    model.vocabulary_ = Vocabulary(**geometry) if geometry else None
+    model.vocabulary_ = vocabulary
     model.clip_, model.settings_ = float(header["clip"]), header["video"]
     model.picture_ = tensors.get("picture")
     model.n_iter_ = len(model.objective_)

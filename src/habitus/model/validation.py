@@ -184,8 +184,14 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
         """Return documents as a corpus; with `reset`, their coarse words are the model's."""
         if not isinstance(X, Corpus):
+            # COO stays as it is: scikit-learn would sum entries of one count in their own type.
             counts = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+                self,
+                X,
+                reset=reset,
+                accept_sparse=["csr", "coo"],
+                dtype=np.float64,
+                ensure_all_finite=False,
             )
             return Corpus(counts, lengths=lengths)
         if lengths is not None:

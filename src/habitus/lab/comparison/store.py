@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from habitus.corpus.documents import Corpus
 from habitus.errors import FileError, InvalidInputError
@@ -18,12 +19,19 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.lab.comparison.protocol import LearningRun
 from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
 from habitus.video import Source
 
 VERSION = 1
 MANIFEST = "comparison.json"
 # Names of habitus 0.1, whose results are read.
 RESULTS, KIND = "chains", "chain"
+LAYOUTS = {
+    "normality": Layout(REAL, ("documents",), False, -LARGEST, LARGEST),
+    "by_number": Layout(REAL, ("numbers",), False, 0.0, 1.0),
+    "by_share": Layout(REAL, ("shares",), False, 0.0, 1.0),
+}
+"""Arrays of the results of one method."""
 DIFFERENCES = {
     "documents": "of other documents",
     "labels": "with other labels",
@@ -31,6 +39,13 @@ DIFFERENCES = {
     "settings": "with other settings (topics, behaviours, seed or another version of habitus)",
 }
 REMEDY = "choose another folder, or delete it"
+
+
+class ResultHeader(TypedDict):
+    """Header of the results of a learning run."""
+
+    times: dict[Text, tuple[NotNegative, NotNegative]]
+    notes: list[Text]
 
 
 class Repetition(NamedTuple):
@@ -112,7 +127,14 @@ class ComparisonStore:
     def get(self, repetition: Repetition) -> RunResult:
         """Read the results of a learning run."""
         path = self.path(repetition)
-        header, tensors = read_tensors(path, kind=KIND, version=VERSION)
+        layouts = {
+            f"{method.name}.{name}": layout
+            for method in repetition.run.methods
+            for name, layout in LAYOUTS.items()
+        }
+        header, tensors = read_tensors(
+            path, kind=KIND, version=VERSION, schema=ResultHeader, layouts=layouts
+        )
         results = {}
         try:
             for method in repetition.run.methods:
@@ -125,9 +147,9 @@ class ComparisonStore:
                     normality = tensors[f"{name}.normality"].astype(np.float64)
                     learning, deciding = header["times"][name]
                     results[name] = MethodResult(normality, learning, deciding, recall)
-            return RunResult(results, list(header["notes"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"{path}: not results this habitus understands: {error}") from error
+            return RunResult(results, header["notes"])
+        except KeyError as error:
+            raise FileError(f"{path}: the array {error} is missing") from error
 
     def _claim(self, identity: dict[str, str]) -> None:
         """Write what the comparison is of; refuse results without it."""
@@ -144,9 +166,9 @@ class ComparisonStore:
         """Refuse a folder whose comparison is of something else."""
         path = self.folder / MANIFEST
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = decoded(path.read_bytes(), dict[str, Text | int])
             differs = [DIFFERENCES[name] for name in identity if found[name] != identity[name]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise FileError(f"{path}: not a manifest of a comparison: {REMEDY}") from error
         if differs:
             raise InvalidInputError(
