@@ -102,7 +102,7 @@ def _maximise(counts: ExpectedCounts, prior: Concentrations, smoothing: float) -
     return (
         _to_mode(counts.phi, prior.phi[:, 0], smoothing),  # Eq. (6)
         _to_mode(counts.theta, prior.theta[:, 0], smoothing),  # Eq. (7)
-        _to_mode(counts.pi.reshape(-1, 1), prior.pi, smoothing),  # Eq. (9)
+        _to_mode(counts.pi.reshape(-1, 1), prior.pi.reshape(-1, 1)[:, 0], smoothing),  # Eq. (9)
         _to_mode(counts.xi, prior.xi[:, 0], smoothing),  # Eq. (8)
     )
 
@@ -150,7 +150,7 @@ def log_prior(parameters: Parameters, prior: Concentrations) -> float:
     return (
         _log_powers(parameters.phi, prior.phi[:, 0])
         + _log_powers(parameters.theta, prior.theta[:, 0])
-        + _log_powers(parameters.pi.reshape(-1, 1), prior.pi)
+        + _log_powers(parameters.pi.reshape(-1, 1), prior.pi.reshape(-1, 1)[:, 0])
         + _log_powers(parameters.xi, prior.xi[:, 0])
     )
 

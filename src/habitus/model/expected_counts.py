@@ -371,7 +371,9 @@ def _expect(
     messages = filter_forward(sums[:, :n].copy(), first, pi, xi)  # Eq. (10), (12)
     smoothed = smooth_backward(messages, first, xi)  # Eq. (11), (13), (14)
     posterior = np.zeros(sums.shape)
-    posterior[:, :n] = smoothed.posterior
+    for t in range(len(posterior)):
+        for z in range(n):
+            posterior[t, z] = smoothed.posterior[t, z]
     tokens = log_mixed
     _scatter(indptr, words, counts, posterior, tokens)
     topic_behaviour = _split(tokens, mixed, phi, theta, word_topic)  # Eq. (15), (16)

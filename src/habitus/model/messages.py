@@ -40,15 +40,6 @@ class Smoothed(NamedTuple):
 
 
 @compiled
-def _log_sum_exp(values: Array) -> float:
-    """`scipy.special.logsumexp(values)`."""
-    best = values.max()
-    if best == -np.inf:
-        return float(best)
-    return float(best + np.log(np.exp(values - best).sum()))
-
-
-@compiled
 def log_predict(
     z_next: int, xi: Array, log_xi: Array, filtered: Array, log_filtered: Array
 ) -> float:
@@ -58,7 +49,15 @@ def log_predict(
         total += xi[z_next, z] * filtered[z]
     if total > SAFE:
         return float(np.log(total))
-    return _log_sum_exp(log_xi[z_next] + log_filtered)
+    best = -np.inf
+    for z in range(len(filtered)):
+        best = max(best, log_xi[z_next, z] + log_filtered[z])
+    if best == -np.inf:
+        return best
+    total = 0.0
+    for z in range(len(filtered)):
+        total += np.exp(log_xi[z_next, z] + log_filtered[z] - best)
+    return float(best + np.log(total))
 
 
 @compiled
@@ -97,8 +96,9 @@ def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> Filte
             best = max(best, log_filtered[t, z])
         if best == -np.inf:
             log_evidence[t] = best
-            log_filtered[t] = log_predicted[t]
-            filtered[:] = np.exp(log_filtered[t])
+            for z in range(n):
+                log_filtered[t, z] = log_predicted[t, z]
+                filtered[z] = np.exp(log_filtered[t, z])
             continue
         total = 0.0
         for z in range(n):
@@ -154,10 +154,12 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
     inverse = np.exp(-messages.log_predicted)
     limit = 1 / SAFE
     for t in range(n_documents - 1, -1, -1):
-        if t == n_documents - 1 or first[t + 1]:
-            posterior[t] = filtered[t]
+        for z in range(n):
+            if t == n_documents - 1 or first[t + 1]:
+                posterior[t, z] = filtered[t, z]
+            if first[t]:
+                first_counts[z] += posterior[t, z]  # Eq. (13)
         if first[t]:
-            first_counts += posterior[t]  # Eq. (13)
             continue
         for z_next in range(n):
             here = posterior[t, z_next]
@@ -173,8 +175,9 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
                 pairs = here * _came_from(
                     z_next, xi, messages.log_filtered[t - 1], messages.log_predicted[t, z_next]
                 )
-                transitions[z_next] += pairs
-                posterior[t - 1] += pairs
+                for z in range(n):
+                    transitions[z_next, z] += pairs[z]
+                    posterior[t - 1, z] += pairs[z]
     return Smoothed(posterior, first_counts, transitions)
 
 

@@ -237,10 +237,13 @@ def _filter_documents(
             log_xi,
         )
         log_evidence[t], misfit[t], shift[t], by_lane, log_next, own, n_tokens[t] = found
-        surprisals[start:end] = own
-        predicted[t] = predicted_behaviours(log_predicted)
-        for s in range(n_sets):
-            posterior[t] += by_lane[s]
+        for i in range(start, end):
+            surprisals[i] = own[i - start]
+        usual = predicted_behaviours(log_predicted)
+        for z in range(n):
+            predicted[t, z] = usual[z]
+            for s in range(n_sets):
+                posterior[t, z] += by_lane[s, z]
         log_predicted = log_next
     return (log_evidence, misfit, shift, predicted, posterior, surprisals, n_tokens, log_predicted)
 
