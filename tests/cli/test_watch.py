@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import islice
 
+import cv2
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ import habitus
 from habitus.files import check_output
 from reference.footage import encode, moving_square, texture
 from reference.processes import LONG, decoders, wait_until
-from reference.streams import free_port, playing
+from reference.streams import free_port, motion_jpeg, playing
 from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, pictures, two_lanes
 
 COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
@@ -155,6 +156,38 @@ def test_a_camera_that_starts_with_something_else_is_not_blind(folder, watch, tm
     found = habitus.anomaly.read_events(events)
     assert "upper right" in found[0].explanation
     check_output(events, "events")  # another run may add to it
+
+
+def first_fault(happenings):
+    return next(one for one in happenings if isinstance(one, habitus.CameraFault))
+
+
+def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
+    monkeypatch.setattr("habitus.anomaly.camera_monitor.FIRST_TOLD", 1.0)
+    monkeypatch.setattr("habitus.anomaly.camera_monitor.TOLD_EVERY", 0.5)
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with contextlib.closing(habitus.watch(address, folder / "lanes.model")) as happenings:
+        told = [first_fault(happenings) for _ in range(3)]
+        assert [fault.condition for fault in told] == ["absent"] * 3
+        assert [fault.over for fault in told] == [False] * 3
+        assert 1 <= told[0].seconds < told[1].seconds < told[2].seconds
+        assert len({fault.clock for fault in told}) == 1
+        with playing(port, folder / "wrong.ts", fps=FPS):
+            while not (fault := first_fault(happenings)).over:
+                assert fault.condition == "absent"
+    assert decoders() == []
+
+
+def test_a_camera_with_too_few_frames_is_told(folder, monkeypatch):
+    """It declares no rate that could be refused."""
+    monkeypatch.setattr("habitus.anomaly.camera_monitor.FIRST_TOLD", 1.0)
+    drawn = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in islice(pictures(), 60)]
+    with (
+        motion_jpeg(drawn, fps=0.9) as address,
+        contextlib.closing(habitus.watch(address, folder / "lanes.model")) as happenings,
+    ):
+        assert first_fault(happenings).condition == "slow"
 
 
 def full_pipe():

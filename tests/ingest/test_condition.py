@@ -46,6 +46,12 @@ def test_a_frozen_picture(clip):
     assert monitor.judge(document(USUAL)) is Condition.USABLE
 
 
+def test_single_frames_are_not_frozen():
+    monitor = accustomed()
+    found = {monitor.judge(document(USUAL, change=0.0, n_frames=1)) for _ in range(20)}
+    assert found == {Condition.USABLE}
+
+
 def test_identical_pictures_are_frozen_from_the_frames_on():
     pictures = moving_square(50) + [moving_square(1)[0]] * 200
     monitor = ConditionMonitor()

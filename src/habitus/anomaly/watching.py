@@ -18,7 +18,7 @@ from habitus.ingest.decoder import has_end
 from habitus.ingest.live import Arrived, LiveSource, Notice
 from habitus.video import Source
 
-# Number of documents of a single frame after which a camera is too slow.
+# Number of documents in a row of less than two frames after which a camera is too slow.
 SLOW_DOCUMENTS = 5
 
 
@@ -133,7 +133,7 @@ class _Observer:
 
     def _report(self, arrival: Arrived, condition: Condition) -> Iterator[CameraFault]:
         """Yield what there is to say if nothing can be judged, or if that is over."""
-        self.n_slow = self.n_slow + 1 if 0 < arrival.document.n_frames < 2 else 0
+        self.n_slow = self.n_slow + 1 if arrival.document.n_frames < 2 else 0
         fault = None if condition is Condition.USABLE else condition.name.lower()
         if fault is None and self.n_slow >= SLOW_DOCUMENTS:
             fault = "slow"

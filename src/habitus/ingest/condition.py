@@ -131,7 +131,8 @@ class ConditionMonitor:
         """
         if document.n_frames == 0:
             return Condition.USABLE  # a gap: there is no picture to judge, and no word either
-        self.unchanged = self.unchanged + self.clip if document.change == 0 else 0.0
+        if document.n_frames > 1:  # a single frame was compared with none
+            self.unchanged = self.unchanged + self.clip if document.change == 0 else 0.0
         if self.unchanged >= FROZEN_AFTER:
             self._forget_beginning()
             return Condition.FROZEN
