@@ -251,7 +251,9 @@ class Watch:
         """Yield the start of every event that was told, in seconds since the epoch."""
         for path in sorted(self.folder.glob("events*.jsonl")):
             for line in path.read_text().splitlines():
-                yield datetime.fromisoformat(json.loads(line)["clock"]).timestamp()
+                values = json.loads(line)
+                if values["habitus"] == "event":
+                    yield datetime.fromisoformat(values["clock"]).timestamp()
 
 
 class Faults:
