@@ -13,9 +13,10 @@ from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError, VideoError
-from habitus.files import check_output, kind_of
+from habitus.files import check_output, checked_path, kind_of
 from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import ProgressCallback
+from habitus.schema import LATEST
 
 if TYPE_CHECKING:
     from habitus.evaluation.labels import Label
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from habitus.video import Source
 
 Address = str | os.PathLike[str]
+EVENTS = ".jsonl"
+"""How the name of a file of events ends."""
 
 
 class JudgedSource:
@@ -181,6 +184,9 @@ def open_sources(sources: Address | Sequence[Address], **reading: Any) -> "list[
     addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     if not addresses:
         raise InvalidInputError("there must be at least one source, found none")
+    for address in addresses:
+        if "://" not in os.fspath(address):
+            checked_path(address)
     return [Source(os.fspath(address), **reading) for address in addresses]
 
 
@@ -191,7 +197,14 @@ def is_corpus_file(source: "Source") -> bool:
 
 def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
     """Return whether a file holds events rather than a model."""
-    return not isinstance(judge, SceneModel) and kind_of(judge) is None and Path(judge).is_file()
+    if isinstance(judge, SceneModel) or not checked_path(judge).is_file():
+        return False
+    if not Path(judge).stat().st_size and Path(judge).suffix != EVENTS:
+        raise InvalidInputError(
+            f"{judge}: empty, so neither a model nor events: a file without any event ends in "
+            f"{EVENTS}"
+        )
+    return kind_of(judge) is None
 
 
 def document_settings(**settings: Any) -> "DocumentSettings":
@@ -409,8 +422,9 @@ def _files(given: object) -> list[Address]:
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
-    """Raise if a length of time is not above 0."""
-    if seconds is not None and not seconds > 0:
+    """Raise if a length of time is not above 0, or infinite."""
+    if seconds is not None and not 0 < seconds <= LATEST:
         raise InvalidInputError(
-            f"{name} must be above 0 seconds, found {seconds:g}", parameter=name
+            f"{name} must be above 0 seconds, and at most {LATEST:g}, found {seconds:g}",
+            parameter=name,
         )

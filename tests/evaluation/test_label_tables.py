@@ -67,7 +67,7 @@ def test_ranges_of_clips_count_frames_from_0_with_both_ends(tmp_path):
         ("start,end\n1,2:75\n", "line 2: end is not a number: '2:75' is not a time such as"),
         ("start,end\n1\n", "line 2: expected 2 values"),
         ("start,end\n1,2,3\n", "line 2: expected 2 values"),
-        ("start,end\n1,inf\n", "must end after it starts"),
+        ("start,end\n1,inf\n", "end must be at most 1e+12, found inf"),
         ("start,end\n1,5\n4,6\n", "a label from 4 to 6 s overlaps the one from 1 to 5 s"),
         ("start,end,kind\n1,5,x\n0,9,y\n1,5,x\n", "x from 1 to 5 s overlaps the one from 1"),
         ("start,end,left,top,right,bottom\n1,2,5,5,,9\n", "a box needs left, top, right and"),

@@ -2,11 +2,12 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from habitus.anomaly.detector import BagLike, Detector, Judgement
 from habitus.anomaly.explanation import HabitFinding, find_unusual
@@ -22,7 +23,18 @@ from habitus.anomaly.localisation import (
     turn_in_words,
 )
 from habitus.errors import FileError, InvalidInputError
+from habitus.files import checked_path
 from habitus.model.inspection import long_run_shares
+from habitus.schema import (
+    Count,
+    Nats,
+    NotNegative,
+    Number,
+    Text,
+    Time,
+    WordCount,
+    decoded,
+)
 
 SCHEMA = 1
 FAULT = '{"habitus": "fault", '
@@ -35,54 +47,54 @@ N_TOP = 10
 class Event:
     """Something unusual: when, where and why."""
 
-    source: str
+    source: Text
     """The video, stream or corpus it was seen in."""
-    start: float
+    start: Time
     """In seconds of video, as `end` and `peak`."""
-    end: float
-    peak: float
+    end: Time
+    peak: Time
     """Start of the strongest document."""
-    normality: float
+    normality: Nats
     """Of the strongest document, by the measure in use: the lower, the less usual."""
-    threshold: float
+    threshold: Number
     """Documents of lower normality are abnormal."""
-    behaviour: int
+    behaviour: Count
     """Of the strongest document, counted from 1."""
-    expected: tuple[float, ...]
+    expected: tuple[NotNegative, ...]
     """Probability of each behaviour before the strongest document was seen."""
     boxes: tuple[Box, ...]
     """Where, in pixels of the camera's frame: left, top, right, bottom; the strongest first."""
-    words: tuple[int, ...]
+    words: tuple[WordCount, ...]
     """The least likely words of the strongest document, the least likely first."""
-    surprise: float
+    surprise: Nats
     """Of the strongest document, -ln p(x_t | x_{1:t-1}) in nats: misfit plus shift."""
-    misfit: float
+    misfit: Nats
     """The part of it that fits no behaviour."""
-    shift: float
+    shift: Nats
     """The part of it that is a behaviour out of its turn."""
-    explanation: str
-    clock: str | None = None
+    explanation: Text
+    clock: Text | None = None
     """Date and time of the start (ISO 8601), for a live source."""
-    thumbnail: str | None = None
+    thumbnail: Text | None = None
     """Picture of the strongest moment, beside the file of events."""
-    surprisals: tuple[float, ...] = ()
+    surprisals: tuple[Nats, ...] = ()
     """-ln p(word | x_{1:t-1}) of each of `words`."""
     alarm: bool = True
     """False for a moment that is among the most unusual ones but above the threshold."""
-    probability: float | None = None
+    probability: NotNegative | None = None
     """That a document of normal footage is as unusual as the strongest one, where that is known."""
-    rarity: str = ""
+    rarity: Text = ""
     """The same in words, such as "about once in 3 hours of normal footage"."""
-    cue: str = ""
+    cue: Text = ""
     """By the measure "habits", the cue that spoke, such as "direction, scan"."""
-    moment: tuple[int, ...] = ()
+    moment: tuple[WordCount, ...] = ()
     """By the measure "habits", the votes of the strongest document: see `habitus.habits`."""
-    behaviours: float = 0.0
+    behaviours: Nats = 0.0
     """By the measure "habits", the normality of the strongest document by the topic model."""
-    first_document: int | None = None
+    first_document: Count | None = None
     """Number of its first document in the judged corpus; None for a live source."""
-    last_document: int | None = None
-    peak_document: int | None = None
+    last_document: Count | None = None
+    peak_document: Count | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as plain values, with the version of their meaning."""
@@ -318,7 +330,7 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     FileError
         Where a line is not an event.
     """
-    file = Path(path)
+    file = checked_path(path)
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -330,34 +342,26 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     return {number: _parsed(file, number, line) for number, line in told}
 
 
+class _Stamp(TypedDict):
+    """How a line says what it is."""
+
+    habitus: Literal["event"]
+    version: Count
+
+
 def _parsed(file: Path, number: int, line: str) -> Event:
     try:
-        values: Any = json.loads(line)
-        if values["habitus"] != "event":
-            raise ValueError("not an event")
-        if values["version"] > SCHEMA:
-            raise FileError(
-                f"{file}, line {number}: an event of version {values['version']}, this habitus "
-                f"reads up to {SCHEMA}: upgrade habitus"
-            )
-        return Event(**_fields(values))
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{file}, line {number}: not an event as habitus writes it") from error
-
-
-def _fields(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event; those that habitus 0.1 did not write may be missing."""
-    known = {f.name: values[f.name] for f in fields(Event) if f.name in values}
-    known["boxes"] = tuple(Box(*map(int, box)) for box in known["boxes"])
-    for name in ("expected", "words"):
-        known[name] = tuple(known[name])
-    for name in ("surprisals", "moment"):
-        known[name] = tuple(known.get(name, ()))
-    for name in ("start", "end", "peak"):
-        known[name] = float(known[name])
-    return known
+        version = decoded(line, _Stamp)["version"]
+        if version <= SCHEMA:
+            return decoded(line, Event)
+    except FileError as error:
+        raise FileError(
+            f"{file}, line {number}: not an event as habitus writes it: {error}"
+        ) from error
+    raise FileError(
+        f"{file}, line {number}: an event of version {version}, this habitus reads up to "
+        f"{SCHEMA}: upgrade habitus"
+    )
 
 
 def clock(seconds: float) -> str:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.corpus.vocabulary import Direction, Vocabulary
+from habitus.schema import Pixels
 
 REACH = 2
 """Cells at most this far apart belong to one box: the windows of a vehicle make no words."""
@@ -18,10 +19,10 @@ WORTH = 0.25
 class Box(NamedTuple):
     """A part of the camera's frame, in its pixels."""
 
-    left: int
-    top: int
-    right: int
-    bottom: int
+    left: Pixels
+    top: Pixels
+    right: Pixels
+    bottom: Pixels
 
 
 def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int64]:

@@ -257,9 +257,9 @@ class Tail:
         n_documents
             Judged documents to come.
         """
-        if not alerts > 0:
+        if not 0 < alerts < np.inf:
             raise InvalidInputError(
-                f"a budget must be above 0 alerts per day, found {alerts:g}",
+                f"a budget must be above 0 alerts per day and finite, found {alerts:g}",
                 parameter="alerts_per_day",
             )
         wanted, rates = alerts / n_documents, self._counted_rates()

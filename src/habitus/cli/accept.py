@@ -6,6 +6,7 @@ import typer
 
 import habitus
 from habitus.cli import options
+from habitus.cli.terminal import say
 
 
 @options.command
@@ -32,6 +33,6 @@ def accept(
     target = output or model
     found = habitus.accept(events, numbers, model, output=target, force=force, undo=undo)
     done = "taken back" if undo else "accepted"
-    typer.echo(f"{done}: {len(numbers)} event(s)")
-    typer.echo(f"{len(found.silenced)} alarm(s) of {events} would no longer be raised")
-    typer.echo(f"wrote {target}")
+    say(f"{done}: {len(numbers)} event(s)")
+    say(f"{len(found.silenced)} alarm(s) of {events} would no longer be raised")
+    say(f"wrote {target}")

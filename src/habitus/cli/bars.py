@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 import habitus
+from habitus.cli.terminal import printable
 
 REDRAWN = 0.1
 """Seconds from one drawing of a bar to the next, at least."""
@@ -34,7 +35,7 @@ def progress_bars() -> Iterator[habitus.ProgressCallback]:
         BarColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         console=console,
         transient=True,
         disable=not console.is_terminal,
@@ -44,7 +45,8 @@ def progress_bars() -> Iterator[habitus.ProgressCallback]:
 
     def show(report: habitus.Progress) -> None:
         nonlocal drawn
-        stage, done, total, note = report
+        stage, done, total = report[:3]
+        note = printable(report.note)
         now = monotonic()
         if stage not in tasks:
             tasks[stage] = bars.add_task(stage, total=total, note=note)

@@ -10,6 +10,7 @@ import typer
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import say
 
 
 @options.command
@@ -87,8 +88,9 @@ def compare(
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), allow_nan=False))
         return
-    typer.echo(habitus.comparison_table(comparison))
+    for line in habitus.comparison_table(comparison).splitlines():
+        say(line)
     for note in comparison.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     page = Path(output, "comparison.html")
-    typer.echo(f"wrote {page} and {page.with_suffix('.md')}")
+    say(f"wrote {page} and {page.with_suffix('.md')}")

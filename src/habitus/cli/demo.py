@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import Screen
 
 
 @options.command
@@ -47,7 +47,7 @@ def _tell(found: habitus.Demonstration, output: Path) -> None:
             event = detection.moments[k]
             rank, said = str(k + 1), f"{'' if event.alarm else 'no alarm; '}{event.explanation}"
         table.add_row(when, anomaly.kind, rank, said)
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen()
     console.print(
         f"learnt from {clock(found.learnt_seconds)} of a junction, then judged "
         f"{clock(found.judged_seconds)} of it"

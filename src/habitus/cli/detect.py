@@ -7,6 +7,7 @@ import typer
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import say
 
 
 @options.command
@@ -57,13 +58,13 @@ def detect(
             **reading.parameters(),
         )
     for note in detection.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if as_json:
         for event in detection.moments if moments else detection.events:
             typer.echo(event.line())
         return
     for line in detection.ranking():
-        typer.echo(line)
-    typer.echo(detection.summary())
+        say(line)
+    say(detection.summary())
     if output is not None:
-        typer.echo(f"wrote {output}")
+        say(f"wrote {output}")

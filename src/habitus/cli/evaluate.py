@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import Screen, say
 
 NAMES = {
     "average_precision": "average precision (1)",
@@ -107,7 +107,7 @@ def evaluate(
             **reading.parameters(),
         )
     if found.threshold is None:
-        typer.echo(
+        say(
             "note: events alone have no score per document, so there are no curves and no average "
             "precision",
             err=True,
@@ -118,12 +118,12 @@ def evaluate(
     what = Path(sources[0]).name if len(sources) == 1 else f"{len(sources)} clips"
     _tell(found, f"{Path(judge).name} on {what}")
     if picture is not None:
-        typer.echo(f"wrote {picture}")
+        say(f"wrote {picture}")
 
 
 def _tell(found: habitus.Assessment, what: str) -> None:
     """Print all figures."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen()
     n, clip = found.n_documents, found.seconds / found.n_documents
     console.print(
         f"{what}: {habitus.clock(found.seconds)} of video in {n} documents of {clip:g} s; the "

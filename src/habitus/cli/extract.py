@@ -9,6 +9,7 @@ import typer
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import say
 
 
 @options.command
@@ -55,7 +56,7 @@ def extract(
         )
     seconds = time.monotonic() - started
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     summary = habitus.summarise_corpus(corpus)
     if as_json:
         told: dict[str, Any] = {"seconds": seconds, "output": output, "notes": notes}
@@ -63,9 +64,9 @@ def extract(
         return
     v, video = corpus.vocabulary, len(corpus) * corpus.clip
     grid = f", {v.rows} x {v.columns} cells of {v.cell_side} pixels" if v else ""
-    typer.echo(
+    say(
         f"{summary.documents} documents ({summary.words:.10g} words{grid}; {summary.short:.0%} "
         f"under 20 words) from {video:.0f} s of video in {seconds:.1f} s: {video / seconds:.0f} "
         "times real time"
     )
-    typer.echo(f"wrote {output}; look at it with: habitus show {output}")
+    say(f"wrote {output}; look at it with: habitus show {output}")

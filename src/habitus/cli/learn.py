@@ -9,6 +9,7 @@ import typer
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import say
 
 OF_THE_MODEL = {
     *("n_topics", "n_behaviours", "learning", "prior", "n_restarts", "n_iterations", "tolerance"),
@@ -146,12 +147,12 @@ def learn(
             **reading.parameters(),
         )
     for note in scene.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if as_json:
         typer.echo(json.dumps(habitus.summarise_model(scene.model).to_json()))
         return
-    typer.echo(scene.summary())
-    typer.echo(f"wrote {target}; look at it with: habitus show {target}")
+    say(scene.summary())
+    say(f"wrote {target}; look at it with: habitus show {target}")
 
 
 def _target(context: typer.Context, output: str | None, update: str | None) -> str:

@@ -17,6 +17,7 @@ from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.report import report
 from habitus.cli.show import show
+from habitus.cli.terminal import say
 from habitus.cli.tune import tune
 from habitus.cli.watch import watch
 
@@ -46,7 +47,7 @@ app.command()(compare)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"habitus {__version__}")
+        say(f"habitus {__version__}")
         raise typer.Exit
 
 
@@ -61,7 +62,7 @@ def _options(
 
 def _tell(text: str) -> None:
     with contextlib.suppress(OSError):  # whoever read stderr has gone
-        typer.echo(f"habitus: {text}", err=True)
+        say(f"habitus: {text}", err=True)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ import typer
 
 import habitus
 from habitus import HabitusError
+from habitus.cli.terminal import say
 
 
 class MotionChoice(StrEnum):
@@ -256,7 +257,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(**given)
         except HabitusError as error:
-            typer.echo(error_line(error, context), err=True)
+            say(error_line(error, context), err=True)
+            raise typer.Exit(1) from error
+        except MemoryError as error:
+            say("habitus: this needs more memory than there is", err=True)
             raise typer.Exit(1) from error
 
     own_context = inspect.Parameter(

@@ -7,6 +7,7 @@ import typer
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import say
 
 
 @options.command
@@ -45,6 +46,6 @@ def report(
             **reading.parameters(),
         )
     for note in detection.notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(detection.summary())
-    typer.echo(f"wrote {output}")
+        say(f"note: {note}", err=True)
+    say(detection.summary())
+    say(f"wrote {output}")

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
+from habitus.cli.terminal import Screen, say
 
 
 @options.command
@@ -42,21 +42,21 @@ def show(
         _tell_corpus(summary)
     else:
         _tell_model(summary)
-    typer.echo(f"wrote {picture}")
+    say(f"wrote {picture}")
 
 
 def _tell_corpus(summary: habitus.CorpusSummary) -> None:
-    typer.echo(
+    say(
         f"{summary.documents} documents in {summary.sequences} sequence(s), "
         f"{summary.words:.10g} words of {summary.vocabulary}; half of the documents have "
         f"at least {summary.median_words:.10g}, {summary.short:.0%} under 20"
     )
     if summary.faults:
-        typer.echo(f"{summary.faults} documents with the camera moved, covered or frozen")
+        say(f"{summary.faults} documents with the camera moved, covered or frozen")
 
 
 def _tell_model(summary: habitus.ModelSummary) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen()
     console.print(
         f"{summary.n_behaviours} behaviours, {summary.n_topics} topics, {summary.n_words} words; "
         f"{summary.learning}, prior {summary.prior}, best of {len(summary.restarts)} run(s)"

@@ -5,6 +5,7 @@ import threading
 from typing import Self, TextIO
 
 from habitus.backlog import Backlog, write_some
+from habitus.cli.terminal import printable
 
 # Lines that may wait for a reader of stderr; further ones are dropped.
 ROOM = 1000
@@ -28,7 +29,7 @@ class Teller:
 
     def tell(self, line: str) -> None:
         """Tell a line, now or when somebody reads."""
-        self._backlog.add(line)
+        self._backlog.add(printable(line))
 
     def _write(self, line: str) -> None:
         n_unread = self._backlog.dropped + self._failed

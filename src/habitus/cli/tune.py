@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import Screen, say
 
 PASSED_ON = {
     *("duration", "continued", "clip", "cell", "motion", "words", "mask", "region"),
@@ -89,7 +89,7 @@ def tune(
             **reading.parameters(),
         )
     for note in tuning.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     advised = learn_command(tuning, sources, options.given_options(context, PASSED_ON))
     if as_json:
         values = tuning.to_json()
@@ -98,7 +98,7 @@ def tune(
         return
     _tell(tuning, advised, alerts_per_day)
     if picture is not None:
-        typer.echo(f"wrote {picture}")
+        say(f"wrote {picture}")
 
 
 def _numbers(name: str, text: str) -> list[int]:
@@ -123,7 +123,7 @@ def learn_command(tuning: habitus.Tuning, sources: list[str], further: list[str]
 
 def _tell(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
     """Print sizes, hyperparameters, the command to learn with, and the recall estimate."""
-    console, choice = Console(highlight=False, soft_wrap=True), tuning.choice
+    console, choice = Screen(), tuning.choice
     best = choice.candidates[choice.best]
     worse = choice.shortfall(choice.chosen)
     console.print(f"held-out log-likelihood, nats per word ({tuning.n_documents} documents)\n")

@@ -5,12 +5,14 @@ into labels in seconds once it is.
 """
 
 import csv
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from tokenize import TokenError
+from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,12 @@ from habitus.evaluation.labels import (
     enclosing_box,
     parse_seconds,
 )
+from habitus.files import checked_path
+from habitus.schema import LATEST, MOST_FRAMES, MOST_PIXELS, shortened
 
+UNPARSED = (SyntaxError, TokenError)
+LONGEST_NUMBER = 18
+"""Digits of a number of a frame, at most."""
 FrameRange = tuple[int, int]
 """First and last frame, counted from 1."""
 
@@ -80,7 +87,7 @@ def read_labels(
 
 def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> Labelling:
     """Read a label file before the footage is known; see `read_labels`."""
-    file = Path(path)
+    file = checked_path(path)
     if not file.is_dir() and file.suffix.lower() != ".npy":
         text = _read_text(file)
         if "gt_frame" in text:
@@ -195,14 +202,36 @@ def _required(footage: LabelledFootage | None, name: str, unit: str) -> Labelled
 def read_numpy(file: Path) -> FrameFlags:
     """Read one flag per frame from a one-dimensional `.npy` file."""
     try:
-        values = np.load(file, allow_pickle=False)
+        with file.open("rb") as stream:
+            values = _read_array(stream)
     except OSError as error:
         raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
-    except (ValueError, EOFError) as error:
-        raise InvalidInputError(f"{file}: not a NumPy file of numbers: {error}") from error
-    if not isinstance(values, np.ndarray) or not _are_flags(values := np.squeeze(values)):
+    # NumPy parses the header as a Python literal, which can fail in any of these ways.
+    except (ValueError, EOFError, TypeError, MemoryError, RecursionError, *UNPARSED) as error:
+        reason = shortened(" ".join(str(error).split()), 100)
+        raise InvalidInputError(f"{file}: not a NumPy file of numbers: {reason}") from error
+    if not _are_flags(values := np.squeeze(values)):
         raise InvalidInputError(f"{file}: expected one 0 or 1 per frame, found something else")
     return FrameFlags(str(file), np.atleast_1d(values).astype(np.bool_))
+
+
+def _read_array(stream: BinaryIO) -> NDArray[np.generic]:
+    """Read an array, after its type and size were found to be those of the file."""
+    version = np.lib.format.read_magic(stream)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read_header is None:
+        raise ValueError(f"version {version} of the format")
+    shape, _, dtype = read_header(stream)
+    there = os.fstat(stream.fileno()).st_size - stream.tell()
+    if dtype.kind not in "biuf" or min(shape, default=1) < 0:
+        raise ValueError(f"an array of {dtype} of shape {shape}")
+    if math.prod(shape) * dtype.itemsize > there:
+        raise ValueError(f"shape {shape} of {dtype} in {there} bytes")
+    stream.seek(0)
+    return np.asarray(np.load(stream, allow_pickle=False))
 
 
 def _are_flags(values: NDArray[np.generic]) -> bool:
@@ -218,7 +247,7 @@ def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | Fra
     if set(values) <= {"0", "1"}:
         return FrameFlags(str(file), np.array([value == "1" for value in values], dtype=np.bool_))
     # A range needs both ends: 10,20 may well be seconds.
-    others = [value for value in values if re.fullmatch(r"\d+[:-]\d+", value) is None]
+    others = [value for value in values if re.fullmatch(r"[0-9]+[:-][0-9]+", value) is None]
     if others:
         raise _not_frames(file, next((value for value in others if value not in "01"), others[0]))
     return FrameRanges(str(file), _parse_ranges(file, values))
@@ -258,15 +287,24 @@ def _parse_ranges(file: Path, values: list[str]) -> list[FrameRange]:
 
 
 def _parse_range(file: Path, text: str) -> FrameRange:
-    match = re.fullmatch(r"(\d+)(?:[:-](\d+))?", text)
+    match = re.fullmatch(r"([0-9]+)(?:[:-]([0-9]+))?", text)
     if match is None:
         raise _not_frames(file, text)
-    first, last = int(match[1]), int(match[2] or match[1])
+    first, last = _frame(file, match[1]), _frame(file, match[2] or match[1])
     if not 1 <= first <= last:
         raise InvalidInputError(
             f"{file}: frames count from 1 and a range must not end before it starts, found {text}"
         )
     return first, last
+
+
+def _frame(file: Path, digits: str) -> int:
+    """Return the number of a frame, if a video can have so many."""
+    if len(digits) > LONGEST_NUMBER or int(digits) > MOST_FRAMES:
+        raise InvalidInputError(
+            f"{file}: a video has at most {MOST_FRAMES} frames, found frame {shortened(digits)}"
+        )
+    return int(digits)
 
 
 def _not_frames(file: Path, value: str) -> InvalidInputError:
@@ -365,9 +403,9 @@ def read_pixels(folder: Path, n_frames: int, size: tuple[int, int]) -> dict[int,
 
 def _read_mask(path: Path) -> Flags:
     """Return which pixels of an image are not black, rows x columns."""
-    import cv2
+    from habitus.video.mask import read_grey
 
-    mask = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    mask = read_grey(path)
     if mask is None:
         raise InvalidInputError(f"{path}: not an image")
     return np.asarray(mask > 0)
@@ -498,10 +536,12 @@ def _read_clip_ranges(file: Path, rows: list[TableRow]) -> ClipRanges:
     ranges: dict[str, list[FrameRange]] = {}
     for number, row in enumerate(rows, start=2):
         first, last = row["first_frame"].strip(), row["last_frame"].strip()
-        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        whole = re.fullmatch(r"[0-9]+", first) and re.fullmatch(r"[0-9]+", last)
+        if not whole or _frame(file, first) > _frame(file, last):
             raise InvalidInputError(
                 f"{file}, line {number}: first_frame and last_frame must be whole numbers from 0, "
-                f"the last not before the first, found {first!r} and {last!r}"
+                f"the last not before the first, found {shortened(repr(first))} and "
+                f"{shortened(repr(last))}"
             )
         ranges.setdefault(row["clip"].strip(), []).append((int(first) + 1, int(last) + 1))
     return ClipRanges(str(file), ranges)
@@ -529,11 +569,16 @@ def _read_flags(file: Path, rows: list[TableRow]) -> Flags:
 
 def _read_time(file: Path, number: int, row: TableRow, name: str) -> float:
     try:
-        return parse_seconds(row[name])
+        found = parse_seconds(row[name])
     except ValueError as error:
         raise InvalidInputError(
-            f"{file}, line {number}: {name} is not a number: {error}"
+            f"{file}, line {number}: {name} is not a number: {shortened(str(error), 100)}"
         ) from error
+    if not abs(found) <= LATEST:
+        raise InvalidInputError(
+            f"{file}, line {number}: {name} must be at most {LATEST:g}, found {found:g}"
+        )
+    return found
 
 
 def _read_box(file: Path, number: int, row: TableRow) -> Box:
@@ -543,10 +588,10 @@ def _read_box(file: Path, number: int, row: TableRow) -> Box:
         raise InvalidInputError(
             f"{file}, line {number}: a box needs left, top, right and bottom in pixels: {error}"
         ) from error
-    if not (0 <= box.left < box.right and 0 <= box.top < box.bottom):
+    if not (0 <= box.left < box.right <= MOST_PIXELS and 0 <= box.top < box.bottom <= MOST_PIXELS):
         raise InvalidInputError(
-            f"{file}, line {number}: a box must end to the right of and below its start, found "
-            f"{','.join(map(str, box))}"
+            f"{file}, line {number}: a box must end to the right of and below its start, within "
+            f"{MOST_PIXELS} pixels, found {shortened(','.join(map(str, box)))}"
         )
     return box
 

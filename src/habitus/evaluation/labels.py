@@ -10,6 +10,7 @@ from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
+from habitus.schema import MOST_FRAMES
 
 if TYPE_CHECKING:
     from habitus.video import Source
@@ -159,6 +160,11 @@ class LabelledFootage(NamedTuple):
                 "have no times: give the video, or labels in seconds"
             )
         n = self.n_frames
+        if n.sum() > MOST_FRAMES:
+            raise InvalidInputError(
+                f"{self.name}: labels per frame are read for at most {MOST_FRAMES} frames, found "
+                f"{n.sum()}"
+            )
         step = self.clip / np.maximum(n, 1)
         step[-1] = self.clip / max(n[-1], np.median(n))  # the video may end within it
         document = np.repeat(np.arange(len(n)), n)

@@ -39,19 +39,20 @@ class WholeNumbers(Interval):  # type: ignore[misc]  # scikit-learn is not typed
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
-AT_LEAST_ONE = [WholeNumbers(1)]
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+MOST = 1_000_000_000
+AT_LEAST_ONE = [WholeNumbers(1, MOST)]
+NOT_NEGATIVE = Interval(Real, 0, MOST, closed="both")
 
 PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     # Assignments store a topic in 16 bits.
     "n_topics": [WholeNumbers(1, np.iinfo(np.uint16).max)],
-    "n_behaviours": AT_LEAST_ONE,
+    "n_behaviours": [WholeNumbers(1, np.iinfo(np.uint16).max)],
     "learning": [StrOptions(set(LEARNERS))],
     "prior": [str, Prior],
     "n_iterations": AT_LEAST_ONE,
     "tolerance": [NOT_NEGATIVE, None],
-    "n_restarts": AT_LEAST_ONE,
-    "n_jobs": [WholeNumbers(None, -1), WholeNumbers(1), None],
+    "n_restarts": [WholeNumbers(1, 100_000)],
+    "n_jobs": [WholeNumbers(-MOST, -1), WholeNumbers(1, MOST), None],
     "smoothing": [NOT_NEGATIVE],
     "min_words": [NOT_NEGATIVE],
     "init": "no_validation",  # what is allowed depends on `learning`: see `check_init`

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from habitus.arrays import Array, Flags
+from habitus.arrays import Array, Flags, Image
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
+from habitus.schema import MOST_PIXELS, shortened
 
 
 def watched_cells(
@@ -83,20 +84,31 @@ def is_file(given: str) -> bool:
     """Return whether a text is the name of a file; a text too long for a name is not."""
     try:
         return Path(given).is_file()
-    except OSError:
+    except (OSError, ValueError):
         return False
+
+
+def read_grey(path: Path) -> Image | None:
+    """Return the brightness of an image file's pixels; None if it cannot be read as an image."""
+    import cv2
+
+    try:
+        data = np.fromfile(path, np.uint8)
+        picture = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if len(data) else None
+    except (OSError, cv2.error):  # such as more pixels than OpenCV wants
+        return None
+    return None if picture is None else np.asarray(picture, dtype=np.uint8)
 
 
 def _image(path: str, vocabulary: Vocabulary, name: str) -> Flags:
     """Return the pixels of an image file that are not black."""
-    import cv2
-
     if not is_file(path):
         raise InvalidInputError(
-            f"{name} must be an image file or polygons (x,y x,y x,y), found no file {path!r}",
+            f"{name} must be an image file or polygons (x,y x,y x,y), found no file "
+            f"{shortened(repr(path))}",
             parameter=name,
         )
-    picture = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_GRAYSCALE)
+    picture = read_grey(Path(path))
     if picture is None:
         raise InvalidInputError(f"{name} {path}: not an image that can be read", parameter=name)
     if picture.shape != (vocabulary.height, vocabulary.width):
@@ -118,10 +130,12 @@ def _polygons(text: str, vocabulary: Vocabulary, name: str) -> Flags:
             corners = np.array([[float(n) for n in pair.split(",")] for pair in polygon.split()])
         except ValueError:
             corners = np.empty((0, 2))
-        if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3:
+        fits = corners.ndim == 2 and corners.shape[1:] == (2,) and len(corners) >= 3
+        if not fits or not (np.abs(corners) <= MOST_PIXELS).all():
             raise InvalidInputError(
                 f"{name} must be polygons of at least three corners such as "
-                f'"0,0 100,0 100,50", found {polygon.strip()!r}',
+                f'"0,0 100,0 100,50", within {MOST_PIXELS} pixels, found '
+                f"{shortened(repr(polygon.strip()))}",
                 parameter=name,
             )
         cv2.fillPoly(area, [np.round(corners).astype(np.int32)], 255)

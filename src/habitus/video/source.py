@@ -7,8 +7,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from habitus.errors import VideoError
+from habitus.errors import InvalidInputError, VideoError
 
+MOST = 1e6
+"""Frames per second, and seconds to wait, at most."""
 STANDARD_INPUT = frozenset(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
 # Names of parameters in an address whose values nobody else may see, in part: "loginpas" is one.
 _NAME = (
@@ -56,6 +58,11 @@ class Source:
     other_hosts: bool = False
 
     def __post_init__(self) -> None:
+        for name, value in {"fps": self.fps, "timeout": self.timeout}.items():
+            if value is not None and not 0 < value <= MOST:
+                raise InvalidInputError(
+                    f"{name} must be above 0 and at most {MOST:g}, found {value:g}", parameter=name
+                )
         # Standard input has one name; a file that the shell opened can be sought in by its own.
         if self.address in STANDARD_INPUT or self.descriptors:
             mode, path = _mode(self.address), os.path.realpath(self.address)

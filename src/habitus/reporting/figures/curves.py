@@ -13,7 +13,7 @@ from habitus.corpus.vocabulary import Direction
 from habitus.evaluation.assessment import Assessment
 from habitus.evaluation.matching import RATES
 from habitus.evaluation.metrics import Curve
-from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER, save_figure
+from habitus.reporting.figures.drawing import COLOURS, EVENT, INK, PAPER, as_text, save_figure
 
 CURVE, CHANCE, GRID = COLOURS[Direction.UP], "#8A8F98", "#E4E6EA"
 
@@ -45,7 +45,7 @@ def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) 
         panel(ax, found)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    figure.suptitle(f"{title}\n", fontsize=15, fontweight="bold", color=INK)
+    figure.suptitle(f"{as_text(title)}\n", fontsize=15, fontweight="bold", color=INK)
     figure.text(0.5, 0.955, _lead(found), ha="center", fontsize=10, color=INK)
     save_figure(figure, path, dpi=130)
 

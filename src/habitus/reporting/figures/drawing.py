@@ -85,6 +85,11 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int) -> No
         figure.savefig(temporary, dpi=dpi, **_SAVING[Path(path).suffix.lower()])
 
 
+def as_text(title: str) -> str:
+    """Return a title as Matplotlib draws it: a dollar sign starts no formula."""
+    return title.replace("$", r"\$")
+
+
 def behaviour_colour(behaviour: int) -> str:
     """Return the colour of a behaviour, counted from 0; colours repeat after eight."""
     return _BEHAVIOURS[behaviour % len(_BEHAVIOURS)]

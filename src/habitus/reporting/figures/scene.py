@@ -18,6 +18,7 @@ from habitus.reporting.figures.drawing import (
     FINER,
     add_legend,
     arrows_of,
+    as_text,
     background,
     draw_on_axes,
     draw_on_picture,
@@ -77,7 +78,7 @@ def draw_model(
             _draw_panels(part, group, v, model.picture_)
     parts[-1].suptitle("Transitions between behaviours, and their durations", fontsize=14)
     draw_cycle(parts[-1].subplots(), model.parameters_.xi, model.clip_)
-    figure.suptitle(title, fontsize=17, fontweight="bold")
+    figure.suptitle(as_text(title), fontsize=17, fontweight="bold")
     if v:
         add_legend(figure, loc="outside lower center", frameon=False, fontsize=13)
     save_figure(figure, path, dpi=110)
@@ -171,7 +172,7 @@ def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> 
     else:
         _draw_motion(above, corpus, vocabulary)
     _draw_word_counts(below, corpus)
-    figure.suptitle(title, fontsize=12)
+    figure.suptitle(as_text(title), fontsize=12)
     save_figure(figure, path, dpi=130)
 
 
