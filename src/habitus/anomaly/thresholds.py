@@ -75,6 +75,11 @@ def share_threshold(scores: Array, share: float) -> float:
         raise InvalidInputError(
             f"share must lie between 0 and 1, found {share:g}", parameter="share"
         )
+    if not len(scores):
+        raise InvalidInputError(
+            "a share of documents needs some that are long enough to judge, found none",
+            parameter="share",
+        )
     return float(np.quantile(scores, share))
 
 

@@ -173,7 +173,7 @@ class ClipRanges(NamedTuple):
         if twice:
             raise InvalidInputError(
                 f"{self.name}: labels go by the stem of a clip's file name, and several clips are "
-                f"called {min(twice)}"
+                f"called {shortened(min(twice))}"
             )
         if not set(stems) & set(self.ranges):
             raise InvalidInputError(
@@ -190,7 +190,7 @@ class ClipRanges(NamedTuple):
 
 def _few(names: Sequence[str], most: int = 5) -> str:
     """Return names in a row, the first few of many."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    return ", ".join(map(shortened, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def _required(footage: LabelledFootage | None, name: str, unit: str) -> LabelledFootage:
@@ -293,7 +293,8 @@ def _parse_range(file: Path, text: str) -> FrameRange:
     first, last = _frame(file, match[1]), _frame(file, match[2] or match[1])
     if not 1 <= first <= last:
         raise InvalidInputError(
-            f"{file}: frames count from 1 and a range must not end before it starts, found {text}"
+            f"{file}: frames count from 1 and a range must not end before it starts, found "
+            f"{shortened(text)}"
         )
     return first, last
 
@@ -484,8 +485,9 @@ def _table_reader(file: Path, names: list[str]) -> _TableReader:
     for required, optional, read in _FORMS:
         if set(required) <= set(names) <= {*required, *optional} and len(set(names)) == len(names):
             return read
+    found = shortened(", ".join(names)) or "none"
     raise InvalidInputError(
-        f"{file}: found the columns {', '.join(names) or 'none'}; expected start,end (optional: "
+        f"{file}: found the columns {found}; expected start,end (optional: "
         "kind,left,top,right,bottom), or clip,abnormal, or start,abnormal, or frame,abnormal, or "
         "clip,first_frame,last_frame, or time,event,left,top,right,bottom (optional: frame,kind)"
     )
@@ -501,8 +503,8 @@ def _read_interval(file: Path, number: int, row: TableRow) -> Label:
     start, end = (_read_time(file, number, row, name) for name in ("start", "end"))
     if not 0 <= start < end < float("inf"):
         raise InvalidInputError(
-            f"{file}, line {number}: a label must end after it starts, found {row['start']} to "
-            f"{row['end']}"
+            f"{file}, line {number}: a label must end after it starts, found "
+            f"{shortened(row['start'])} to {shortened(row['end'])}"
         )
     has_box = any(row.get(side) for side in SIDES)
     box = _read_box(file, number, row) if has_box else None
@@ -562,7 +564,8 @@ def _read_flags(file: Path, rows: list[TableRow]) -> Flags:
     for number, row in enumerate(rows, start=2):
         if row["abnormal"].strip() not in ("0", "1"):
             raise InvalidInputError(
-                f"{file}, line {number}: abnormal must be 0 or 1, found {row['abnormal']!r}"
+                f"{file}, line {number}: abnormal must be 0 or 1, found "
+                f"{shortened(repr(row['abnormal']))}"
             )
     return np.array([row["abnormal"].strip() == "1" for row in rows], dtype=np.bool_)
 
@@ -586,7 +589,8 @@ def _read_box(file: Path, number: int, row: TableRow) -> Box:
         box = Box(*(round(float(row[side])) for side in SIDES))
     except (KeyError, ValueError, OverflowError) as error:
         raise InvalidInputError(
-            f"{file}, line {number}: a box needs left, top, right and bottom in pixels: {error}"
+            f"{file}, line {number}: a box needs left, top, right and bottom in pixels: "
+            f"{shortened(str(error), 80)}"
         ) from error
     if not (0 <= box.left < box.right <= MOST_PIXELS and 0 <= box.top < box.bottom <= MOST_PIXELS):
         raise InvalidInputError(

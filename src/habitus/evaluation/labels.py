@@ -10,7 +10,7 @@ from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
-from habitus.schema import MOST_FRAMES
+from habitus.schema import MOST_FRAMES, shortened
 
 if TYPE_CHECKING:
     from habitus.video import Source
@@ -108,9 +108,9 @@ def check_labels(labels: Sequence[Label], first: float, last: float, name: str =
     for label in labels:
         if label.end <= first or label.start >= last:
             raise InvalidInputError(
-                f"{name}: {label.kind or 'a label'} from {label.start:g} to {label.end:g} s is "
-                f"outside the video, which runs from {first:g} to {last:g} s: is this another "
-                "video, or are the times in other units?"
+                f"{name}: {shortened(label.kind) or 'a label'} from {label.start:g} to "
+                f"{label.end:g} s is outside the video, which runs from {first:g} to {last:g} s: "
+                "is this another video, or are the times in other units?"
             )
 
 
@@ -126,9 +126,9 @@ def check_overlaps(labels: Sequence[Label], name: str = "labels") -> None:
                 break
             if one.box == other.box or one.box is None or other.box is None:
                 raise InvalidInputError(
-                    f"{name}: {one.kind or 'a label'} from {other.start:g} to {other.end:g} s "
-                    f"overlaps the one from {one.start:g} to {one.end:g} s: merge them, or "
-                    "give each its own kind or box"
+                    f"{name}: {shortened(one.kind) or 'a label'} from {other.start:g} to "
+                    f"{other.end:g} s overlaps the one from {one.start:g} to {one.end:g} s: merge "
+                    "them, or give each its own kind or box"
                 )
 
 
