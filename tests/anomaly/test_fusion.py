@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from habitus.anomaly.fusion import BEHAVIOUR_TRUST, FALSE_ALARMS, HIGHEST, Fusion, ImplantStatistics
+from habitus.anomaly.fusion import (
+    BEHAVIOUR_TRUST,
+    FALSE_ALARMS,
+    FEW,
+    HIGHEST,
+    Fusion,
+    ImplantStatistics,
+)
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.thresholds import DAY, Tail, hold_budget, runs
 from habitus.corpus import Vocabulary
@@ -149,11 +156,13 @@ def with_behaviours(n=500, seed=0):
     return Fusion(statistics, judged, np.ones(N), behaviours=behaviours)
 
 
-def test_behaviours_add_a_tenth_of_their_rarity():
-    fusion, tried = with_behaviours(), heavy_and_light(200, 5)
+@pytest.mark.parametrize("n", [20, 500])
+def test_behaviours_add_a_tenth_of_their_rarity_and_less_with_little_footage(n):
+    fusion, tried = with_behaviours(n), heavy_and_light(200, 5)
     behaviours = -np.random.default_rng(2).gamma(2, 6, 200)
     tail = Tail.of(fusion.behaviours, fusion.judged)
-    expected = fusion.rarities(tried).max(axis=1) + BEHAVIOUR_TRUST * tail.surprisal(behaviours)
+    trust = BEHAVIOUR_TRUST * fusion.judged.sum() / (fusion.judged.sum() + FEW)
+    expected = fusion.rarities(tried).max(axis=1) + trust * tail.surprisal(behaviours)
     np.testing.assert_allclose(fusion.scores(tried, behaviours), expected, rtol=1e-12)
     least = fusion.scores(tried, np.zeros(200)) - fusion.scores(tried)
     assert (abs(least) < 0.02).all()  # as usual as can be: nothing is added

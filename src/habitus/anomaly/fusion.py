@@ -4,10 +4,10 @@ Each statistic of a document has a rarity, -ln of the probability that normal fo
 its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
 in this scene than one that finds none: its trust is the cube root of the share that it finds (at
 least what it finds by chance), between trusting all alike and in proportion. The score of a
-document is the largest product of rarity and trust, plus `BEHAVIOUR_TRUST` times the rarity of its
-normality by the topic model, `tail`: what moves as it does elsewhere or at another time is unusual
-for the behaviour alone. That score has a tail of its own: the normality of a document is ln p of
-normal footage scoring as high.
+document is the largest product of rarity and trust, plus a tenth (less with little footage) of the
+rarity of its normality by the topic model, `tail`: what moves as it does elsewhere or at another
+time is unusual for the behaviour alone. That score has a tail of its own: the normality of a
+document is ln p of normal footage scoring as high.
 """
 
 from dataclasses import dataclass, replace
@@ -27,8 +27,9 @@ FALSE_ALARMS = 0.005
 """Share of normal documents that each statistic may call abnormal where its trust is measured."""
 HIGHEST = 1e6
 """Scores are searched up to this."""
-BEHAVIOUR_TRUST = 0.1
-"""Trust in the topic model: what it adds, it adds to the cue that is trusted most."""
+BEHAVIOUR_TRUST, FEW = 0.1, 50
+"""Trust in the topic model with much footage, and the number of documents that gives half of it:
+a model of 20 documents knows no behaviours."""
 REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
 
@@ -115,12 +116,19 @@ class Fusion:
         _look_up(statistics, *self._tables, self.trust, out)
         return out
 
+    @cached_property
+    def behaviour_trust(self) -> float:
+        """Weight of the topic model."""
+        n = int(self.judged.sum())
+        return BEHAVIOUR_TRUST * n / (n + FEW)
+
     def behaviour_rarities(self, behaviours: Array) -> Array:
         """Return trust times rarity of normalities by the topic model, in nats."""
         if self._behaviour_tables is None:
             return np.zeros(len(behaviours))
         out = np.empty((len(behaviours), 1))
-        _look_up(-behaviours[:, None], *self._behaviour_tables, np.array([BEHAVIOUR_TRUST]), out)
+        trust = np.array([self.behaviour_trust])
+        _look_up(-behaviours[:, None], *self._behaviour_tables, trust, out)
         return out[:, 0]
 
     def scores(self, statistics: Array, behaviours: Array | None = None) -> Array:
