@@ -1,6 +1,6 @@
 """A soak: live cameras with faults at random under one seed, and what `habitus watch` makes of it.
 
-    python benchmarks/soak.py [--minutes 60] [--seed 0] [--folder FOLDER]
+    python benchmarks/soak.py [--minutes 60] [--kills 100] [--seed 0] [--folder FOLDER]
 
 Three cameras are drawn and encoded while they are watched: two lanes take turns, and now and then
 something goes the wrong way. Each has a `habitus watch` of its own. Faults come at random: the
@@ -10,11 +10,16 @@ events is renamed; SIGHUP; nobody reads stderr. The last camera's watch is also 
 SIGTERM, and started again. An anomaly is *clear* if it and the seconds around it arrived
 undisturbed at a process that lived on: it must be told, once. Full disks and renamed files disturb
 no anomaly: it must be told later. Prints the counts, and memory at the beginning and the end.
+
+Before that, `habitus extract --jobs 2` is ended at random moments, by SIGKILL or SIGTERM, to the
+parent alone: no process may be left, the output is whole or absent, and the run after the last one
+finds no temporary file that it does not delete.
 """
 
 import argparse
 import contextlib
 import json
+import os
 import resource
 import signal
 import socket
@@ -57,6 +62,8 @@ KINDS = ("mpegts", "mjpeg", "mpegts")
 DISTURBING = ("cut", "stall", "refuse", "garbage", "black", "frozen", "shifted", "resized")
 HARMLESS = ("full disk", "renamed", "hang-up")
 CHILD = "decoder killed"
+MARK = "HABITUS_SOAK"
+"""Variable of the environment by which processes of the soak are known."""
 DEADLY = ("SIGKILL", "SIGTERM")
 
 
@@ -351,6 +358,60 @@ def learnt(folder: Path) -> Path:
     return model
 
 
+class Kills(NamedTuple):
+    """What was left by commands that were ended."""
+
+    processes: int
+    """Left ten seconds later."""
+    torn: int
+    """Outputs that cannot be read."""
+    temporary: int
+    """Temporary files and folders after a last run that was not ended."""
+
+
+def kill_at_random(folder: Path, n_kills: int, rng: np.random.Generator) -> Kills:
+    """End `extract` of a video by two workers at random moments, and count what is left."""
+    place = folder / "kills"
+    place.mkdir(exist_ok=True)
+    video, output = folder / "lanes.mp4", place / "lanes.corpus"
+    token = f"{MARK}={rng.integers(1 << 60)}"
+    environment = {**os.environ, MARK: token.split("=")[1], "TMPDIR": str(place)}
+    command = [sys.executable, "-m", "habitus", "extract", str(video), "--jobs", "2"]
+    command += ["--output", str(output)]
+    began = time.time()
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    lasts, processes, torn = time.time() - began, 0, 0
+    for _ in range(n_kills):
+        output.unlink(missing_ok=True)
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            time.sleep(float(rng.uniform(0, lasts)))
+            process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
+        processes += _left(token)
+        if output.exists():
+            try:
+                habitus.Corpus.load(output)
+            except habitus.HabitusError:
+                torn += 1
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    return Kills(processes, torn, len(list(place.glob("**/.habitus-*"))))
+
+
+def _left(token: str, patience: float = 10.0) -> int:
+    """Return how many processes with this mark there are, once that is 0 or patience ends."""
+    name, value = token.split("=")
+    until = time.time() + patience
+    while True:
+        left = 0
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                left += process.environ().get(name) == value
+        if not left or time.time() > until:
+            return left
+        time.sleep(0.2)
+
+
 def soak(folder: Path, minutes: float, seed: int) -> bool:
     """Run, print the figures, and return whether nothing was lost."""
     model, rng = learnt(folder), np.random.default_rng(seed)
@@ -415,13 +476,22 @@ def main() -> None:
     """Run the soak; exit with 1 where a clear anomaly was not told."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where model and events are kept")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
-        sys.exit(0 if soak(folder, options.minutes, options.seed) else 1)
+        learnt(folder)
+        kills = kill_at_random(folder, options.kills, np.random.default_rng(options.seed))
+        print(
+            f"{options.kills} times ended: {kills.processes} processes left, {kills.torn} torn "
+            f"outputs, {kills.temporary} temporary files left\n",
+            flush=True,
+        )
+        good = soak(folder, options.minutes, options.seed) and not any(kills)
+        sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":
