@@ -1,13 +1,24 @@
 """Labels per frame, per clip or as masks: their times, and refusal of other footage."""
 
+from time import process_time
+
 import cv2
 import numpy as np
 import pytest
 
-from habitus import Corpus
+from habitus import Corpus, Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.labels import Label, LabelledFootage, footage_of_corpus
+from habitus.evaluation.label_files import parse_labels, read_labels
+from habitus.evaluation.labels import (
+    Label,
+    LabelledFootage,
+    abnormal_documents,
+    abnormal_places,
+    abnormal_words,
+    footage_of_corpus,
+)
+from habitus.evaluation.matching import chance_of_finding, found_at_rates
+from habitus.evaluation.metrics import ScoredDocuments
 from habitus.lab import write_boxes
 
 FPS = 10
@@ -204,3 +215,32 @@ def test_several_videos_at_once_are_refused():
     corpus = Corpus.joined([Corpus(np.ones((3, 4))), Corpus(np.ones((3, 4)))])
     with pytest.raises(InvalidInputError, match="give each video as a file of its own"):
         footage_of_corpus(corpus, "two")
+
+
+def test_fifty_thousand_labels_take_seconds(tmp_path):
+    """Some minutes before; processor time, so that a busy machine matters little."""
+    n, rng = 55_500, np.random.default_rng(0)
+    grid = Vocabulary(4, 4)
+    corpus = Corpus(rng.poisson(1.0, (5000, grid.n_words)), vocabulary=grid)
+    lines = [
+        f"{k / 11.2:.4f},{(k + 0.4) / 11.2:.4f},kind {k % 9000},0,0,{k % 9 + 8},9" for k in range(n)
+    ]
+    lines = [line for k, line in enumerate(lines) if k % 1000 < 900]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["start,end,kind,left,top,right,bottom", *lines, *lines[:5000]]))
+    began = process_time()
+    with pytest.raises(InvalidInputError, match="overlaps"):  # the same ones again
+        parse_labels(path)
+    path.write_text("\n".join(["start,end,kind,left,top,right,bottom", *lines]))
+    known = read_labels(path, footage_of_corpus(corpus, "it"))
+    abnormal = abnormal_documents(known, corpus.times, corpus.clip)
+    normality = -rng.gamma(1.0, 1.0, len(corpus)) - abnormal
+    judged = np.ones(len(corpus), dtype=np.bool_)
+    scored = ScoredDocuments(normality, judged, corpus.times, corpus.clip)
+    found = found_at_rates(scored, known, (1.0, 60.0))
+    chance = chance_of_finding(scored, known, (1.0, 60.0), -2.0)
+    inside = abnormal_words(corpus, abnormal_places(known))
+    assert process_time() - began < 10
+    assert len(known) == 50_000
+    assert found[1].share >= chance.at_rates[1] > 0
+    assert inside.any()

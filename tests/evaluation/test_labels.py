@@ -10,6 +10,7 @@ from habitus.evaluation.labels import (
     AbnormalPlace,
     Label,
     Sighting,
+    _marked_by,
     abnormal_documents,
     abnormal_places,
     abnormal_words,
@@ -50,6 +51,9 @@ def test_documents_are_those_a_count_of_milliseconds_gives(clip):
         ]
         expected = by_counting(labels, times, clip)
         assert np.array_equal(abnormal_documents(labels, times, clip), expected)
+        for label in labels:
+            alone = abnormal_documents([label], times, clip)
+            assert np.array_equal(_marked_by(label, times, clip), alone)
 
 
 def test_half_a_document_is_enough_and_every_label_marks_one():

@@ -5,6 +5,8 @@ import pytest
 
 from habitus.evaluation.labels import Label
 from habitus.evaluation.matching import (
+    _at_all_thresholds,
+    _spans,
     chance_of_finding,
     found_at_rates,
     found_at_threshold,
@@ -140,3 +142,24 @@ def test_events_match_labels_where_they_overlap():
     assert found.found_by == [0, 2, None]
     assert found.false_alarms == [3]
     assert found.n_found == 2
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_threshold_finds_what_joined_events_find(seed):
+    """Documents of any length with gaps of any size, some not judged; labels that overlap."""
+    rng = np.random.default_rng(seed)
+    clip = float(rng.choice([0.4, 1.0, 5.0]))
+    times = np.cumsum(clip * rng.choice([1.0, 1.0, 1.0, 1.3, 4.0], 60))
+    scored = ScoredDocuments(
+        rng.integers(-9, 0, 60).astype(float), rng.random(60) < 0.8, times, clip
+    )
+    starts = rng.uniform(times[0], times[-1], rng.integers(0, 9))
+    truth = [Label(s, s + float(rng.exponential(2 * clip)) + 0.01) for s in starts]
+    found = _at_all_thresholds(scored, _spans(truth))
+    for level, n_found, n_false_alarms in zip(*found, strict=True):
+        events = joined_spans(scored.below(level), scored)
+        expected = match(events, truth)
+        assert (n_found, n_false_alarms) == (expected.n_found, len(expected.false_alarms))
+        at = found_at_threshold(scored, truth, level)
+        assert at.found.tolist() == [k is not None for k in expected.found_by]
+        assert at.n_false_alarms == n_false_alarms

@@ -93,10 +93,10 @@ class Assessment(NamedTuple):
 
     def kinds(self) -> dict[str, list[int]]:
         """Return the indices of the labels of each kind, kinds in alphabetical order."""
-        names = sorted({label.kind for label in self.labels})
-        return {
-            name: [k for k, label in enumerate(self.labels) if label.kind == name] for name in names
-        }
+        found: dict[str, list[int]] = {}
+        for k, label in enumerate(self.labels):
+            found.setdefault(label.kind, []).append(k)
+        return dict(sorted(found.items()))
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as plain values; None stands for an undefined value."""

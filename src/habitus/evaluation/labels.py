@@ -119,17 +119,21 @@ def check_overlaps(labels: Sequence[Label], name: str = "labels") -> None:
 
     Two events of one kind may happen at once; one event labelled twice would count twice.
     """
-    in_order = sorted(labels, key=lambda label: (label.kind, label.start, label.end))
-    for k, one in enumerate(in_order):
-        for other in in_order[k + 1 :]:
-            if other.kind != one.kind or other.start >= one.end - ROUNDING:
-                break
-            if one.box == other.box or one.box is None or other.box is None:
+    longest: dict[tuple[str, Box | str | None], Label] = {}
+    for label in sorted(labels, key=lambda label: label.start):
+        # The label that ends last of this kind: of any box, of none, and of the same box.
+        rivals = ["any"] if label.box is None else [None, label.box]
+        for rival in rivals:
+            one = longest.get((label.kind, rival))
+            if one is not None and label.start < one.end - ROUNDING:
                 raise InvalidInputError(
-                    f"{name}: {shortened(one.kind) or 'a label'} from {other.start:g} to "
-                    f"{other.end:g} s overlaps the one from {one.start:g} to {one.end:g} s: merge "
+                    f"{name}: {shortened(label.kind) or 'a label'} from {label.start:g} to "
+                    f"{label.end:g} s overlaps the one from {one.start:g} to {one.end:g} s: merge "
                     "them, or give each its own kind or box"
                 )
+        for key in ((label.kind, "any"), (label.kind, label.box)):
+            if key not in longest or longest[key].end < label.end:
+                longest[key] = label
 
 
 class LabelledFootage(NamedTuple):
@@ -277,14 +281,30 @@ def abnormal_documents(spans: Sequence[TimeSpan], times: Array, clip: float) -> 
     >>> abnormal_documents([Label(1.5, 3.2)], np.arange(4.0), 1.0)
     array([False,  True,  True, False])
     """
-    covered = np.zeros(len(times))
-    abnormal = np.zeros(len(times), dtype=np.bool_)
-    for start, end in _union(spans):
-        covered += np.clip(np.minimum(end, times + clip) - np.maximum(start, times), 0, None)
-    for span in spans:
+    if not len(spans):
+        return np.zeros(len(times), dtype=np.bool_)
+    starts, ends = np.array(_union(spans)).T
+    # Seconds of labels up to a time: those that have started, less the rest of the last one.
+    total = np.concatenate([[0.0], np.cumsum(ends - starts)])
+
+    def labelled_until(time: Array) -> Array:
+        n = np.searchsorted(starts, time, side="right")
+        return np.asarray(total[n] - np.maximum(np.append(-np.inf, ends)[n] - time, 0))
+
+    covered = labelled_until(times + clip) - labelled_until(times)
+    middles = np.sort([(s.start + s.end) / 2 for s in spans if s.end - s.start < clip])
+    n_middles = np.searchsorted(middles, times + clip) - np.searchsorted(middles, times)
+    return np.asarray((n_middles > 0) | (covered >= COVERED * clip * (1 - 1e-9)))
+
+
+def _marked_by(span: TimeSpan, times: Array, clip: float) -> Flags:
+    """Return what `abnormal_documents` does of one label."""
+    covered = np.minimum(span.end, times + clip) - np.maximum(span.start, times)
+    marked = covered >= COVERED * clip * (1 - 1e-9)
+    if span.end - span.start < clip:
         middle = (span.start + span.end) / 2
-        abnormal |= (times <= middle) & (middle < times + clip) & (span.end - span.start < clip)
-    return abnormal | (covered >= COVERED * clip * (1 - 1e-9))
+        marked |= (times <= middle) & (middle < times + clip)
+    return np.asarray(marked)
 
 
 def _union(spans: Sequence[TimeSpan]) -> list[tuple[float, float]]:
@@ -336,9 +356,14 @@ def abnormal_words(corpus: Corpus, places: Sequence[AbnormalPlace]) -> Flags:
         return inside
     boxes = corpus.vocabulary.boxes(counts.indices)
     centre_x, centre_y = boxes[:, ::2].mean(axis=1), boxes[:, 1::2].mean(axis=1)
+    times, clip = corpus.times, corpus.clip
+    ascending = len(times) < 2 or bool((np.diff(times) > 0).all())
     for place in places:
         left, top, right, bottom = place.box
-        for t in np.flatnonzero(abnormal_documents([place], corpus.times, corpus.clip)):
+        first, end = 0, len(times)
+        if ascending:  # only documents that it overlaps can be abnormal
+            first, end = np.searchsorted(times, [place.start - clip, place.end]).tolist()
+        for t in first + np.flatnonzero(_marked_by(place, times[first:end], clip)):
             here = slice(counts.indptr[t], counts.indptr[t + 1])
             x, y = centre_x[here], centre_y[here]
             inside[here] |= (left <= x) & (x < right) & (top <= y) & (y < bottom)

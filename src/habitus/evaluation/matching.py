@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.thresholds import runs
-from habitus.arrays import Array, Flags
+from habitus.anomaly.thresholds import JOIN, runs
+from habitus.arrays import Array, Flags, Indices
 from habitus.evaluation.labels import TimeSpan
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.progress import Progress, ProgressCallback, ignore_progress
@@ -48,20 +48,26 @@ def match(
     slack
         Seconds that an event may lie beside a label and still match it.
     """
+    events, labels = _spans(detected), _spans(labelled)
+    found_by: list[int | None] = []
+    for start, end in labels:
+        here = (events[:, 0] < end + slack) & (start - slack < events[:, 1])
+        found_by.append(int(here.argmax()) if here.any() else None)
+    false_alarms = np.flatnonzero(~_touched(events, labels, slack))
+    return Match(found_by, false_alarms.tolist())
 
-    def overlap(one: TimeSpan, other: TimeSpan) -> bool:
-        return one.start < other.end + slack and other.start - slack < one.end
 
-    found_by = [
-        next((k for k, event in enumerate(detected) if overlap(event, label)), None)
-        for label in labelled
-    ]
-    false_alarms = [
-        k
-        for k, event in enumerate(detected)
-        if not any(overlap(event, label) for label in labelled)
-    ]
-    return Match(found_by, false_alarms)
+def _spans(spans: Sequence[TimeSpan]) -> Array:
+    """Return start and end of each: spans x 2."""
+    return np.array([(span.start, span.end) for span in spans], dtype=np.float64).reshape(-1, 2)
+
+
+def _touched(spans: Array, labels: Array, slack: float = SLACK) -> Flags:
+    """Return whether each span overlaps a label within `slack` seconds."""
+    # Labels that start before the end of a span, less those that end before its start.
+    before_end = np.searchsorted(np.sort(labels[:, 0] - slack), spans[:, 1], side="left")
+    before_start = np.searchsorted(np.sort(labels[:, 1] + slack), spans[:, 0], side="right")
+    return np.asarray(before_end > before_start)
 
 
 class FoundEvents(NamedTuple):
@@ -115,45 +121,98 @@ def found_at_rates(
     rates
         False alarms allowed per hour of footage.
     """
-    allowed = [int(rate * scored.seconds / HOUR + 1e-9) for rate in rates]
-    best: dict[int, _Step] = {}
-    for step in _steps(scored, labelled, max(allowed, default=0)):
-        for i, limit in enumerate(allowed):
-            if step.n_false_alarms > limit:
-                allowed[i] = -1
-            elif i not in best or step.found.sum() > best[i].found.sum():
-                best[i] = step
+    labels = _spans(labelled)
     return [
-        found_at_threshold(scored, labelled, best[i].threshold)._replace(rate=rate)
-        for i, rate in enumerate(rates)
+        _found(scored.below(best.threshold), scored, labels, best.threshold)._replace(rate=rate)
+        for best, rate in zip(_best_at_rates(scored, labels, rates), rates, strict=True)
     ]
 
 
-class _Step(NamedTuple):
+class _Best(NamedTuple):
     threshold: float
-    found: Flags
-    n_false_alarms: int
+    n_found: int
 
 
-def _steps(scored: ScoredDocuments, labelled: Sequence[TimeSpan], most: int) -> Iterator[_Step]:
-    """Yield what each threshold finds, from the lowest, up to `most` false alarms."""
-    levels = np.unique(scored.normality[scored.judged])
-    for level in [float("-inf"), *np.nextafter(levels, np.inf)]:
-        step = _Step(float(level), *_match_at_once(scored.below(level), scored, labelled))
-        if step.n_false_alarms > most:
-            return
-        yield step
+def _best_at_rates(
+    scored: ScoredDocuments, labels: Array, rates: Sequence[float]
+) -> Iterator[_Best]:
+    """Yield the lowest threshold that finds the most labels within each rate of false alarms."""
+    found = _at_all_thresholds(scored, labels)
+    for rate in rates:
+        too_many = found.n_false_alarms > int(rate * scored.seconds / HOUR + 1e-9)
+        end = int(too_many.argmax()) if too_many.any() else len(too_many)
+        # The lowest threshold has no alarm at all; a higher one finds no fewer labels.
+        most = found.n_found[end - 1]
+        yield _Best(float(found.thresholds[np.searchsorted(found.n_found, most)]), int(most))
 
 
-def _match_at_once(
-    abnormal: Flags, scored: ScoredDocuments, labelled: Sequence[TimeSpan]
-) -> tuple[Flags, int]:
-    """Return whether each label was found and the number of false alarms, as `match` does."""
-    events = np.array(joined_spans(abnormal, scored)).reshape(-1, 2)
-    labels = np.array([(label.start, label.end) for label in labelled]).reshape(-1, 2)
-    overlap = events[:, :1] < labels[:, 1] + SLACK
-    overlap &= labels[:, 0] - SLACK < events[:, 1:]
-    return np.asarray(overlap.any(axis=0)), int((~overlap.any(axis=1)).sum())
+class _Thresholds(NamedTuple):
+    """What each threshold finds, from the lowest."""
+
+    thresholds: Array
+    n_found: Indices
+    n_false_alarms: Indices
+
+
+def _at_all_thresholds(scored: ScoredDocuments, labels: Array) -> _Thresholds:
+    """Return what `match` says of the events at each threshold, without joining them.
+
+    Time is cut into pieces, documents and the gaps between them, each of which is part of an event
+    from some level of the threshold on. A label is found where a piece that it overlaps is. Events
+    are runs of pieces, so that their number is that of the pieces less that of the neighbours; no
+    false alarm is one with a piece that overlaps a label.
+    """
+    pieces, levels = _pieces(scored)
+    known = np.unique(scored.normality[scored.judged])
+    thresholds = np.concatenate([[-np.inf], np.nextafter(known, np.inf)])
+
+    def below(values: Array) -> Indices:
+        return np.searchsorted(np.sort(values), thresholds, side="left")
+
+    first = np.searchsorted(pieces[:, 1], labels[:, 0] - SLACK, side="right")
+    end = np.searchsorted(pieces[:, 0], labels[:, 1] + SLACK, side="left")
+    found_at = np.where(first < end, _of_ranges(np.minimum, levels, first, end), np.inf)
+    false = ~_touched(pieces, labels)
+    pairs = np.maximum(levels[1:], levels[:-1])[false[1:] | false[:-1]]
+    # A run of such pieces from one label to the next has two neighbours with a label: counted once.
+    edges = np.flatnonzero(np.diff(false, prepend=True, append=True))
+    inner = edges[1:-1].reshape(-1, 2)
+    between = _of_ranges(np.maximum, levels, inner[:, 0] - 1, inner[:, 1] + 1)
+    n_false_alarms = below(levels[false]) - below(pairs) + below(between)
+    return _Thresholds(thresholds, below(found_at), n_false_alarms)
+
+
+def _pieces(scored: ScoredDocuments) -> tuple[Array, Array]:
+    """Return start and end of documents and of the gaps between them, and their levels.
+
+    A piece is part of an event if the threshold is above its level.
+    """
+    times, ends = scored.times, scored.times + scored.clip
+    sequence = np.cumsum(np.diff(times, prepend=-np.inf) > 1.5 * scored.clip)
+    own = np.where(scored.judged, scored.normality, np.inf)
+    level, n = own.copy(), len(own)
+    for step in range(2, min(JOIN + 1, n - 1) + 1):  # usual documents between two unusual ones
+        both = np.maximum(own[:-step], own[step:])
+        both[sequence[:-step] != sequence[step:]] = np.inf
+        for k in range(1, step):
+            inside = level[k : n - step + k]
+            np.minimum(inside, both, out=inside)
+    pieces, levels = np.empty((2 * n - 1, 2)), np.empty(2 * n - 1)
+    pieces[::2] = np.stack([times, ends], axis=1)
+    pieces[1::2, 0] = np.minimum(ends[:-1], times[1:])
+    pieces[1::2, 1] = np.maximum(ends[:-1], times[1:])
+    levels[::2] = level
+    joined = sequence[1:] == sequence[:-1]
+    levels[1::2] = np.where(joined, np.maximum(level[1:], level[:-1]), np.inf)
+    return pieces, levels
+
+
+def _of_ranges(function: np.ufunc, values: Array, starts: Indices, ends: Indices) -> Array:
+    """Return the minimum or maximum of each range of values; any value where a range is empty."""
+    bounds = np.stack([starts, ends], axis=1).reshape(-1)
+    if not len(bounds):
+        return np.empty(0)
+    return np.asarray(function.reduceat(np.append(values, np.inf), bounds)[::2])
 
 
 def found_at_threshold(
@@ -167,8 +226,18 @@ def found_by_decisions(
     abnormal: Flags, scored: ScoredDocuments, labelled: Sequence[TimeSpan], threshold: float
 ) -> FoundEvents:
     """Return what is found if exactly the documents flagged in `abnormal` are abnormal."""
-    found, n_false_alarms = _match_at_once(abnormal, scored, labelled)
-    delays = _delays(abnormal, scored, labelled)
+    return _found(abnormal, scored, _spans(labelled), threshold)
+
+
+def _found(
+    abnormal: Flags, scored: ScoredDocuments, labels: Array, threshold: float
+) -> FoundEvents:
+    events = np.array(joined_spans(abnormal, scored)).reshape(-1, 2)
+    # The first event that ends after the start of a label finds it, or none does.
+    first = np.searchsorted(events[:, 1], labels[:, 0] - SLACK, side="right")
+    found = np.append(events[:, 0], np.inf)[first] < labels[:, 1] + SLACK
+    n_false_alarms = int((~_touched(events, labels)).sum())
+    delays = _delays(abnormal, scored, labels)
     # A short label may lie between two abnormal documents of one event: it has no delay.
     delays[found & np.isnan(delays)] = 0.0
     rate = n_false_alarms * HOUR / scored.seconds
@@ -206,11 +275,12 @@ def chance_of_finding(
     n = len(scored.times)
     shifts = sorted({round(n * k / (N_SHIFTS + 1)) for k in range(1, N_SHIFTS + 1)} - {0, n})
     tell = progress or ignore_progress
+    labels, n_labels = _spans(labelled), max(len(labelled), 1)
     at_rates, at_threshold = [], []
     for done, shift in enumerate(shifts, start=1):
         moved = scored.shifted(shift)
-        at_rates.append([found.share for found in found_at_rates(moved, labelled, rates)])
-        at_threshold.append(found_at_threshold(moved, labelled, threshold).share)
+        at_rates.append([best.n_found / n_labels for best in _best_at_rates(moved, labels, rates)])
+        at_threshold.append(_found(moved.below(threshold), moved, labels, threshold).share)
         tell(Progress("evaluating", done, len(shifts)))
     return ChanceShares(np.mean(at_rates, axis=0).tolist(), float(np.mean(at_threshold)))
 
@@ -226,12 +296,9 @@ def joined_spans(abnormal: Flags, scored: ScoredDocuments) -> list[Span]:
     return spans
 
 
-def _delays(abnormal: Flags, scored: ScoredDocuments, labelled: Sequence[TimeSpan]) -> Array:
+def _delays(abnormal: Flags, scored: ScoredDocuments, labels: Array) -> Array:
     """Return the time from each label's start to the end of its first abnormal document."""
-    ends = scored.times[abnormal] + scored.clip
-    delays = np.full(len(labelled), np.nan)
-    for i, label in enumerate(labelled):
-        here = ends[(ends > label.start - SLACK) & (ends - scored.clip < label.end + SLACK)]
-        if len(here):
-            delays[i] = max(here[0] - label.start, 0.0)
-    return delays
+    ends = np.append(scored.times[abnormal] + scored.clip, np.inf)
+    first = ends[np.searchsorted(ends[:-1], labels[:, 0] - SLACK, side="right")]
+    here = first - scored.clip < labels[:, 1] + SLACK
+    return np.where(here, np.maximum(first - labels[:, 0], 0.0), np.nan)

@@ -162,10 +162,19 @@ def chance_of_hit(boxes: Sequence[Box], labelled: Boxes, size: tuple[int, int]) 
             np.arange(0, max(whole - part, 0) + 1, STRIDE)
             for whole, part in zip(size, (width, height), strict=True)
         )
-        x, y = (grid.reshape(-1) for grid in np.meshgrid(left, top))
-        moved = np.stack([x, y, x + width, y + height], axis=1)
-        missed *= 1 - float(_overlap(moved, labelled).any(axis=1).mean())
+        across = _meets(left, left + width, labelled[:, ::2])
+        down = _meets(top, top + height, labelled[:, 1::2])
+        if len(labelled) == 1:
+            missed *= 1 - float(across.mean() * down.mean())
+        else:
+            missed *= 1 - float((across[:, None] & down).any(axis=-1).mean())
     return 1 - missed
+
+
+def _meets(starts: Boxes, ends: Boxes, labelled: Boxes) -> Flags:
+    """Return whether each interval overlaps each side of labelled boxes: intervals x boxes."""
+    meets = np.minimum(ends[:, None], labelled[:, 1]) > np.maximum(starts[:, None], labelled[:, 0])
+    return np.asarray(meets)
 
 
 def _as_array(boxes: Sequence[Box]) -> Boxes:
