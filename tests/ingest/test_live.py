@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -178,6 +179,33 @@ def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
             after, _ = take(found, 2)
             assert not running(decoder)
             assert [one.follows for one in after] == [False, True]
+
+
+def test_a_decoder_that_cannot_be_started_is_tried_again(footage, tmp_path, monkeypatch):
+    """It crashes while there is no place for its job, and again while Python is being replaced."""
+    place, away = tmp_path / "place", tmp_path / "away"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
+        take(found, 2)
+        place.rename(away)
+        crash(found)
+        assert "cannot write a temporary file: No such file" in until_notice(found)[1].text
+        away.rename(place)
+        take(found, 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", str(tmp_path / "python"))
+            crash(found)
+            assert "cannot start a decoder: No such file" in until_notice(found)[1].text
+        after, _ = take(found, 2)
+        assert [one.follows for one in after] == [False, True]
+
+
+def crash(found):
+    (decoder,) = decoders()
+    os.kill(decoder, signal.SIGKILL)
+    assert "crashed" in until_notice(found)[1].text
 
 
 def seconds_to_end(found, stop, wait):

@@ -152,6 +152,13 @@ class Decoder:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except OSError as error:
+            raise VideoError(f"cannot start a decoder: {error.strerror}") from error
+        return self
+
+    def _start(self) -> None:
         with contextlib.ExitStack() as stack:  # an interrupt may come while the process starts
             job_file = _write_job(stack.enter_context(work_folder()), self.job)
             own_input = self.job.source.address == "-"
@@ -168,7 +175,6 @@ class Decoder:
                 self._thread = threading.Thread(target=self._receive, daemon=True)
                 self._thread.start()
             self._stack = stack.pop_all()
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()

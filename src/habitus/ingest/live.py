@@ -184,7 +184,12 @@ class LiveSource:
         HabitusError
             If a file cannot be decoded, or is not as expected.
         """
-        decoder = self._running_decoder()
+        try:
+            decoder = self._running_decoder()
+        except HabitusError as error:  # a full disk, or no room for a process
+            time.sleep(TICK)
+            yield from self._lose(str(error), error)
+            return
         if not self._open:
             self._open_in_time(decoder)
             return
