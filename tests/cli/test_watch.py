@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from itertools import islice
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -211,6 +212,18 @@ def test_a_reader_of_stderr_that_goes_away(camera, watch, tmp_path):
     os.close(write)
     os.close(read)
     wait_for_events(events, 2, process)
+    assert ended(process)[0] == 0
+
+
+def test_closed_standard_files_are_not_taken_by_others(camera, folder, start, tmp_path):
+    """What the decoder says on stderr must not come between its messages."""
+    events = tmp_path / "events.jsonl"
+    command = [*COMMAND, "watch", camera, "-m", folder / "lanes.model", "-o", events]
+    process = start(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command])
+    wait_for_events(events, 1, process)
+    (decoder,) = decoders(process.pid)
+    for pid in (process.pid, decoder):
+        assert Path(f"/proc/{pid}/fd/2").readlink() == Path(os.devnull)
     assert ended(process)[0] == 0
 
 

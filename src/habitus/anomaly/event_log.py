@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from habitus.backlog import Backlog
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import is_ours, written_whole
+from habitus.files import is_ours, is_pipe, written_whole
 
 # Seconds that writing what waits may take at the end.
 ENDING = 5.0
@@ -60,7 +60,7 @@ class EventLog:
         self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._trouble = ""
         try:
-            if not self._is_special():  # opening a pipe would wait for its reader
+            if not is_pipe(self.path):  # opening a pipe would wait for its reader
                 self._append(b"")
         except OSError as error:
             if error.errno not in FULL:
@@ -108,7 +108,7 @@ class EventLog:
 
     def _append(self, data: bytes) -> None:
         """Add bytes to the file and wait until they are on the disk; all of them, or none."""
-        special = self._is_special()
+        special = is_pipe(self.path)
         # A pipe that is opened for reading as well would never tell that nobody reads it.
         with FileIO(self.path, "a" if special else "a+") as file:
             if special:
@@ -125,10 +125,6 @@ class EventLog:
                 raise
         if size == 0 and data:
             _sync_folder(self.path.parent)
-
-    def _is_special(self) -> bool:
-        """Return whether the path is a pipe or a device."""
-        return self.path.exists() and not self.path.is_file() and not self.path.is_dir()
 
     def _mend(self, file: FileIO) -> None:
         """End the last line of the file; where it was cut short, move it to another file."""

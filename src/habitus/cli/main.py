@@ -1,6 +1,7 @@
 """The command itself and its subcommands."""
 
 import contextlib
+import os
 import signal
 import sys
 from types import FrameType
@@ -65,11 +66,21 @@ def _tell(text: str) -> None:
         say(f"habitus: {text}", err=True)
 
 
+def _open_standard_files() -> None:
+    """Have three standard files, where some were closed: else other files take their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+
+
 def main() -> None:
     """Run the command: Ctrl-C is one line and exit code 130, as any other end is the command's.
 
     SIGTERM and SIGHUP end it as Ctrl-C does, with exit codes 143 and 129.
     """
+    _open_standard_files()
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
