@@ -182,6 +182,9 @@ def test_a_redirection_of_rtsp_is_refused():
 
 def test_what_is_not_there_is_told_in_one_line(here):
     assert "404" in refused(here.address("/absent"))
+    here.pages["/again"] = here.address("/again")
+    assert "infinite loop" in refused(here.address("/again"))
+    assert "not an address that can be understood" in refused("http://[::1")
 
 
 def test_a_whole_extraction_stays_on_its_host(here, there):
@@ -189,6 +192,9 @@ def test_a_whole_extraction_stays_on_its_host(here, there):
     assert len(extract_corpus([Source(here.address("/new"))]).corpus) == 2
     with pytest.raises(VideoError, match="it leads to"):
         extract_corpus([Source(here.address("/old"))])
+    here.pages["/advertised.m3u8"] = playlist("v.ts", there.address("/v.ts"))
+    with pytest.raises(VideoError, match="it leads to"):  # not read from the start for ever
+        extract_corpus([Source(here.address("/advertised.m3u8"))])
     assert there.asked == []
 
 

@@ -73,7 +73,12 @@ def run(*arguments, cwd):
 
 
 @pytest.mark.parametrize(
-    "address", ["rtsp://me:QX/ZZ#1@127.0.0.1:9/a", "http://127.0.0.1:9/a?password=QXZZ"]
+    "address",
+    [
+        "rtsp://me:QX/ZZ#1@127.0.0.1:9/a",
+        "http://me:QX/ZZ#1@127.0.0.1:9/a",
+        "http://127.0.0.1:9/a?password=QXZZ",
+    ],
 )
 def test_errors_show_no_password(tmp_path, address):
     found = run("extract", address, "-o", "a.corpus", cwd=tmp_path)

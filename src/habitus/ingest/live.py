@@ -281,7 +281,9 @@ class LiveSource:
         if self.finishing:
             self.ended = True
             return
-        if has_end(self.source) or (self.must_start and self.first_arrival is None):
+        starting = self.must_start and self.first_arrival is None
+        refused = self.may_end and error is not None and error.parameter is not None
+        if has_end(self.source) or starting or refused:
             raise error or VideoError(reason)
         now = time.monotonic()
         if self.before is not None:  # it did give documents

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -171,9 +171,14 @@ class _OwnHost:
     """Opens addresses of a source's own host for FFmpeg, and refuses all others."""
 
     def __init__(self, source: Source) -> None:
-        self.source, self.own = source, urlsplit(source.address)
+        self.source = source
         self.bodies: list[_Body] = []
         self.has_opened = False
+
+    @cached_property
+    def own(self) -> SplitResult:
+        """Address of the source."""
+        return urlsplit(self.source.address)
 
     @cached_property
     def opener(self) -> OpenerDirector:
@@ -185,14 +190,19 @@ class _OwnHost:
 
     def __call__(self, url: str, flags: int, options: dict[str, str]) -> Any:
         """Open an address, as PyAV asks for it; what cannot be had is empty, but for the first."""
-        self.check(url)
         self.bodies = [body for body in self.bodies if not body.closed]
         try:
+            self.check(url)
             request = self._request(url, options)
             body = _Body(self.opener.open(request, timeout=self.source.timeout), self.source)
         except HTTPError as error:
             error.close()
             body = self._nothing(error)
+        except (InvalidURL, ValueError):  # whose text would show a part of a password
+            raise VideoError(
+                f"{self.source.name}: not an address that can be understood: / ? # and @ in a "
+                "user or password are written as %2F %3F %23 and %40"
+            ) from None
         except (OSError, HTTPException) as error:
             body = self._nothing(error)
         self.bodies.append(body)
@@ -201,7 +211,7 @@ class _OwnHost:
 
     def _nothing(self, error: Exception) -> "_Body":
         if not self.has_opened:
-            raise VideoError(f"{self.source.name}: {error}") from error
+            raise VideoError(f"{self.source.name}: {reason_of(error)}") from error
         return _Body(io.BytesIO(), self.source)
 
     def close(self) -> None:
