@@ -10,6 +10,7 @@ import habitus
 from habitus.errors import VideoError
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Reader, Source
+from habitus.video.source import IMAGES
 from reference.footage import encode, moving_square, texture
 from reference.web import HERE, THERE, playlist, rtsp_redirection, site, variants
 
@@ -91,9 +92,10 @@ def test_addresses_of_other_kinds_are_refused(address):
 def test_an_image_is_no_pattern(tmp_path):
     for name in ("a%d.png", "a0.png", "a1.png", "a2.png"):
         assert cv2.imwrite(str(tmp_path / name), texture(64, 64, 0))
+    assert n_frames(tmp_path / "a%d.png") == 1
+    assert n_frames(tmp_path, fps=10) == 4
+    (tmp_path / "a%d.png").write_bytes(b"no image")
     assert "a%d.png" in refused(tmp_path / "a%d.png")
-    with Reader(Source(str(tmp_path), fps=10)) as reader:
-        assert sum(1 for _ in reader) == 3
 
 
 def test_a_stream_of_the_web(here):
@@ -178,6 +180,16 @@ def test_a_redirection_of_rtsp_is_refused():
             assert there.asked == []
             refused(address, other_hosts=True)
             assert there.asked == ["OPTIONS", "DESCRIBE"]
+
+
+@pytest.mark.parametrize("suffix", sorted(IMAGES))
+def test_images_of_each_kind_are_read(tmp_path, suffix):
+    """Large ones: FFmpeg knows a small JPEG by its contents, a large one by its name."""
+    for n in range(3):
+        grey = texture(320, 240, n)
+        picture = grey if suffix == ".pgm" else cv2.merge([grey] * 3)
+        assert cv2.imwrite(str(tmp_path / f"{n}{suffix}"), picture)
+    assert n_frames(tmp_path, fps=10) == 3
 
 
 def test_what_is_not_there_is_told_in_one_line(here):

@@ -28,7 +28,7 @@ import av
 import av.error
 
 from habitus.errors import VideoError
-from habitus.video.source import Source, redacted
+from habitus.video.source import IMAGES, Source, redacted
 
 # Containers, raw streams and single images: all that FFmpeg reads from one file alone. Those of
 # sound are there to be told what they are.
@@ -145,6 +145,9 @@ def _av_opened(source: Source, own_host: "_OwnHost") -> Any:
     if scheme in RTSP:
         allowed = f"{protocols},tls,rtsp,rtsps" if source.other_hosts else protocols
         return _av_open(source, allowed, further, {"rtsp_transport": "tcp"})
+    if scheme == "file" and Path(source.address).suffix.lower() in IMAGES:
+        # FFmpeg takes JPEG for one of a series by its name: here, for that image alone.
+        return _av_open(source, protocols, "image2", {"pattern_type": "none"})
     if scheme not in WEB:
         return _av_open(source, protocols, further, {})
     if source.other_hosts:
