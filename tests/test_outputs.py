@@ -82,6 +82,14 @@ def test_an_input_is_never_replaced(place, name, force):
     assert snapshot(place) == before
 
 
+def test_pictures_of_events_replace_no_input(place):
+    (place / "images").rename(place / "b-thumbnails")
+    before = snapshot(place)
+    with pytest.raises(habitus.InvalidInputError, match="is an input"):
+        habitus.detect("b-thumbnails", "a.model", fps=4, output="b.jsonl", force=True)
+    assert snapshot(place) == before
+
+
 def test_a_live_output_is_no_input(place):
     before = snapshot(place)
     for output in ("a.model", "a.mp4"):

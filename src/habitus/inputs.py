@@ -402,9 +402,21 @@ def check_outputs(*inputs: object, force: bool = False, **outputs: Address | Non
 
             check_picture(path)
         check_output(path, kind, inputs=files, force=force)
+        if kind == "events":
+            _check_thumbnails(path, files)
     if len({path.resolve() for path in wanted.values()}) < len(wanted):
         names = " and ".join(map(str, wanted.values()))
         raise InvalidInputError(f"cannot write {names}: two outputs would be one file")
+
+
+def _check_thumbnails(events: Path, files: Sequence[Address]) -> None:
+    """Raise if pictures of events would be written among images that are read."""
+    folder = events.with_name(f"{events.stem}-thumbnails")
+    for file in files if folder.is_dir() else ():
+        if os.path.realpath(Path(file).parent) == os.path.realpath(folder):
+            raise InvalidInputError(
+                f"cannot write {events}: its pictures go to {folder}, and {file} is an input"
+            )
 
 
 def _files(given: object) -> list[Address]:
