@@ -13,8 +13,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from habitus import Corpus, HabitusError, MarkovClusteringTopicModel, Prior, Vocabulary
-from habitus.errors import FileError
-from habitus.files import written_whole
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import check_output, checked_path, written_whole
 
 QUICK = {"n_iterations": 3, "burn_in": 3, "n_samples": 2, "thinning": 2, "random_state": 5}
 
@@ -216,3 +216,17 @@ def test_what_a_killed_process_left_is_deleted_and_what_is_in_use_is_not(tmp_pat
     assert kept[1].stat().st_mode & 0o777 == 0o700
     names = {path.name for path in output.parent.iterdir()}
     assert names == {"a.corpus", kept[0].name, ".habitus-notes.corpus"}
+
+
+@pytest.mark.parametrize("given", ["rtsp://me:secret@camera/1", Path("http://me:secret@camera/1")])
+def test_an_address_in_place_of_a_file_is_refused_and_not_shown(given):
+    with pytest.raises(InvalidInputError, match="it is an address, expected a file") as refused:
+        check_output(given, "corpus")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_folder_may_be_named_as_addresses_begin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("junction:").mkdir()
+    Path("junction:/a.corpus").touch()
+    assert checked_path("junction:/a.corpus").is_file()

@@ -223,3 +223,12 @@ def test_a_demonstration_does_not_draw_over_a_video(place):
     with pytest.raises(habitus.InvalidInputError, match="not of a demonstration"):
         habitus.demo("demo")
     assert snapshot(place) == before
+
+
+def test_a_picture_is_never_written_over_a_mask(tmp_path):
+    mask = tmp_path / "01" / "000.png"
+    mask.parent.mkdir()
+    mask.write_bytes(b"a mask")
+    with pytest.raises(habitus.InvalidInputError, match="it is an input"):
+        habitus.evaluate("a.model", ["01.mp4"], "a.csv", masks=tmp_path, picture=mask, force=True)
+    assert mask.read_bytes() == b"a mask"

@@ -40,6 +40,8 @@ Tensors = dict[str, NDArray[Any]]
 # A safetensors file begins with the length of its JSON header, which is padded with spaces.
 LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
 LONGEST_NAME = 255
+ADDRESS = re.compile("([a-z][a-z0-9+.-]+:)/", re.IGNORECASE)
+"""How addresses begin; as a path, with one slash."""
 TEMPORARY = ".habitus-"
 """How the names of temporary files and folders begin; 16 hexadecimal digits follow."""
 MARK = "made by habitus"
@@ -256,8 +258,14 @@ def checked_path(path: str | os.PathLike[str], *, to: str = "read") -> Path:
     Traceback (most recent call last):
     habitus.errors.InvalidInputError: cannot read aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: File \
 name too long
+    >>> checked_path("rtsp://me:secret@camera/1")
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: cannot read rtsp://...: it is an address, expected a file
     """
     found = Path(path)
+    address = ADDRESS.match(os.fspath(path))
+    if address is not None and not found.is_file():  # not shown: it may hold a password
+        raise InvalidInputError(f"cannot {to} {address[1]}//...: it is an address, expected a file")
     try:
         os.fspath(found).encode()
         found.stat()

@@ -650,7 +650,8 @@ def evaluate(
     )
     from habitus.evaluation.label_files import ClipRanges, parse_labels
 
-    check_outputs(judge, source, labels, force=force, picture=picture)
+    drawn = [] if masks is None else list(Path(masks).glob("*/*"))
+    check_outputs(judge, source, labels, drawn, force=force, picture=picture)
     check_seconds("skip", skip)
     check_seconds("clip", clip)
     known = parse_labels(labels, line=label_line)

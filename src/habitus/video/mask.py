@@ -8,6 +8,7 @@ from habitus.arrays import Array, Flags, Image
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.schema import MOST_PIXELS, shortened
+from habitus.video.source import redacted
 
 
 def watched_cells(
@@ -105,7 +106,7 @@ def _image(path: str, vocabulary: Vocabulary, name: str) -> Flags:
     if not is_file(path):
         raise InvalidInputError(
             f"{name} must be an image file or polygons (x,y x,y x,y), found no file "
-            f"{shortened(repr(path))}",
+            f"{shortened(repr(redacted(path)))}",
             parameter=name,
         )
     picture = read_grey(Path(path))
