@@ -233,8 +233,10 @@ class _OwnHost:
             )
 
     def _request(self, url: str, options: dict[str, str]) -> Request:
-        request = Request(_without_user(urlsplit(url)))  # noqa: S310 - checked
-        if self.own.username is not None:
+        parts = urlsplit(url)
+        request = Request(_without_user(parts))  # noqa: S310 - checked
+        # A password that was given for https is not sent in clear.
+        if self.own.username is not None and parts.scheme in (self.own.scheme, "https"):
             user = f"{unquote(self.own.username)}:{unquote(self.own.password or '')}"
             token = base64.b64encode(user.encode()).decode()
             request.add_unredirected_header("Authorization", f"Basic {token}")
