@@ -79,7 +79,9 @@ def test_terminated_at_any_moment_nothing_is_left(place, video, start, everyone)
             (os.killpg if everyone else os.kill)(process.pid, signal.SIGTERM)
         assert_gone(process)
         # Before Python has started, a signal just ends it; a command may also be over already.
-        assert process.returncode in (TERMINATED, -signal.SIGTERM, 0)
+        # Interrupted while it executes text, as dataclasses do that are imported, Python ends
+        # itself by SIGINT, although the interrupt was handled.
+        assert process.returncode in (TERMINATED, -signal.SIGTERM, -signal.SIGINT, 0)
         assert "Traceback" not in (place / "errors").read_text()
         assert list((place / "temporary").iterdir()) == []
         assert set(left(place)) <= {".a.corpus.chunks", "a.corpus"}

@@ -87,15 +87,17 @@ def main() -> None:
         ended.append(number)
         raise KeyboardInterrupt
 
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, end)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, end)
     when_compiling(lambda: _tell("compiling kernels for this machine, once; please wait"))
     try:
         app()
-    except SystemExit as leaving:
-        if leaving.code != INTERRUPTED:
+    except (SystemExit, KeyboardInterrupt) as leaving:
+        for number in handled:  # it is ending already, and what it cleans up is soon done
+            signal.signal(number, signal.SIG_IGN)
+        if isinstance(leaving, SystemExit) and leaving.code != INTERRUPTED:
             raise
         _tell("interrupted; nothing was left half-written")
         sys.exit(128 + ended[0] if ended else INTERRUPTED)
