@@ -4,12 +4,17 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import habitus
 from reference.browser import browser, opened
+from reference.footage import encode, moving_square
 from reference.system import in_ci
 
 __all__ = ["browser", "opened", "start"]
@@ -51,3 +56,14 @@ def start() -> Iterator[Start]:
         # Gone already, or, on macOS, about to be.
         with process, contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels of a fresh checkout once, before tests read what commands say."""
+    package = Path(habitus.__file__).parent
+    if hasattr(session.config, "workerinput") or next(package.rglob("*.nbi"), None) is not None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        video = encode(Path(folder, "a.mp4"), moving_square(75))
+        command = [sys.executable, "-m", "habitus", "learn", str(video), "-o", f"{video}.model"]
+        subprocess.run(command, check=False, capture_output=True)
