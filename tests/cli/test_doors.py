@@ -215,20 +215,7 @@ FIELDS = [
 NUMBERS = [None, True, "1", [], {}, 1e400, -1e400, 10**400]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "start",
-        "peak",
-        "normality",
-        "behaviour",
-        "expected",
-        "boxes",
-        "words",
-        "surprise",
-        "version",
-    ],
-)
+@pytest.mark.parametrize("name", FIELDS)
 def test_events_that_make_no_sense(folder, tmp_path, name):
     event = json.loads((folder / "events.jsonl").read_text().splitlines()[0])
     path = tmp_path / "events.jsonl"
