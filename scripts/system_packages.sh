@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the tests need beyond Python: a real RTSP server, and a browser that runs without a screen.
+# What the tests need beyond Python: a real RTSP server, a browser that runs without a screen, a
+# broker of MQTT and a server of PostgreSQL.
 # Root gets what is missing from Debian. For anybody else it is named, and the tests skip what needs
 # it; with CI=true a package that is missing is an error. With --missing, only lists them.
 set -eu
@@ -26,6 +27,8 @@ look() {
   needs gir1.2-gst-rtsp-server-1.0 library girepository-1.0/GstRtspServer-1.0.typelib
   needs gstreamer1.0-plugins-base library gstreamer-1.0/libgstapp.so
   needs gstreamer1.0-plugins-good library gstreamer-1.0/libgstrtp.so
+  needs mosquitto [ -x /usr/sbin/mosquitto ]
+  needs postgresql sh -c 'ls /usr/lib/postgresql/*/bin/postgres'
 }
 
 # Quiet, unless it fails.

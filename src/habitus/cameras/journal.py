@@ -1,0 +1,74 @@
+"""What a camera's process found and the database does not have yet: one file each.
+
+A file is written whole and renamed, so that it is there or not, whatever is killed. The server
+takes the files in the order of their names, and deletes each after its contents are committed:
+taking one twice changes nothing. While the database is away they wait here.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from habitus.errors import FileError
+from habitus.files import written_whole
+from habitus.schema import decoded
+
+ORDER = {"started": 0, "ended": 1, "clip": 2}
+"""In which order the entries of an event are taken."""
+
+
+class JournalFiles(TypedDict, total=False):
+    """Names of an event's files in the camera's folder `events`."""
+
+    thumbnail: str
+    heat: str
+    clip: str
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """What is known of an event at its start, at its end, or once its clip is cut."""
+
+    id: str
+    """Of the event."""
+    kind: Literal["started", "ended", "clip"]
+    start: float
+    """In seconds since the epoch, as are `end` and `peak`."""
+    end: float | None
+    """None while it goes on."""
+    peak: float
+    alarm: bool
+    """Whether it is one within the budget; False for what twice the budget would have raised."""
+    event: dict[str, Any]
+    """`habitus.Event.to_json()`; empty with a clip."""
+    files: JournalFiles
+    n_bytes: int
+    """Of these files."""
+
+
+def file_entry(folder: Path, entry: JournalEntry) -> str:
+    """Write an entry to a journal folder, and return the name of its file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, as on a full disk.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{entry.start * 1000:015.0f}-{entry.id}-{ORDER[entry.kind]}-{entry.kind}.json"
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(asdict(entry), allow_nan=False), encoding="utf-8")
+    return path.name
+
+
+def filed_entries(folder: Path) -> Iterator[tuple[Path, JournalEntry | FileError]]:
+    """Yield the files of a journal folder in their order; an error for one that is damaged."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield path, decoded(path.read_text(encoding="utf-8"), JournalEntry)
+        except (FileError, OSError, UnicodeDecodeError) as error:
+            yield path, FileError(f"{path}: not an entry of the journal: {error}")

@@ -1,0 +1,333 @@
+"""Tables of the console, on SQLite or PostgreSQL.
+
+All times are seconds since the epoch. `migrations` brings a database of any version to these
+tables; a change here needs a migration there.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, MetaData, create_engine, event
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+
+# Seconds that a writer waits for another one (SQLite).
+PATIENCE = 10.0
+
+
+class Base(DeclarativeBase):
+    """Common base of all tables; names of constraints are fixed, so that migrations know them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {dict[str, Any]: JSON, list[Any]: JSON, bytes: LargeBinary}
+
+
+class Setting(Base):
+    """A setting of the console, such as the disk quota."""
+
+    __tablename__ = "settings"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[dict[str, Any]]
+
+
+class User(Base):
+    """A person who may log in."""
+
+    __tablename__ = "users"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    password: Mapped[str]
+    """Its hash, by argon2."""
+    role: Mapped[str]
+    """viewer, reviewer or admin."""
+    created: Mapped[float]
+
+
+class Login(Base):
+    """A browser that is logged in."""
+
+    __tablename__ = "logins"
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    """SHA-256 of the cookie."""
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    csrf: Mapped[str]
+    created: Mapped[float]
+    expires: Mapped[float]
+
+
+class Token(Base):
+    """A token of the API."""
+
+    __tablename__ = "tokens"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    digest: Mapped[str] = mapped_column(unique=True)
+    role: Mapped[str]
+    created: Mapped[float]
+    last_used: Mapped[float | None]
+
+
+class AuditEntry(Base):
+    """Who did what."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    time: Mapped[float] = mapped_column(index=True)
+    actor: Mapped[str]
+    """Name of the user or token; "the machine's owner" where no password is set."""
+    action: Mapped[str]
+    """Such as "camera added" or "event reviewed"."""
+    subject: Mapped[str]
+    details: Mapped[dict[str, Any]]
+
+
+class Camera(Base):
+    """A camera, and how it is watched."""
+
+    __tablename__ = "cameras"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """Lower-case letters, digits and hyphens; also the name of its folder."""
+    name: Mapped[str]
+    kind: Mapped[str]
+    """stream (an address), playback (a file that plays again and again) or recording (a file that
+    is judged at once)."""
+    secret_address: Mapped[bytes]
+    """Address with its credentials, encrypted; see `vault`."""
+    shown_address: Mapped[str]
+    """The address without credentials."""
+    alerts_per_day: Mapped[float]
+    learn_days: Mapped[int]
+    """Number of days of footage to learn from each night."""
+    mask: Mapped[list[Any]]
+    """What not to watch: polygons, each a list of [x, y] in pixels of the camera's picture."""
+    region: Mapped[list[Any]]
+    """What alone to watch; all if empty."""
+    options: Mapped[dict[str, Any]]
+    """Of reading: fps, fast, other_hosts, local (may reach this machine and its files)."""
+    enabled: Mapped[bool]
+    created: Mapped[float]
+    width: Mapped[int | None]
+    """Of the camera's picture, once it is known."""
+    height: Mapped[int | None]
+    state: Mapped[str]
+    """connecting, learning, watching, lost, frozen, covered, moved, slow, off, refused, ended."""
+    since: Mapped[float]
+    """When that state began."""
+    reason: Mapped[str]
+    """One line for a person; may be empty."""
+    model: Mapped[str | None]
+    """Name of the model file in its folder, if there is one."""
+
+
+class Event(Base):
+    """Something unusual: an alarm, or a moment that twice the budget would have made one."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        Index("ix_events_camera_start", "camera_id", "start"),
+        Index("ix_events_alarm_start", "alarm", "start"),
+        Index("ix_events_review_start", "review", "start"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """Given by the camera's process when it starts."""
+    camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"))
+    start: Mapped[float] = mapped_column(index=True)
+    end: Mapped[float | None]
+    """None while it goes on."""
+    peak: Mapped[float]
+    alarm: Mapped[bool]
+    normality: Mapped[float]
+    threshold: Mapped[float]
+    probability: Mapped[float | None]
+    rarity: Mapped[str]
+    cue: Mapped[str]
+    explanation: Mapped[str]
+    behaviour: Mapped[int]
+    details: Mapped[dict[str, Any]]
+    """`habitus.Event.to_json()`."""
+    signature: Mapped[bytes | None]
+    """What similar events are found by."""
+    thumbnail: Mapped[str | None]
+    """File names in the camera's folder `events`."""
+    heat: Mapped[str | None]
+    clip: Mapped[str | None]
+    n_bytes: Mapped[int]
+    """Of its files."""
+    review: Mapped[str | None]
+    """normal, unusual, or None."""
+    reviewed: Mapped[float | None]
+    reviewer: Mapped[str | None]
+
+
+class Minute(Base):
+    """How usual a minute was."""
+
+    __tablename__ = "minutes"
+
+    camera_id: Mapped[str] = mapped_column(
+        ForeignKey("cameras.id", ondelete="CASCADE"), primary_key=True
+    )
+    minute: Mapped[int] = mapped_column(primary_key=True)
+    """Minutes since the epoch."""
+    normality: Mapped[float | None]
+    """Lowest of its documents; None if none was judged."""
+    behaviour: Mapped[int | None]
+    """Most frequent one, counted from 1."""
+    n_documents: Mapped[int]
+    n_judged: Mapped[int]
+    seconds: Mapped[bytes]
+    """60 times normality (float32, NaN if not judged), 60 times behaviour (uint8, 0 if none)."""
+
+
+class Trouble(Base):
+    """A time in which a camera could not be judged."""
+
+    __tablename__ = "troubles"
+    __table_args__ = (Index("ix_troubles_camera_start", "camera_id", "start"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"))
+    kind: Mapped[str]
+    """lost, frozen, covered, moved, slow, refused, off."""
+    start: Mapped[float]
+    end: Mapped[float | None]
+    reason: Mapped[str]
+
+
+class Learning(Base):
+    """One time that a camera's model was learnt."""
+
+    __tablename__ = "learnings"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"), index=True)
+    occasion: Mapped[str]
+    """first (five minutes), hour, night or asked."""
+    started: Mapped[float]
+    ended: Mapped[float | None]
+    since: Mapped[float | None]
+    """Footage that was learnt from."""
+    until: Mapped[float | None]
+    n_documents: Mapped[int]
+    model: Mapped[str | None]
+    """File name in the camera's folder; None where it failed."""
+    summary: Mapped[str]
+    """One line: what was learnt, or why it failed."""
+    notes: Mapped[list[Any]]
+
+
+class Channel(Base):
+    """Where events are told."""
+
+    __tablename__ = "channels"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    kind: Mapped[str]
+    """webhook, mqtt or apprise."""
+    secret_settings: Mapped[bytes]
+    """JSON of its addresses and passwords, encrypted; see `vault`."""
+    shown_settings: Mapped[dict[str, Any]]
+    """The same without secrets."""
+    cameras: Mapped[list[Any]]
+    """Ids; all cameras if empty."""
+    enabled: Mapped[bool]
+    quiet_from: Mapped[str | None]
+    """Local time such as 22:00."""
+    quiet_until: Mapped[str | None]
+    most_per_hour: Mapped[int | None]
+
+
+class OutboxEntry(Base):
+    """Something that is to be told, or was."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index("ix_outbox_channel_sent", "channel_id", "sent", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    channel_id: Mapped[int] = mapped_column(ForeignKey("channels.id", ondelete="CASCADE"))
+    subject: Mapped[str]
+    """What it is about and which part of it, such as "<event id>/started": told once a channel."""
+    kind: Mapped[str]
+    """started, ended, trouble, digest or test."""
+    body: Mapped[dict[str, Any]]
+    created: Mapped[float] = mapped_column(index=True)
+    due: Mapped[float]
+    """Not to be told earlier."""
+    sent: Mapped[float | None]
+    outcome: Mapped[str]
+    """waiting, sent, in digest, or given up."""
+    attempts: Mapped[int]
+    error: Mapped[str]
+
+
+class Database:
+    """A database of the console.
+
+    Parameters
+    ----------
+    url
+        As SQLAlchemy takes it, such as sqlite:///path or postgresql+psycopg://...
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "Database":
+        """Return the SQLite database of a data folder."""
+        return cls(f"sqlite:///{folder / 'habitus.sqlite'}")
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of SQLite."""
+        return self.engine.dialect.name == "sqlite"
+
+    def session(self) -> Session:
+        """Return a session that only reads, or whose owner commits."""
+        return self._sessions()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Yield a session; it is committed at the end of the block, or undone by an error."""
+        with self._sessions.begin() as session:
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    engine = create_engine(url, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, record: Any) -> None:
+    """Let readers go on beside a writer, and lose nothing with the power."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA busy_timeout={int(1000 * PATIENCE)}")
+    cursor.close()

@@ -1,0 +1,51 @@
+"""How the console is started: where its data are, and where it listens."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PORT = 8420
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How the console is started.
+
+    Parameters
+    ----------
+    data
+        Folder of everything that it keeps.
+    host, port
+        Where it listens.
+    database
+        Address of a database; by default, SQLite in the data folder.
+    demo
+        Whether three rendered junctions are added as cameras.
+    behind_proxy
+        Whether a reverse proxy on this machine tells who asks, and by which scheme.
+    """
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = PORT
+    database: str | None = None
+    demo: bool = False
+    behind_proxy: bool = False
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.host in {"127.0.0.1", "::1", "localhost"}
+
+    def camera_folder(self, camera: str) -> Path:
+        """Return the folder of a camera: its model, documents, events and journal."""
+        return self.data / "cameras" / camera
+
+    @property
+    def uploads(self) -> Path:
+        """Folder of the files that were given on the page."""
+        return self.data / "uploads"
+
+    @property
+    def secret_key(self) -> Path:
+        """File of the key that addresses and passwords are encrypted with."""
+        return self.data / "secret.key"
