@@ -48,6 +48,8 @@ class JournalEntry:
     files: JournalFiles
     n_bytes: int
     """Of these files."""
+    thresholds: tuple[float, ...] = ()
+    """Below which normality is an alarm at half the budget, the budget, and twice the budget."""
 
 
 def file_entry(folder: Path, entry: JournalEntry) -> str:

@@ -83,6 +83,16 @@ class Kept(NamedTuple):
     """Start of the earliest, in seconds since the epoch."""
 
 
+class ModelWanted(NamedTuple):
+    """A recording was read far enough, and waits: for `UseModel`, or `GoOn` without a model.
+
+    The model is to be learnt from all that was kept so far, however little it is.
+    """
+
+    seconds: float
+    """Seconds of footage that were kept."""
+
+
 class Remark(NamedTuple):
     """A notice for a person."""
 
@@ -90,7 +100,7 @@ class Remark(NamedTuple):
     time: float
 
 
-Report = Connected | StateChanged | Judged | Seen | Filed | Kept | Remark
+Report = Connected | StateChanged | Judged | Seen | Filed | Kept | ModelWanted | Remark
 
 
 class UseModel(NamedTuple):
@@ -108,8 +118,17 @@ class SetBudget(NamedTuple):
     alerts_per_day: float
 
 
+class GoOn(NamedTuple):
+    """No model can be learnt from what a recording gave so far: read on.
+
+    It asks again after twice as much, and ends where that never helps.
+    """
+
+    reason: str
+
+
 class Stop(NamedTuple):
     """End, with every event written."""
 
 
-Order = UseModel | SetBudget | Stop
+Order = UseModel | SetBudget | GoOn | Stop

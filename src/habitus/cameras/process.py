@@ -1,0 +1,166 @@
+"""A camera's process as the server sees it: started, told what to do, listened to, ended."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+from habitus.cameras.messages import Order, Report, Stop
+from habitus.cameras.nursery import Child, Nursery
+from habitus.errors import HabitusError
+
+# What the process runs.
+TARGET = "habitus.cameras.watcher:watch_camera"
+
+CameraKind = Literal["stream", "playback", "recording"]
+Polygons = tuple[tuple[tuple[float, float], ...], ...]
+
+
+@dataclass(frozen=True)
+class CameraJob:
+    """What a camera's process is to do.
+
+    Parameters
+    ----------
+    camera
+        Id of the camera.
+    folder
+        Its folder.
+    address
+        Where its video comes from, with credentials: a stream, or a file.
+    kind
+        "stream"; "playback" for a file that plays at its own speed, again and again; "recording"
+        for a file that is judged once, as fast as possible.
+    alerts_per_day
+        Alert budget.
+    mask, region
+        What not to watch, and what alone to watch (all if empty): polygons in pixels of the
+        camera's picture.
+    options
+        Of reading: "fps", "fast", "other_hosts", "patience" (seconds of silence until it is
+        opened again), "learn_days". Of a playback: "speed", as a multiple of its own. Of a
+        recording: "starts", the time of its first frame; by default, such that it ends when its
+        file was written.
+    model
+        Name of the model file in the folder, if there is one.
+    accepted
+        Events, as `habitus.Event.to_json()` gives them, that were called normal since it was
+        learnt.
+    """
+
+    camera: str
+    folder: Path
+    address: str = field(repr=False)
+    kind: CameraKind = "stream"
+    alerts_per_day: float = 5.0
+    mask: Polygons = ()
+    region: Polygons = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    accepted: tuple[dict[str, Any], ...] = ()
+
+
+class CameraProcess:
+    """A process that watches one camera, forked from a nursery.
+
+    Parameters
+    ----------
+    job
+        What it is to do.
+    nursery
+        Where it is forked from.
+
+    Attributes
+    ----------
+    last_heard
+        When the last report came, or the process was started, by the monotonic clock.
+    """
+
+    def __init__(self, job: CameraJob, nursery: Nursery) -> None:
+        self.job, self.nursery = job, nursery
+        self.last_heard = time.monotonic()
+        self._child: Child | None = None
+
+    def start(self) -> None:
+        """Start the process.
+
+        Raises
+        ------
+        HabitusError
+            If it cannot be started now, as where there is no memory.
+        """
+        self._child = self.nursery.start_process(TARGET, self.job)
+        self.last_heard = time.monotonic()
+
+    @property
+    def connection(self) -> Connection:
+        """What `multiprocessing.connection.wait` can wait on: reports came, or the process ended.
+
+        Raises
+        ------
+        HabitusError
+            If the process was not started.
+        """
+        if self._child is None or self._child.connection is None:
+            raise HabitusError(f"the process of camera {self.job.camera} was not started")
+        return self._child.connection
+
+    def reports(self) -> Iterator[Report]:
+        """Yield the reports that came, without waiting for more; none after the end."""
+        try:
+            while self.connection.poll():
+                report: Report = self.connection.recv()
+                self.last_heard = time.monotonic()
+                yield report
+        except (EOFError, OSError):
+            return
+
+    def order(self, order: Order) -> bool:
+        """Send an order; return False if the process has ended."""
+        try:
+            self.connection.send(order)
+        except OSError:
+            return False
+        return True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._child is not None and self._child.is_alive
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, the negative number of the signal that ended it, or None if it runs."""
+        return None if self._child is None else self._child.exit_code
+
+    def end(self, within: float = 5.0) -> list[Report]:
+        """Have the process end with every event written, or kill it; return its last reports.
+
+        Parameters
+        ----------
+        within
+            Seconds that it may take.
+        """
+        reports: list[Report] = []
+        if self._child is not None:
+            self.order(Stop())
+            until = time.monotonic() + within
+            while self.is_alive and time.monotonic() < until:
+                reports += self.reports()  # else it might wait for room in the pipe
+                self._child.wait(0.05)
+            reports += self.reports()
+            self.kill()
+        return reports
+
+    def kill(self) -> None:
+        """End the process at once, and close the connection."""
+        if self._child is not None:
+            self._child.kill()
+            self.connection.close()

@@ -1,0 +1,124 @@
+"""Processes that are forked: they talk, ask for others, and end with whoever asked for them."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from habitus.cameras.nursery import Child, Nursery
+from habitus.errors import HabitusError
+from reference.processes import LONG, running, wait_until
+
+HERE = "cameras.test_nursery"
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+def answer(child: Child) -> Any:
+    assert child.connection is not None
+    assert child.connection.poll(LONG), "no answer"
+    return child.connection.recv()
+
+
+def echo_twice(job: Any, connection: Connection) -> None:
+    """In the process: send the job, then what comes."""
+    connection.send(job)
+    connection.send(connection.recv())
+
+
+def test_a_process_gets_its_job_and_a_connection(nursery: Nursery):
+    child = nursery.start_process(f"{HERE}:echo_twice", {"address": "rtsp://me:secret@camera"})
+    assert answer(child) == {"address": "rtsp://me:secret@camera"}
+    assert child.is_alive
+    child.connection.send("more")
+    assert answer(child) == "more"
+    assert child.wait(LONG) == 0
+
+
+def ask_for_another(job: Any, connection: Connection) -> None:
+    """In the process: have another one forked, and send its id and its word."""
+    child = Nursery.inherited().start_process(f"{HERE}:echo_twice", "grandchild")
+    connection.send((child.pid, answer(child)))
+    connection.recv()
+
+
+def test_a_process_asks_for_another_which_ends_with_it(nursery: Nursery):
+    child = nursery.start_process(f"{HERE}:ask_for_another", None)
+    pid, word = answer(child)
+    assert word == "grandchild"
+    assert running(pid)
+    child.kill()
+    assert child.exit_code == -signal.SIGKILL
+    wait_until(lambda: not running(pid), "the grandchild ends")
+
+
+def fail(job: Any, connection: Connection) -> None:
+    raise ValueError(job)
+
+
+def test_exit_codes_are_told(nursery: Nursery):
+    assert nursery.start_process(f"{HERE}:fail", "on purpose").wait(LONG) == 1
+    assert nursery.start_process(f"{HERE}:no_such_function", None).wait(LONG) == 1
+
+
+def open_files(job: Any, connection: Connection) -> None:
+    connection.send(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+
+
+def test_a_process_holds_no_files_of_others(nursery: Nursery):
+    alone = answer(nursery.start_process(f"{HERE}:open_files", None))
+    others = [nursery.start_process(f"{HERE}:echo_twice", n) for n in range(3)]
+    assert [answer(child) for child in others] == [0, 1, 2]
+    last = nursery.start_process(f"{HERE}:open_files", None)
+    assert answer(last) == alone
+    for child in others:
+        child.kill()
+    assert last.wait(LONG) == 0
+
+
+def test_a_nursery_that_was_killed_is_started_again():
+    with Nursery() as nursery:
+        child = nursery.start_process(f"{HERE}:echo_twice", 1)
+        assert answer(child) == 1
+        assert nursery.pid is not None
+        os.kill(nursery.pid, signal.SIGKILL)
+        wait_until(lambda: not running(nursery.pid or 0), "the nursery ends")
+        again = nursery.start_process(f"{HERE}:echo_twice", 2)
+        assert answer(again) == 2
+        for each in (child, again):
+            each.connection.close()
+            each.wait(LONG)
+
+
+SERVER = f"""
+import time
+from habitus.cameras.nursery import Nursery
+nursery = Nursery()
+child = nursery.start_process("{HERE}:ask_for_another", None)
+pid, _ = child.connection.recv()
+print(nursery.pid, child.pid, pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_everything_ends_with_a_server_that_is_killed(start: Any):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    server = start([sys.executable, "-c", SERVER], stdout=-1, env=environment)
+    pids = [int(word) for word in server.stdout.readline().split()]
+    assert len(pids) == 3
+    assert all(map(running, pids))
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(running, pids)), "all processes end")
+
+
+def test_a_process_that_was_not_forked_has_no_nursery():
+    with pytest.raises(HabitusError, match="not forked"):
+        Nursery.inherited()
