@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, MetaData, create_engine, event
+from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, create_engine, event
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
 # Seconds that a writer waits for another one (SQLite).
 PATIENCE = 10.0
+# What events are filtered by.
+FILTERED = ("review", "cue", "at_half")
 
 
 class Base(DeclarativeBase):
@@ -28,7 +30,12 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map: ClassVar = {dict[str, Any]: JSON, list[Any]: JSON, bytes: LargeBinary}
+    type_annotation_map: ClassVar = {
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+        bytes: LargeBinary,
+        float: Double,
+    }
 
 
 class Setting(Base):
@@ -138,20 +145,25 @@ class Event(Base):
     """Something unusual: an alarm, or a moment that twice the budget would have made one."""
 
     __tablename__ = "events"
+    # Lists are filtered within an index, so that only the rows that are shown are read.
     __table_args__ = (
-        Index("ix_events_camera_start", "camera_id", "start"),
-        Index("ix_events_alarm_start", "alarm", "start"),
-        Index("ix_events_review_start", "review", "start"),
+        Index("ix_events_start", "start", "id", *FILTERED, "camera_id"),
+        Index("ix_events_alarm_start", "alarm", "start", "id", *FILTERED, "camera_id"),
+        Index("ix_events_camera_start", "camera_id", "start", "id", *FILTERED, "alarm"),
+        Index("ix_events_camera_alarm_start", "camera_id", "alarm", "start", "id", *FILTERED),
+        Index("ix_events_camera_bytes", "camera_id", "n_bytes", "clip_bytes"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     """Given by the camera's process when it starts."""
     camera_id: Mapped[str] = mapped_column(ForeignKey("cameras.id", ondelete="CASCADE"))
-    start: Mapped[float] = mapped_column(index=True)
+    start: Mapped[float]
     end: Mapped[float | None]
     """None while it goes on."""
     peak: Mapped[float]
     alarm: Mapped[bool]
+    at_half: Mapped[bool] = mapped_column(default=False)
+    """Whether half the budget would have made it an alarm too."""
     normality: Mapped[float]
     threshold: Mapped[float]
     probability: Mapped[float | None]
@@ -159,26 +171,31 @@ class Event(Base):
     cue: Mapped[str]
     explanation: Mapped[str]
     behaviour: Mapped[int]
-    details: Mapped[dict[str, Any]]
-    """`habitus.Event.to_json()`."""
-    signature: Mapped[bytes | None]
-    """What similar events are found by."""
     thumbnail: Mapped[str | None]
     """File names in the camera's folder `events`."""
     heat: Mapped[str | None]
     clip: Mapped[str | None]
     n_bytes: Mapped[int]
-    """Of its files."""
+    """Of its files, with the clip."""
+    clip_bytes: Mapped[int] = mapped_column(default=0)
     review: Mapped[str | None]
     """normal, unusual, or None."""
     reviewed: Mapped[float | None]
     reviewer: Mapped[str | None]
+    signature: Mapped[bytes | None]
+    """What similar events are found by."""
+    details: Mapped[dict[str, Any]]
+    """`habitus.Event.to_json()`; the last column, as it is long and seldom read."""
 
 
 class Minute(Base):
     """How usual a minute was."""
 
     __tablename__ = "minutes"
+    # A month of one camera is drawn from the index alone.
+    __table_args__ = (
+        Index("ix_minutes_drawn", "camera_id", "minute", "behaviour", "normality", "n_judged"),
+    )
 
     camera_id: Mapped[str] = mapped_column(
         ForeignKey("cameras.id", ondelete="CASCADE"), primary_key=True
@@ -208,6 +225,8 @@ class Trouble(Base):
     start: Mapped[float]
     end: Mapped[float | None]
     reason: Mapped[str]
+    told: Mapped[float | None]
+    """When it was put into the outbox: troubles that pass soon are not told."""
 
 
 class Learning(Base):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from habitus.console.bulletin import Bulletin
 from habitus.console.database import Database
+from habitus.console.migrations import upgrade
 from habitus.console.settings import ServerSettings
 from habitus.console.vault import Vault
 
@@ -24,4 +25,5 @@ def open_console(settings: ServerSettings) -> Console:
     database = (
         Database(settings.database) if settings.database else Database.in_folder(settings.data)
     )
+    upgrade(database)
     return Console(settings, database, Vault.of_file(settings.secret_key))

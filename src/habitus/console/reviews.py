@@ -1,0 +1,115 @@
+"""What people say of events: normal, which teaches the camera, or unusual.
+
+A camera judges by its model as it was learnt and the list of events that were called normal since;
+taking one back is the same list without it, so that nothing is left of it.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from habitus.console import queries
+from habitus.console.database import Event
+from habitus.console.store import write_audit
+from habitus.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from habitus.console.server import Console
+
+Verdict = Literal["normal", "unusual"]
+RECENT_DAYS = 7
+"""Days of alarms that are judged again when one is called normal."""
+MOST_RECENT = 200
+"""Of them, as many as are judged again at most: the newest."""
+
+
+class Reviewed(NamedTuple):
+    """What a review did."""
+
+    event_id: str
+    camera_id: str
+    verdict: str | None
+    """normal, unusual, or None once it was undone."""
+    silenced: list[queries.EventCard]
+    """Other recent alarms that would not be raised any more."""
+    note: str = ""
+    """Why nothing could be learnt from it, if so."""
+
+
+def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> Reviewed:
+    """Write what a person says of an event, and teach the camera.
+
+    Parameters
+    ----------
+    console
+        The console.
+    event_id
+        The event.
+    verdict
+        "normal": the camera's model counts it, from the next document on. "unusual": it is never
+        learnt from.
+    actor
+        Who says so.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such event, or no such verdict.
+    """
+    if verdict not in ("normal", "unusual"):
+        raise InvalidInputError(
+            f"an event is normal or unusual, found {verdict!r}", parameter="verdict"
+        )
+    return _set(console, event_id, verdict, actor)
+
+
+def undo(console: "Console", event_id: str, actor: str) -> Reviewed:
+    """Take a review back: everything is as if it had never been said.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such event.
+    """
+    return _set(console, event_id, None, actor)
+
+
+def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str) -> Reviewed:
+    with console.database.transaction() as session:
+        event = session.get(Event, event_id)
+        if event is None:
+            raise InvalidInputError(f"there is no event {event_id[:40]!r}", parameter="event")
+        before, camera_id = event.review, event.camera_id
+        if before != verdict:
+            event.review = verdict
+            event.reviewed = None if verdict is None else time.time()
+            event.reviewer = None if verdict is None else actor
+            action = "review undone" if verdict is None else "event reviewed"
+            write_audit(session, actor, action, event_id, verdict=verdict, before=before)
+    console.bulletin.publish(
+        "review", camera=camera_id, event=event_id, verdict=verdict, actor=actor
+    )
+    return Reviewed(event_id, camera_id, verdict, [])
+
+
+def accepted(session: Session, camera_id: str) -> list[dict[str, Any]]:
+    """Return the events of a camera that were called normal, in the order of the reviews."""
+    return list(
+        session.scalars(
+            select(Event.details)
+            .where(Event.camera_id == camera_id, Event.review == "normal")
+            .order_by(Event.reviewed, Event.id)
+        )
+    )
+
+
+def never_learnt(session: Session, camera_id: str) -> list[tuple[float, float]]:
+    """Return start and end of the events that were called unusual: they are not learnt from."""
+    rows = session.execute(
+        select(Event.start, Event.end, Event.peak)
+        .where(Event.camera_id == camera_id, Event.review == "unusual")
+        .order_by(Event.start)
+    )
+    return [(start, max(end or peak, peak)) for start, end, peak in rows]
