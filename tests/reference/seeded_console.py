@@ -426,7 +426,6 @@ def _outbox(now: float) -> list[tables.OutboxEntry]:
             kind="started",
             body={},
             created=now - 600 * k - 50,
-            due=now - 600 * k - 50,
             sent=None if k == 0 else now - 600 * k - 49,
             outcome="waiting" if k == 0 else "sent",
             attempts=3 if k == 0 else 1,

@@ -9,7 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, create_engine, event
+from sqlalchemy import (
+    JSON,
+    Double,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    UniqueConstraint,
+    create_engine,
+    event,
+)
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
@@ -277,23 +287,27 @@ class OutboxEntry(Base):
     """Something that is to be told, or was."""
 
     __tablename__ = "outbox"
-    __table_args__ = (Index("ix_outbox_channel_sent", "channel_id", "sent", "id"),)
+    __table_args__ = (
+        UniqueConstraint("channel_id", "subject"),
+        Index("ix_outbox_channel_outcome", "channel_id", "outcome", "id"),
+        Index("ix_outbox_channel_sent", "channel_id", "sent"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     channel_id: Mapped[int] = mapped_column(ForeignKey("channels.id", ondelete="CASCADE"))
     subject: Mapped[str]
     """What it is about and which part of it, such as "<event id>/started": told once a channel."""
     kind: Mapped[str]
-    """started, ended, trouble, digest or test."""
+    """started, ended, trouble, recovered or digest."""
     body: Mapped[dict[str, Any]]
     created: Mapped[float] = mapped_column(index=True)
-    due: Mapped[float]
-    """Not to be told earlier."""
     sent: Mapped[float | None]
     outcome: Mapped[str]
-    """waiting, sent, in digest, or given up."""
+    """waiting, held (for the next digest), in digest, sent, or given up."""
     attempts: Mapped[int]
+    """Times that telling it failed."""
     error: Mapped[str]
+    """Why it failed the last time."""
 
 
 class Database:

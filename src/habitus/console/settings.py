@@ -22,6 +22,9 @@ class ServerSettings:
         Whether three rendered junctions are added as cameras.
     behind_proxy
         Whether a reverse proxy on this machine tells who asks, and by which scheme.
+    public_url
+        Address by which people reach it, such as https://cameras.example.org; for links in
+        messages, and another name that it answers to.
     """
 
     data: Path
@@ -30,6 +33,7 @@ class ServerSettings:
     database: str | None = None
     demo: bool = False
     behind_proxy: bool = False
+    public_url: str | None = None
 
     @property
     def is_loopback(self) -> bool:

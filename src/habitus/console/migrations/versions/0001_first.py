@@ -201,7 +201,6 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("body", sa.JSON(), nullable=False),
         sa.Column("created", sa.Double(), nullable=False),
-        sa.Column("due", sa.Double(), nullable=False),
         sa.Column("sent", sa.Double(), nullable=True),
         sa.Column("outcome", sa.String(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
@@ -210,8 +209,12 @@ def upgrade() -> None:
             ["channel_id"], ["channels.id"], name=op.f("fk_outbox_channel_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
+        sa.UniqueConstraint("channel_id", "subject", name=op.f("uq_outbox_channel_id")),
     )
-    op.create_index("ix_outbox_channel_sent", "outbox", ["channel_id", "sent", "id"], unique=False)
+    op.create_index(
+        "ix_outbox_channel_outcome", "outbox", ["channel_id", "outcome", "id"], unique=False
+    )
+    op.create_index("ix_outbox_channel_sent", "outbox", ["channel_id", "sent"], unique=False)
     op.create_index(op.f("ix_outbox_created"), "outbox", ["created"], unique=False)
     op.create_table(
         "troubles",

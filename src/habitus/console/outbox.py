@@ -1,0 +1,172 @@
+"""What is to be told elsewhere: written with what it is about, told in order, at least once.
+
+`enqueue` writes one row for each channel, in the transaction of what it is about. A row waits
+until it is told (sent), goes into a digest (held, then in digest), or is given up.
+"""
+
+import time
+from datetime import datetime, timedelta
+from datetime import time as time_of_day
+from typing import Any, Literal
+
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from habitus.console.database import Camera, Channel, Event, OutboxEntry, Trouble
+from habitus.errors import InvalidInputError
+
+Kind = Literal["started", "ended", "trouble", "recovered"]
+
+EVENT_FIELDS = (
+    "id",
+    "start",
+    "end",
+    "peak",
+    "explanation",
+    "rarity",
+    "probability",
+    "cue",
+    "behaviour",
+    "normality",
+    "threshold",
+    "thumbnail",
+)
+TROUBLE_FIELDS = ("kind", "start", "end", "reason")
+# People are told once of an event; programs also want to know when it is over.
+_TOLD = {
+    "webhook": ("started", "ended", "trouble", "recovered"),
+    "mqtt": ("started", "ended", "trouble", "recovered"),
+    "apprise": ("started", "trouble", "recovered"),
+}
+
+
+def enqueue(
+    session: Session, kind: Kind, about: Event | Trouble, *, now: float | None = None
+) -> int:
+    """Write that something is to be told, for each enabled channel that wants it.
+
+    Doing it again changes nothing: the same kind of the same event, or trouble, is told once by
+    each channel.
+
+    Parameters
+    ----------
+    session
+        Its transaction is the caller's; nothing is told unless it is committed.
+    kind
+        started or ended, of an event; trouble or recovered, of a trouble.
+    about
+        A row that is in the session, flushed.
+    now
+        Seconds since the epoch; the clock's by default.
+
+    Returns
+    -------
+    int
+        Number of rows that were written.
+    """
+    camera = session.get(Camera, about.camera_id)
+    channels = [
+        channel
+        for channel in session.scalars(select(Channel).where(Channel.enabled))
+        if kind in _TOLD[channel.kind] and about.camera_id in (channel.cameras or [about.camera_id])
+    ]
+    if camera is None or not channels:
+        return 0
+    now = time.time() if now is None else now
+    body = {
+        "camera": {"id": camera.id, "name": camera.name},
+        ("event" if isinstance(about, Event) else "trouble"): described(about),
+    }
+    rows = [
+        {
+            "channel_id": channel.id,
+            "subject": f"{_subject(about)}/{kind}",
+            "kind": kind,
+            "body": body,
+            "created": now,
+            "outcome": "held" if is_quiet(channel, now) else "waiting",
+            "attempts": 0,
+            "error": "",
+        }
+        for channel in channels
+    ]
+    return sum(_insert_new(session, row) for row in rows)
+
+
+def _insert_new(session: Session, row: dict[str, Any]) -> int:
+    """Insert a row unless the channel has one of the same subject; return how many were."""
+    postgres = session.get_bind().dialect.name == "postgresql"
+    statement = postgresql.insert(OutboxEntry) if postgres else sqlite.insert(OutboxEntry)
+    new = statement.values(row).on_conflict_do_nothing(index_elements=["channel_id", "subject"])
+    return len(session.execute(new.returning(OutboxEntry.id)).all())
+
+
+def _subject(about: Event | Trouble) -> str:
+    return about.id if isinstance(about, Event) else f"{about.camera_id}-{about.start:.0f}"
+
+
+def described(about: Event | Trouble) -> dict[str, Any]:
+    """Return what is told of an event or a trouble, as plain values."""
+    if isinstance(about, Trouble):
+        fields = {name: getattr(about, name) for name in TROUBLE_FIELDS}
+        return {"id": _subject(about), **fields}
+    return {name: getattr(about, name) for name in EVENT_FIELDS}
+
+
+def check_limits(
+    quiet_from: str | None, quiet_until: str | None, most_per_hour: int | None
+) -> None:
+    """Raise unless these are limits that a channel can have.
+
+    Raises
+    ------
+    InvalidInputError
+        Names what cannot be used.
+
+    Examples
+    --------
+    >>> check_limits("22:00", "25:00", None)
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: quiet_until must be a time such as 06:30, found '25:00'
+    """
+    times = {"quiet_from": quiet_from, "quiet_until": quiet_until}
+    for name, text in times.items():
+        if text is not None and _time_of(text) is None:
+            raise InvalidInputError(
+                f"{name} must be a time such as 06:30, found {text!r}", parameter=name
+            )
+    if (quiet_from is None) != (quiet_until is None) or (quiet_from and quiet_from == quiet_until):
+        raise InvalidInputError(
+            "quiet hours have a start and another time as their end", parameter="quiet_until"
+        )
+    if most_per_hour is not None and most_per_hour < 1:
+        raise InvalidInputError(
+            f"most_per_hour must be 1 or more, found {most_per_hour}: disable the channel to be "
+            "told nothing",
+            parameter="most_per_hour",
+        )
+
+
+def _time_of(text: str) -> time_of_day | None:
+    try:
+        return datetime.strptime(text, "%H:%M").time()
+    except ValueError:
+        return None
+
+
+def is_quiet(channel: Channel, now: float) -> bool:
+    """Return whether a channel has its quiet hours, by this machine's local time.
+
+    They are spans of real time: when clocks are set back they do not come twice in a night.
+    """
+    start, end = _time_of(channel.quiet_from or ""), _time_of(channel.quiet_until or "")
+    if start is None or end is None:
+        return False
+    today = datetime.fromtimestamp(now).date()
+    for day in (today - timedelta(days=1), today):
+        begins = datetime.combine(day, start).timestamp()
+        ends = datetime.combine(day + timedelta(days=end <= start), end).timestamp()
+        if begins <= now < ends:
+            return True
+    return False
