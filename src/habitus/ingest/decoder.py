@@ -1,10 +1,10 @@
 """A supervised process that decodes one source into documents, and can be ended at any time.
 
 FFmpeg may hang or crash on a damaged stream or a silent camera, so it runs in a process of its own.
-The process is started as a plain command and needs no `__main__` guard. It sends pickled messages
-over its standard output; the pipe has a limited size, so decoding waits for whoever reads them. It
-opens its source when it is told to, and again after that ended: only what hangs or crashes costs a
-new process.
+The process is started as a plain command and needs no `__main__` guard, unless whoever wants it has
+another way to launch it. It sends pickled messages over its standard output; the pipe has a limited
+size, so decoding waits for whoever reads them. It opens its source when it is told to, and again
+after that ended: only what hangs or crashes costs a new process.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import IO, Any, BinaryIO, NamedTuple, Protocol, Self
 
 import av
 import numpy as np
@@ -33,7 +33,7 @@ from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
-from habitus.video import Frame, Reader, Source
+from habitus.video import Frame, Reader, Source, survey
 
 # Bytes of messages that may wait to be read, where the size of a pipe can be set.
 PIPE_SIZE = 1 << 20
@@ -51,6 +51,8 @@ TICK = 0.1
 PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.
 ENDING = 10.0
+# Seconds by which a file that plays at a speed of its own may be late before it stays late.
+MOST_LATE = 1.0
 # Signals that end a command: by the terminal, by whoever started it, or with the session.
 ENDINGS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -92,8 +94,18 @@ class EndOfSource(NamedTuple):
     """Notes that were not sent yet."""
 
 
+class Length(NamedTuple):
+    """How long a file is."""
+
+    seconds: float
+
+
 # The vocabulary comes with the first frame; a string is a note; an error is the last message.
-Message = Sign | Vocabulary | TimedDocument | str | EndOfSource | HabitusError
+Message = Sign | Length | Vocabulary | TimedDocument | str | EndOfSource | HabitusError
+
+
+class FrameSizeError(VideoError):
+    """A source that has another frame size than is expected."""
 
 
 class Silence(Enum):
@@ -119,6 +131,41 @@ class Job:
     """What the vocabulary must refine; by default the first that is found."""
     parent: int = 0
     """Process id of the parent."""
+    speed: float | None = None
+    """How fast to read, as a multiple of the video's own speed; as fast as possible if None."""
+    measured: bool = False
+    """Whether to tell first how long a file is."""
+
+
+class DecoderProcess(Protocol):
+    """A process that runs a job, as `subprocess.Popen` is one."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Takes orders; None where the process reads its own standard input."""
+        ...
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """Gives messages."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, if it has ended and was waited for."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until it has ended."""
+        ...
+
+
+Launch = Callable[[Job, contextlib.ExitStack], DecoderProcess]
+"""Starts the process of a job; what is to be undone after its end goes to the stack."""
 
 
 class Decoder:
@@ -136,6 +183,10 @@ class Decoder:
         Whether a document is sent with the last frame of its clip; see `documents`.
     expected
         Vocabulary that the source must refine; by default that of its first connection.
+    speed, measured
+        As of `Job`.
+    launch
+        Starts the process; by default, as a command.
     """
 
     def __init__(
@@ -146,8 +197,12 @@ class Decoder:
         stop: int | None = None,
         prompt: bool = False,
         expected: Vocabulary | None = None,
+        speed: float | None = None,
+        measured: bool = False,
+        launch: Launch | None = None,
     ) -> None:
-        self.job = Job(source, settings, stop, prompt, expected, os.getpid())
+        self.job = Job(source, settings, stop, prompt, expected, os.getpid(), speed, measured)
+        self.launch = launch or start_command
         self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
         self._thread: threading.Thread | None = None
 
@@ -160,18 +215,9 @@ class Decoder:
 
     def _start(self) -> None:
         with contextlib.ExitStack() as stack:  # an interrupt may come while the process starts
-            job_file = _write_job(stack.enter_context(work_folder()), self.job)
-            own_input = self.job.source.address == "-"
-            stack.callback(self._end)
             with interrupts_blocked():
-                self.process = subprocess.Popen(  # noqa: S603 - our own module
-                    [sys.executable, "-P", "-c", COMMAND, str(job_file)],
-                    stdin=None if own_input else subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                    pass_fds=self.job.source.descriptors,
-                    creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-                )
+                self.process = self.launch(self.job, stack)
+                stack.callback(self._end)
                 self._thread = threading.Thread(target=self._receive, daemon=True)
                 self._thread.start()
             self._stack = stack.pop_all()
@@ -232,6 +278,19 @@ class Decoder:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         return self.process.returncode
+
+
+def start_command(job: Job, stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
+    """Start a decoder as a command of its own."""
+    job_file = _write_job(stack.enter_context(work_folder()), job)
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-P", "-c", COMMAND, str(job_file)],
+        stdin=None if job.source.address == "-" else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        pass_fds=job.source.descriptors,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+    )
 
 
 def _write_job(folder: Path, job: Job) -> Path:
@@ -315,14 +374,28 @@ def _watch_parent(pid: int) -> None:
 def main() -> None:
     """Run the decoder process: read the job file that the command line names, send messages."""
     # Whatever prints must not disturb the messages: standard output becomes standard error.
-    pipe = os.fdopen(os.dup(1), "wb")
+    messages = os.dup(1)
     os.dup2(2, 1)
-    pipe.write(START)
     file = Path(sys.argv[1])
     job: Job = pickle.loads(file.read_bytes())  # noqa: S301 - written by our parent
     file.unlink()
     end_with_parent(job.parent)
-    orders = _Orders(own_input=job.source.address == "-")
+    decode(job, 0, messages)
+
+
+def decode(job: Job, orders_from: int, messages_to: int) -> None:
+    """Do a job, and end this process.
+
+    Parameters
+    ----------
+    job
+        What to do.
+    orders_from, messages_to
+        Open files: of the parent's orders, and for messages to it.
+    """
+    pipe = os.fdopen(messages_to, "wb")
+    pipe.write(START)
+    orders = _Orders(None if job.source.address == "-" else orders_from)
     with contextlib.suppress(BrokenPipeError):  # the parent has ended
         when_compiling(lambda: write_message(pipe, Sign.COMPILING))
         try:
@@ -337,22 +410,24 @@ def main() -> None:
 
 
 class _Orders:
-    """What the parent wants: the source opened, or an end, when it closes our standard input."""
+    """What the parent wants: the source opened, or an end, when it closes the pipe of orders.
 
-    def __init__(self, *, own_input: bool) -> None:
+    Without a pipe, because standard input is the video, the source is opened once.
+    """
+
+    def __init__(self, pipe: int | None) -> None:
         self.stop = threading.Event()
-        self._given = threading.Semaphore(1 if own_input else 0)
-        if own_input:  # standard input is the video: it can be opened once
-            return
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._given = threading.Semaphore(1 if pipe is None else 0)
+        if pipe is not None:
+            threading.Thread(target=self._listen, args=(pipe,), daemon=True).start()
 
     def wait(self) -> bool:
         """Return True when the source is to be opened, False at the end."""
         self._given.acquire()
         return not self.stop.is_set()
 
-    def _listen(self) -> None:
-        while os.read(0, 1):
+    def _listen(self, pipe: int) -> None:
+        while os.read(pipe, 1):
             self._given.release()
         self.stop.set()
         self._given.release()
@@ -366,6 +441,8 @@ def _send_connection(job: Job, pipe: BinaryIO, stop: threading.Event) -> Job:
     What is expected of later connections is what the first one gave.
     """
     try:
+        if job.measured:
+            write_message(pipe, Length(survey(job.source).duration))
         with Reader(job.source) as reader:
             found = vocabulary_of(reader, job.settings)
             job = replace(job, expected=job.expected or found)
@@ -381,7 +458,7 @@ def _check_expected(found: Vocabulary, job: Job) -> None:
     """Raise if a source does not have the frame size that is expected."""
     usual = job.expected
     if usual is not None and not found.refines(usual):
-        raise VideoError(
+        raise FrameSizeError(
             f"{job.source.name}: the picture has {found.width}x{found.height} pixels, expected "
             f"{usual.width}x{usual.height}: restore the camera's settings, or learn it anew"
         )
@@ -389,7 +466,7 @@ def _check_expected(found: Vocabulary, job: Job) -> None:
 
 def send_documents(job: Job, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
     """Send the documents and notes of an open source, and that it ended."""
-    frames = _ArrivingFrames(reader, pipe, stop)
+    frames = _ArrivingFrames(reader, pipe, stop, job.speed)
     for document in documents(frames, job.settings, stop=job.stop, prompt=job.prompt):
         write_message(pipe, TimedDocument(document, frames.arrival(document.time)))
     write_message(pipe, EndOfSource(reader.notes))
@@ -403,8 +480,12 @@ def has_end(source: Source) -> bool:
 class _ArrivingFrames:
     """Frames of a reader that sends signs of life, and knows when its frames arrived."""
 
-    def __init__(self, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
-        self.reader, self.pipe, self.stop = reader, pipe, stop
+    def __init__(
+        self, reader: Reader, pipe: BinaryIO, stop: threading.Event, speed: float | None = None
+    ) -> None:
+        self.reader, self.pipe, self.stop, self.speed = reader, pipe, stop, speed
+        self.starts: float | None = None
+        """When the first frame was or would have been due, of a file that plays at a speed."""
         self.fps, self.width, self.height = reader.fps, reader.width, reader.height
         self.beat = 0.0
         self.clock = None if has_end(reader.source) else ArrivalClock(reader.fps, reader.timed)
@@ -413,18 +494,30 @@ class _ArrivingFrames:
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.reader:
+            if self.speed is not None:
+                self._hold_back(frame.time / self.speed)
             if self.stop.is_set():
                 return
             now = time.monotonic()
             if self.clock is not None:
                 frame = self.clock.timed(frame, now)
-            if self.reader.source.is_live or not self.arrived:
+            if self.speed is not None or self.reader.source.is_live or not self.arrived:
                 self.arrived.append((frame.time, now))
             if now - self.beat > BEAT:
                 self.beat = now
                 write_message(self.pipe, Sign.FRAME)
                 self._send_notes()
             yield frame
+
+    def _hold_back(self, after: float) -> None:
+        """Wait until a frame is due that comes so many seconds after the start."""
+        now = time.monotonic()
+        if self.starts is None:
+            self.starts = now - after
+        late = now - (self.starts + after)
+        if late > MOST_LATE:
+            self.starts += late
+        self.stop.wait(max(-late, 0.0))
 
     def _send_notes(self) -> None:
         notes = self.reader.notes

@@ -14,6 +14,8 @@ from habitus.ingest.decoder import (
     TICK,
     Decoder,
     EndOfSource,
+    Launch,
+    Length,
     Message,
     Sign,
     TimedDocument,
@@ -117,6 +119,14 @@ class LiveSource:
         Whether the end of a stream is its end, and not a loss.
     must_start
         Whether it is an error if a stream gives no document when it is opened first.
+    repeats
+        Whether a file starts again at its end; each turn is a sequence.
+    speed
+        How fast a file plays, as a multiple of its own speed; as fast as possible if None.
+    measured
+        Whether to find out first how long a file is.
+    launch
+        Starts the decoder process; by default, as a command.
 
     Attributes
     ----------
@@ -126,6 +136,10 @@ class LiveSource:
         Whether it was told to end.
     reason
         Why the source was lost last.
+    error
+        The same as an error, where it is one.
+    length
+        Seconds of a file, where they were measured.
     lost_at
         When the source was heard last, by the monotonic clock, if it is lost; None otherwise.
     """
@@ -142,6 +156,10 @@ class LiveSource:
         prompt: bool | None = None,
         may_end: bool = False,
         must_start: bool = False,
+        repeats: bool = False,
+        speed: float | None = None,
+        measured: bool = False,
+        launch: Launch | None = None,
     ) -> None:
         self.stop = stop or threading.Event()
         self.prompt = source.is_live if prompt is None else prompt
@@ -149,7 +167,10 @@ class LiveSource:
         self.source = replace(source, timeout=min(source.timeout, patience))
         self.settings = settings
         self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
+        self.repeats, self.speed, self.measured, self.launch = repeats, speed, measured, launch
         self.ended, self.reason = False, ""
+        self.error: HabitusError | None = None
+        self.length: float | None = None
         self.finishing = False
         self.vocabulary: Vocabulary | None = None
         """Of the connection, with its first frame."""
@@ -221,7 +242,13 @@ class LiveSource:
         """Return the decoder process; it starts while there is still time to wait."""
         if self._decoder is None:
             decoder = Decoder(
-                self.source, self.settings, prompt=self.prompt, expected=self.expected
+                self.source,
+                self.settings,
+                prompt=self.prompt,
+                expected=self.expected,
+                speed=self.speed,
+                measured=self.measured,
+                launch=self.launch,
             )
             self._decoder = decoder.__enter__()
             self._started = False
@@ -256,7 +283,9 @@ class LiveSource:
             yield from self._end(message)
             return
         self.heard, self._within = time.monotonic(), self.patience + MARGIN
-        if isinstance(message, str):
+        if isinstance(message, Length):
+            self.length = message.seconds
+        elif isinstance(message, str):
             yield Notice(f"{self.source.name}: {message}", time.time())
         elif isinstance(message, Vocabulary):
             self.vocabulary = message
@@ -267,6 +296,9 @@ class LiveSource:
 
     def _end(self, end: EndOfSource) -> Iterator[Notice]:
         """Yield the last notes of a source that may end; another one is lost."""
+        if self.repeats and not self.finishing and self.before is not None:
+            self._open, self._opens_at = False, time.monotonic()
+            return
         if self.may_end or self.finishing:
             self.ended = True
             for note in end.notes:
@@ -277,7 +309,7 @@ class LiveSource:
 
     def _lose(self, reason: str, error: HabitusError | None = None) -> Iterator[Notice]:
         """Have the source opened again, and yield a notice where one is due."""
-        self._open, self.reason = False, reason
+        self._open, self.reason, self.error = False, reason, error
         if self.finishing:
             self.ended = True
             return
