@@ -2,28 +2,79 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 # News that may wait for a page that does not take them; then its oldest are dropped.
 ROOM = 200
+# Seconds after which the same notice is news again.
+REPEATED_AFTER = 600.0
 
 
 class News(NamedTuple):
     """Something that pages show at once."""
 
     topic: str
-    """event, camera, picture, learning, notice or review."""
+    """One of:
+
+    - event: event (its id), kind (started, ended or clip), alarm
+    - camera: state, since, reason
+    - picture: time; there is a new one
+    - judged: time, normality, threshold, behaviour, expected
+    - learning: occasion, stage, done, total, note; at last stage "ended" with model and summary
+    - notice: text, time
+    - review: event, verdict, actor
+    """
     data: dict[str, Any]
     """Plain values; "camera" is the id of the camera that it is about."""
 
 
+class PostedNotice(NamedTuple):
+    """Something that a person should know, and that the console goes on after."""
+
+    text: str
+    first: float
+    """When it was first told, in seconds since the epoch."""
+    last: float
+    times: int
+    """How often it was told."""
+    camera: str | None
+
+
 class Bulletin:
-    """Passes news on to all who listen."""
+    """Passes news on to all who listen, and keeps the latest notices."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: dict[asyncio.Queue[News], asyncio.AbstractEventLoop] = {}
+        self._notices: dict[tuple[str | None, str], PostedNotice] = {}
+
+    def post(self, text: str, camera: str | None = None) -> None:
+        """Tell a notice; pages are told of the same one at most every ten minutes.
+
+        Parameters
+        ----------
+        text
+            One line.
+        camera
+            Id of the camera that it is about, if it is about one.
+        """
+        now, key = time.time(), (camera, text)
+        with self._lock:
+            known = self._notices.pop(key, None)
+            is_news = known is None or not 0 <= now - known.first < REPEATED_AFTER
+            first, times = (known.first, known.times) if known and not is_news else (now, 0)
+            self._notices[key] = PostedNotice(text, first, now, times + 1, camera)
+            while len(self._notices) > ROOM:
+                del self._notices[next(iter(self._notices))]
+        if is_news:
+            self.publish("notice", camera=camera, text=text, time=now)
+
+    def notices(self) -> list[PostedNotice]:
+        """Return the latest notices, the newest first."""
+        with self._lock:
+            return list(self._notices.values())[::-1]
 
     def publish(self, topic: str, **data: Any) -> None:
         """Tell all who listen now."""

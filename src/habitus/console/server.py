@@ -1,12 +1,16 @@
 """The console as a whole: its parts, and how they start and end."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from habitus.console.bulletin import Bulletin
 from habitus.console.database import Database
 from habitus.console.migrations import upgrade
 from habitus.console.settings import ServerSettings
 from habitus.console.vault import Vault
+
+if TYPE_CHECKING:
+    from habitus.console.supervisor import Supervisor
 
 
 @dataclass
@@ -17,6 +21,7 @@ class Console:
     database: Database
     vault: Vault
     bulletin: Bulletin = field(default_factory=Bulletin)
+    supervisor: "Supervisor | None" = None
 
 
 def open_console(settings: ServerSettings) -> Console:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
 from habitus.console.database import AuditEntry, Camera, Event, Learning, Minute, Trouble
+from habitus.console.outbox import enqueue
 
 TROUBLES = frozenset(
     (
@@ -68,9 +69,9 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
         changed = session.is_modified(event)
     session.flush()
     if event.alarm and entry.kind != "clip":
-        _tell(session, event, "started")
+        enqueue(session, "started", event)
         if event.end is not None:
-            _tell(session, event, "ended")
+            enqueue(session, "ended", event)
     return changed
 
 
@@ -109,10 +110,6 @@ def _add_clip(session: Session, event: Event, entry: JournalEntry) -> bool:
     return session.is_modified(event)
 
 
-def _tell(session: Session, event: Event, kind: str) -> None:
-    """Put an alarm into the outbox."""
-
-
 def close_events(session: Session, camera_id: str) -> list[str]:
     """End the events that a camera's process left open when it died, at their last known time.
 
@@ -129,9 +126,9 @@ def close_events(session: Session, camera_id: str) -> list[str]:
     for event in open_events:
         lasted = event.details.get("end", 0.0) - event.details.get("start", 0.0)
         event.end = max(event.start + lasted, event.peak)
+        session.flush()
         if event.alarm:
-            _tell(session, event, "ended")
-    session.flush()
+            enqueue(session, "ended", event)
     return [event.id for event in open_events]
 
 
@@ -178,7 +175,7 @@ def _follow_trouble(session: Session, camera: Camera, change: StateChanged) -> N
     if trouble is not None:
         trouble.end = max(trouble.start, change.since)
         if told is not None and change.state not in TROUBLES:
-            _tell_trouble(session, trouble, "recovered")
+            enqueue(session, "recovered", trouble)
     if change.state in TROUBLES:
         begun = Trouble(
             camera_id=camera.id,
@@ -220,14 +217,10 @@ def tell_troubles(session: Session, now: float) -> int:
 def _tell_now(session: Session, trouble: Trouble, now: float) -> None:
     trouble.told = now
     session.flush()
-    _tell_trouble(session, trouble, "trouble")
+    enqueue(session, "trouble", trouble)
 
 
-def _tell_trouble(session: Session, trouble: Trouble, kind: str) -> None:
-    """Put a trouble, or its end, into the outbox."""
-
-
-class Learnt(NamedTuple):
+class LearningOutcome(NamedTuple):
     """What became of a learning."""
 
     model: str | None
@@ -256,7 +249,7 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
     return learning.id
 
 
-def end_learning(session: Session, number: int, learnt: Learnt, now: float) -> None:
+def end_learning(session: Session, number: int, learnt: LearningOutcome, now: float) -> None:
     """Write what was learnt; the camera has the new model from now on."""
     learning = session.get(Learning, number)
     if learning is None:
@@ -273,7 +266,9 @@ def end_learning(session: Session, number: int, learnt: Learnt, now: float) -> N
 def end_interrupted(session: Session, now: float) -> None:
     """Write of learnings that never ended, as the server did before them, that they failed."""
     for number in session.scalars(select(Learning.id).where(Learning.ended.is_(None))):
-        end_learning(session, number, Learnt(None, "interrupted when the server ended"), now)
+        end_learning(
+            session, number, LearningOutcome(None, "interrupted when the server ended"), now
+        )
 
 
 def write_audit(session: Session, actor: str, action: str, subject: str, **details: object) -> None:

@@ -1,0 +1,560 @@
+"""The thread that runs the cameras' processes, and takes what they report.
+
+It starts a process for each camera, again if one dies or is silent; it writes what they report
+through `store`, and learns their models, one at a time. Whatever fails, such as a database that is
+away, is a notice, and is tried again: processes go on and keep their events in their journals.
+"""
+
+import contextlib
+import logging
+import math
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from sqlalchemy import select
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from habitus.cameras.journal import JournalEntry, filed_entries
+from habitus.cameras.messages import (
+    CameraState,
+    Connected,
+    Filed,
+    Judged,
+    Kept,
+    Remark,
+    Report,
+    Seen,
+    SetBudget,
+    StateChanged,
+    Stop,
+    UseModel,
+)
+from habitus.cameras.nursery import Nursery
+from habitus.cameras.process import CameraJob, CameraKind, CameraProcess, Polygons
+from habitus.console import reviews, store
+from habitus.console.database import Camera
+from habitus.console.learner import Candidate, Learner, LearningNow
+from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.files import fcntl
+
+if TYPE_CHECKING:
+    from habitus.console.server import Console
+
+# Seconds of documents that are kept in memory for the pages.
+REMEMBERED = 300
+# Seconds without a report after which a process is killed.
+SILENCE = 30.0
+# Seconds that a process has to end by itself.
+GRACE = 5.0
+# Longest wait, in seconds, before a process that died is started again; it is doubled up to this.
+LONGEST_WAIT = 60.0
+# Seconds that a process has to live for its earlier deaths to be forgotten.
+HEALTHY = 60.0
+# Seconds between two looks at a journal, and at the cameras' table, in case news got lost.
+NET = 5.0
+LOOK_AGAIN = 30.0
+# Seconds of documents that are written together.
+WRITTEN_AFTER = 10.0
+# Seconds between two attempts at a database that is away.
+DATABASE_AGAIN = 2.0
+# Entries of a journal that are written together.
+TOGETHER = 50
+# Seconds that the thread waits for reports at most.
+TICK = 0.5
+# What pages are told of a document.
+JUDGED = ("time", "normality", "threshold", "behaviour", "expected")
+
+logger = logging.getLogger(__name__)
+
+
+class Latest(NamedTuple):
+    """What a camera reported last."""
+
+    seen: Seen | None
+    judged: Judged | None
+    recent: list[Judged]
+    """Documents of the last minutes, the oldest first."""
+    kept: Kept | None
+    pid: int | None
+    """Process id, while its process runs."""
+    restarts: int
+    """Number of times that its process was started again after it died."""
+
+
+class _Watched:
+    """A camera, what it should be doing, and the process that does it."""
+
+    def __init__(self, job: CameraJob) -> None:
+        self.job = job
+        self.wanted = True
+        self.process: CameraProcess | None = None
+        self.running: CameraJob | None = None
+        """What the process was told to do."""
+        self.stopping_since: float | None = None
+        self.started = 0.0
+        self.start_at = 0.0
+        """By the monotonic clock, as the others."""
+        self.deaths = self.restarts = 0
+        self.ended = False
+        """Whether it is a recording that was judged to its end."""
+        self.removed = False
+        """Whether the camera is not in the database any more."""
+        self.has_entries = True
+        """Whether there may be something in its journal."""
+        self.journal_seen = 0.0
+        self.orphaned = True
+        """Whether a process before this one may have left events open."""
+        self.seen: Seen | None = None
+        self.recent: deque[Judged] = deque(maxlen=REMEMBERED)
+        self.kept: Kept | None = None
+
+    @property
+    def needs_another_process(self) -> bool:
+        """Whether the process does something that cannot be changed by an order."""
+        return self.running is not None and _fixed(self.running) != _fixed(self.job)
+
+
+def _fixed(job: CameraJob) -> tuple[object, ...]:
+    """Return what cannot be changed while a process runs."""
+    return job.folder, job.address, job.kind, job.mask, job.region, job.options
+
+
+class Supervisor:
+    """Runs the cameras of a console.
+
+    Parameters
+    ----------
+    console
+        Whose cameras.
+    """
+
+    def __init__(self, console: "Console") -> None:
+        self.console = console
+        self.nursery = Nursery()
+        self.learner = Learner(console, self.nursery)
+        self._lock = threading.Lock()
+        self._watched: dict[str, _Watched] = {}
+        self._reports: list[tuple[str, StateChanged | Connected]] = []
+        """What is not written yet, in order."""
+        self._minutes = store.MinuteBuffer()
+        self._minutes_written = 0.0
+        self._looked = self._database_again = -NET
+        self._refresh = True
+        self._stopping = threading.Event()
+        self._waking, self._woken = Pipe()
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+        self._folder_lock: int | None = None
+
+    def start(self) -> None:
+        """Start to watch all cameras.
+
+        Raises
+        ------
+        InvalidInputError
+            If another server runs with the same data folder.
+        """
+        self._folder_lock = _lock_folder(self.console.settings.data)
+        self.nursery.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all processes, with what they found written, and the thread."""
+        self._stopping.set()
+        self._wake()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.nursery.close()
+        if self._folder_lock is not None:
+            os.close(self._folder_lock)
+            self._folder_lock = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def refresh(self) -> None:
+        """Look at the cameras' table soon: something was changed there."""
+        self._refresh = True
+        self._wake()
+
+    def learn_now(self, camera_id: str) -> None:
+        """Learn a camera's model as soon as no other one is being learnt."""
+        self.learner.ask(camera_id)
+        self._wake()
+
+    def learning(self, camera_id: str) -> LearningNow | None:
+        """Return how far the learning of a camera's model is, if it is being learnt."""
+        now = self.learner.now
+        return now if now is not None and now.camera_id == camera_id else None
+
+    def latest(self, camera_id: str) -> Latest:
+        """Return what a camera reported last."""
+        with self._lock:
+            watched = self._watched.get(camera_id)
+            if watched is None:
+                return Latest(None, None, [], None, None, 0)
+            recent = list(watched.recent)
+            process = watched.process
+        pid = process.pid if process is not None else None
+        judged = recent[-1] if recent else None
+        return Latest(watched.seen, judged, recent, watched.kept, pid, watched.restarts)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._waking.send_bytes(b"!")
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._attempt(self._look)
+            self._listen()
+            self._watch_over()
+            self._attempt(self._write)
+            self._attempt(self._learn)
+        self._end()
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """Do something that needs the database or the disk; a notice where it fails."""
+        if time.monotonic() < self._database_again:
+            return
+        try:
+            step()
+        except (OperationalError, InterfaceError) as error:
+            self._database_again = time.monotonic() + DATABASE_AGAIN
+            reason = str(error.orig or error).strip().partition("\n")[0]
+            self._post(f"the database cannot be used: {reason}; it is tried again")
+        except OSError as error:
+            self._post(f"the disk cannot be used: {error.strerror or error}; it is tried again")
+        except HabitusError as error:
+            self._post(str(error))
+        except Exception as error:
+            # The thread lives on whatever happens: it is what keeps cameras watched.
+            logger.exception("in the supervisor")
+            self._post(f"unexpected: {type(error).__name__}: {error}")
+
+    def _post(self, text: str, camera: str | None = None) -> None:
+        self.console.bulletin.post(text, camera)
+
+    # What should be running.
+
+    def _look(self) -> None:
+        """Compare the cameras' table with what runs."""
+        now = time.monotonic()
+        if not self._refresh and now - self._looked < LOOK_AGAIN:
+            return
+        self._refresh, self._looked = False, now
+        with self.console.database.session() as session:
+            found = {camera.id: camera for camera in session.scalars(select(Camera))}
+            jobs = {
+                camera.id: self._job(camera, tuple(reviews.accepted(session, camera.id)))
+                for camera in found.values()
+                if camera.enabled
+            }
+        for camera_id, job in jobs.items():
+            if job is not None:
+                self._want(job, ended=found[camera_id].state == CameraState.ENDED)
+        for camera_id, watched in list(self._watched.items()):
+            watched.wanted = jobs.get(camera_id) is not None
+            watched.removed = camera_id not in found
+        for camera in found.values():
+            if not camera.enabled and camera.state != CameraState.OFF:
+                self._reports.append((camera.id, StateChanged(CameraState.OFF, time.time())))
+
+    def _job(self, camera: Camera, accepted: tuple[dict[str, Any], ...]) -> CameraJob | None:
+        try:
+            address = self.console.vault.open(camera.secret_address)
+        except FileError as error:
+            refused = StateChanged(CameraState.REFUSED, time.time(), str(error))
+            self._reports.append((camera.id, refused))
+            return None
+        return CameraJob(
+            camera=camera.id,
+            folder=self.console.settings.camera_folder(camera.id).resolve(),
+            address=address,
+            kind=cast(CameraKind, camera.kind),
+            alerts_per_day=camera.alerts_per_day,
+            mask=_polygons(camera.mask),
+            region=_polygons(camera.region),
+            options={**camera.options, "learn_days": camera.learn_days},
+            model=camera.model,
+            accepted=accepted,
+        )
+
+    def _want(self, job: CameraJob, *, ended: bool) -> None:
+        """Have a camera watched as a job says; by orders, if its process runs already."""
+        with self._lock:
+            watched = self._watched.setdefault(job.camera, _Watched(job))
+        if _fixed(watched.job) != _fixed(job):
+            watched.ended, watched.deaths, watched.start_at = False, 0, 0.0
+        elif watched.process is None and job.kind == "recording":
+            watched.ended = ended
+        watched.job = job
+        process, before = watched.process, watched.running
+        if process is None or before is None or watched.needs_another_process:
+            return
+        if (before.model, before.accepted) != (job.model, job.accepted) and job.model:
+            process.order(UseModel(str(job.folder / job.model), job.accepted))
+        if before.alerts_per_day != job.alerts_per_day:
+            process.order(SetBudget(job.alerts_per_day))
+        watched.running = job
+
+    # Processes.
+
+    def _listen(self) -> None:
+        """Take what processes report; wait a little for that."""
+        processes = {
+            watched.process.connection: (camera_id, watched)
+            for camera_id, watched in self._watched.items()
+            if watched.process is not None
+        }
+        awaited: list[Connection] = [*processes, self._woken, *self.learner.connections]
+        for ready in wait(awaited, TICK):
+            if ready is self._woken:
+                while self._woken.poll():
+                    self._woken.recv_bytes()
+            elif (found := processes.get(cast(Connection, ready))) is not None:
+                camera_id, watched = found
+                for report in watched.process.reports() if watched.process else ():
+                    self._take(camera_id, watched, report)
+
+    def _take(self, camera_id: str, watched: _Watched, report: Report) -> None:
+        publish = partial(self.console.bulletin.publish, camera=camera_id)
+        if isinstance(report, Seen):
+            watched.seen = report
+            publish("picture", time=report.time)
+        elif isinstance(report, Judged):
+            with self._lock:
+                watched.recent.append(report)
+            self._minutes.add(camera_id, report)
+            publish("judged", **{name: getattr(report, name) for name in JUDGED})
+        elif isinstance(report, StateChanged | Connected):
+            self._reports.append((camera_id, report))
+            if isinstance(report, StateChanged) and report.state is CameraState.ENDED:
+                watched.ended = True
+        elif isinstance(report, Filed):
+            watched.has_entries = True
+        elif isinstance(report, Kept):
+            watched.kept = report
+        elif isinstance(report, Remark):
+            self._post(report.text, camera_id)
+
+    def _watch_over(self) -> None:
+        """Start, stop and restart processes."""
+        now = time.monotonic()
+        for camera_id, watched in list(self._watched.items()):
+            process = watched.process
+            if process is None:
+                self._start_if_due(camera_id, watched, now)
+            elif not process.is_alive:
+                self._bury(camera_id, watched, process, now)
+            elif watched.stopping_since is not None:
+                if now - watched.stopping_since > GRACE:
+                    process.kill()
+            elif not watched.wanted or watched.needs_another_process:
+                process.order(Stop())
+                watched.stopping_since = now
+            elif now - process.last_heard > SILENCE:
+                self._post(
+                    f"no report for {SILENCE:.0f} s: its process is started again", camera_id
+                )
+                process.kill()
+
+    def _start_if_due(self, camera_id: str, watched: _Watched, now: float) -> None:
+        if not watched.wanted:
+            self._forget(camera_id, watched)
+            return
+        # What the process before it left is written first, unless the database is away.
+        if watched.ended or now < watched.start_at:
+            return
+        if watched.orphaned and now >= self._database_again:
+            return
+        process = CameraProcess(watched.job, self.nursery)
+        try:
+            watched.job.folder.mkdir(parents=True, exist_ok=True)
+            process.start()
+        except (HabitusError, OSError) as error:
+            self._delay(camera_id, watched, f"cannot be started: {error}", now)
+            return
+        watched.process, watched.running = process, watched.job
+        watched.started, watched.stopping_since = now, None
+
+    def _bury(self, camera_id: str, watched: _Watched, process: CameraProcess, now: float) -> None:
+        """Take the last reports of a process that has ended; start it again later, if it died."""
+        for report in process.reports():
+            self._take(camera_id, watched, report)
+        code = process.exit_code
+        process.kill()
+        watched.process = watched.running = None
+        watched.orphaned = watched.has_entries = True
+        if watched.stopping_since is None and not watched.ended:
+            watched.restarts += 1
+            if now - watched.started > HEALTHY:
+                watched.deaths = 0
+            how = f"by signal {-code}" if code is not None and code < 0 else f"with code {code}"
+            self._delay(camera_id, watched, f"its process ended {how}", now)
+        watched.stopping_since = None
+
+    def _delay(self, camera_id: str, watched: _Watched, reason: str, now: float) -> None:
+        """Start a process again later, each time after a longer wait."""
+        pause = min(LONGEST_WAIT, 2.0**watched.deaths)
+        watched.deaths += 1
+        watched.start_at = now + pause
+        reason = f"{reason}; started again in {pause:.0f} s"
+        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), reason)))
+        self._post(reason, camera_id)
+
+    def _forget(self, camera_id: str, watched: _Watched) -> None:
+        with self._lock:
+            del self._watched[camera_id]
+        if watched.removed:
+            self._minutes.forget(camera_id)
+            shutil.rmtree(watched.job.folder, ignore_errors=True)
+
+    # What was reported.
+
+    def _write(self) -> None:
+        """Write states, documents and events that are not written yet."""
+        now = time.monotonic()
+        is_due = now - self._minutes_written >= WRITTEN_AFTER
+        if self._reports or is_due:
+            self._write_reports(with_minutes=is_due)
+        for camera_id, watched in list(self._watched.items()):
+            if watched.has_entries or watched.orphaned or now - watched.journal_seen >= NET:
+                self._take_journal(camera_id, watched)
+
+    def _write_reports(self, *, with_minutes: bool) -> None:
+        reports = list(self._reports)
+        with self.console.database.transaction() as session:
+            changed = [
+                (camera_id, report)
+                for camera_id, report in reports
+                if _write_report(session, camera_id, report)
+            ]
+            if with_minutes:
+                self._minutes.write(session)
+            store.tell_troubles(session, time.time())
+        del self._reports[: len(reports)]
+        if with_minutes:
+            self._minutes.clear()
+            self._minutes_written = time.monotonic()
+        for camera_id, report in changed:
+            self.console.bulletin.publish("camera", camera=camera_id, **report._asdict())
+
+    def _take_journal(self, camera_id: str, watched: _Watched) -> None:
+        """Write the entries of a camera's journal, and delete them once they are committed."""
+        watched.has_entries, watched.journal_seen = False, time.monotonic()
+        filed = filed_entries(watched.job.folder / "journal")
+        while batch := list(islice(filed, TOGETHER)):
+            entries: list[tuple[Path, JournalEntry]] = []
+            for path, entry in batch:
+                if isinstance(entry, FileError):
+                    self._put_aside(path, str(entry), camera_id)
+                else:
+                    entries.append((path, entry))
+            try:
+                self._ingest(camera_id, entries)
+            except (OperationalError, InterfaceError, OSError):
+                watched.has_entries = True
+                raise
+            except Exception:  # one of them cannot be written: find it
+                for path, entry in entries:
+                    try:
+                        self._ingest(camera_id, [(path, entry)])
+                    except (OperationalError, InterfaceError, OSError):
+                        raise
+                    except Exception as error:
+                        self._put_aside(path, f"{path.name}: {error}", camera_id)
+        if watched.orphaned and watched.process is None:
+            with self.console.database.transaction() as session:
+                closed = store.close_events(session, camera_id)
+            for event_id in closed:
+                self._publish_event(camera_id, event_id, "ended")
+            watched.orphaned = False
+
+    def _ingest(self, camera_id: str, entries: list[tuple[Path, JournalEntry]]) -> None:
+        with self.console.database.transaction() as session:
+            told = [
+                (entry.id, entry.kind, entry.alarm)
+                for _, entry in entries
+                if store.ingest(session, camera_id, entry)
+            ]
+        for path, _ in entries:
+            path.unlink(missing_ok=True)
+        for event_id, kind, alarm in told:
+            self._publish_event(camera_id, event_id, kind, alarm)
+
+    def _publish_event(self, camera_id: str, event_id: str, kind: str, alarm: bool = True) -> None:
+        self.console.bulletin.publish(
+            "event", camera=camera_id, event=event_id, kind=kind, alarm=alarm
+        )
+
+    def _put_aside(self, path: Path, reason: str, camera_id: str) -> None:
+        """Keep a file that cannot be read or written out of the way."""
+        path.replace(path.with_suffix(".damaged"))
+        self._post(f"an entry of the journal was put aside: {reason}", camera_id)
+
+    # Learning.
+
+    def _learn(self) -> None:
+        with self._lock:
+            candidates = {
+                camera_id: Candidate(watched.job, watched.kept)
+                for camera_id, watched in self._watched.items()
+                if watched.wanted
+            }
+        if self.learner.step(candidates):
+            self._refresh = True
+
+    def _end(self) -> None:
+        """End all processes and write what they said last."""
+        self.learner.stop()
+        running = {
+            camera_id: watched.process
+            for camera_id, watched in self._watched.items()
+            if watched.process is not None
+        }
+        for process in running.values():
+            process.order(Stop())
+        for camera_id, process in running.items():
+            watched = self._watched[camera_id]
+            for report in process.end(GRACE):
+                self._take(camera_id, watched, report)
+            watched.process, watched.has_entries = None, True
+        self._database_again = self._minutes_written = -math.inf
+        self._attempt(self._write)
+
+
+def _write_report(session: Session, camera_id: str, report: StateChanged | Connected) -> bool:
+    if isinstance(report, Connected):
+        return store.set_size(session, camera_id, report)
+    return store.set_state(session, camera_id, report)
+
+
+def _polygons(drawn: list[Any]) -> Polygons:
+    return tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)
+
+
+def _lock_folder(folder: Path) -> int | None:
+    """Return an open file that nobody else can have while it is open."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise InvalidInputError(
+            f"another habitus serve runs with {folder}: stop it, or name another folder",
+            parameter="data",
+        ) from error
+    return descriptor
