@@ -33,7 +33,7 @@ from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
-from habitus.video import Frame, Reader, Source, survey
+from habitus.video import Frame, PacketTap, Reader, Source, survey
 
 # Bytes of messages that may wait to be read, where the size of a pipe can be set.
 PIPE_SIZE = 1 << 20
@@ -135,6 +135,8 @@ class Job:
     """How fast to read, as a multiple of the video's own speed; as fast as possible if None."""
     measured: bool = False
     """Whether to tell first how long a file is."""
+    tap: PacketTap | None = None
+    """Given the packets before they are decoded; pickled."""
 
 
 class DecoderProcess(Protocol):
@@ -185,6 +187,8 @@ class Decoder:
         Vocabulary that the source must refine; by default that of its first connection.
     speed, measured
         As of `Job`.
+    tap
+        Given the packets in the decoder process, such as to record them; must be picklable.
     launch
         Starts the process; by default, as a command.
     """
@@ -199,9 +203,10 @@ class Decoder:
         expected: Vocabulary | None = None,
         speed: float | None = None,
         measured: bool = False,
+        tap: PacketTap | None = None,
         launch: Launch | None = None,
     ) -> None:
-        self.job = Job(source, settings, stop, prompt, expected, os.getpid(), speed, measured)
+        self.job = Job(source, settings, stop, prompt, expected, os.getpid(), speed, measured, tap)
         self.launch = launch or start_command
         self.messages: queue.Queue[Message | None] = queue.Queue(QUEUE_SIZE)
         self._thread: threading.Thread | None = None
@@ -443,7 +448,7 @@ def _send_connection(job: Job, pipe: BinaryIO, stop: threading.Event) -> Job:
     try:
         if job.measured:
             write_message(pipe, Length(survey(job.source).duration))
-        with Reader(job.source) as reader:
+        with Reader(job.source, tap=job.tap) as reader:
             found = vocabulary_of(reader, job.settings)
             job = replace(job, expected=job.expected or found)
             _check_expected(found, job)

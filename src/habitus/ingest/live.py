@@ -21,7 +21,7 @@ from habitus.ingest.decoder import (
     TimedDocument,
     has_end,
 )
-from habitus.video import Source
+from habitus.video import PacketTap, Source
 
 # Seconds to the first new attempt; the time between attempts doubles with each that failed.
 FIRST_WAIT = 1.0
@@ -125,6 +125,8 @@ class LiveSource:
         How fast a file plays, as a multiple of its own speed; as fast as possible if None.
     measured
         Whether to find out first how long a file is.
+    tap
+        Given the packets in the decoder process, such as to record them; must be picklable.
     launch
         Starts the decoder process; by default, as a command.
 
@@ -159,13 +161,14 @@ class LiveSource:
         repeats: bool = False,
         speed: float | None = None,
         measured: bool = False,
+        tap: PacketTap | None = None,
         launch: Launch | None = None,
     ) -> None:
         self.stop = stop or threading.Event()
         self.prompt = source.is_live if prompt is None else prompt
         self.may_end, self.must_start = may_end or has_end(source), must_start
         self.source = replace(source, timeout=min(source.timeout, patience))
-        self.settings = settings
+        self.settings, self.tap = settings, tap
         self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
         self.repeats, self.speed, self.measured, self.launch = repeats, speed, measured, launch
         self.ended, self.reason = False, ""
@@ -248,6 +251,7 @@ class LiveSource:
                 expected=self.expected,
                 speed=self.speed,
                 measured=self.measured,
+                tap=self.tap,
                 launch=self.launch,
             )
             self._decoder = decoder.__enter__()

@@ -13,7 +13,7 @@ In the order of the data:
 - `windows`: sums over 8 x 8 pixels, their inner loops; `vectors`: the same in LLVM vector types
 """
 
-from habitus.video.decoding import Survey, survey
+from habitus.video.decoding import PacketTap, Survey, survey
 from habitus.video.mask import region_of, watched_cells
 from habitus.video.motion import CellMotion, CellMoves, DisMotion, MotionMethod, motion_by
 from habitus.video.reader import Frame, Reader
@@ -25,6 +25,7 @@ __all__ = [
     "DisMotion",
     "Frame",
     "MotionMethod",
+    "PacketTap",
     "Reader",
     "Source",
     "Survey",

@@ -8,7 +8,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import av.error
 
@@ -21,11 +21,33 @@ from habitus.video.timeline import AHEAD, MOST_REORDERED, StreamClock, Timeline
 SKIPPING_CODECS = frozenset(["h264", "hevc", "mpeg2video", "mpeg4"])
 # Packets of a file that are read ahead to learn the times of their frames.
 READ_AHEAD = 64
+# FFmpeg's mark of formats that are pictures one after the other, such as MJPEG over HTTP.
+NO_TIMESTAMPS = 0x80
 # Times in a row that reading may fail before it ends.
 MOST_FAILURES = 16
 
 FrameChoice = Callable[[float], bool]
 """Whether the frame of a time is needed; called once for each frame, in the order of time."""
+
+
+class PacketTap(Protocol):
+    """Takes the packets of a source besides its decoder, such as to record them; never raises."""
+
+    def start(self, stream: Any, notes: list[str]) -> None:
+        """Expect packets of a stream that was opened now; `notes` receives remarks."""
+        ...
+
+    def take(self, packet: Any, time: float | None) -> None:
+        """Take the next packet before it is decoded, and leave it as it is.
+
+        `time` is when its frame is shown, in seconds by the clock of the source; None where that
+        has none.
+        """
+        ...
+
+    def end(self) -> None:
+        """Expect no further packets."""
+        ...
 
 
 def video_stream(container: Any, source: Source) -> Any:
@@ -124,6 +146,8 @@ class PictureDecoder:
         `skipped_before` returns their timestamps.
     notes
         Receives notes about damage.
+    tap
+        Given each packet, where there is one.
     """
 
     def __init__(
@@ -135,8 +159,10 @@ class PictureDecoder:
         *,
         pace: Callable[[], FrameChoice] | None,
         notes: list[str],
+        tap: PacketTap | None = None,
     ) -> None:
         self.source, self.codec, self.clock, self.notes = source, stream.codec_context, clock, notes
+        self.tap, self.timed = tap, not container.format.flags & NO_TIMESTAMPS
         ahead = 0 if source.is_live else AHEAD
         self.timeline = Timeline(container, stream, clock, ahead=ahead)
         self._skipped: deque[int] = deque()
@@ -164,6 +190,8 @@ class PictureDecoder:
     def _decode(self, packets: Iterator[Any]) -> Iterator[Any]:
         damaged = 0
         for packet in packets:
+            if self.tap is not None and packet.size:
+                self.tap.take(packet, self._time(packet))
             self._damaged = (self._damaged and not packet.is_keyframe) or packet.is_corrupt
             self._set_skipping(packet.pts)
             try:
@@ -182,6 +210,11 @@ class PictureDecoder:
         if damaged:
             self.notes.append(f"{damaged} damaged packet(s) were skipped")
         self.notes += self.timeline.notes()
+
+    def _time(self, packet: Any) -> float | None:
+        """Return when a frame is shown by the clock of the source, where that has one."""
+        known = self.timed and self.timeline.ordered
+        return float(packet.pts * self.clock.base) if known else None
 
     def _set_skipping(self, pts: int | None) -> None:
         """Tell the decoder whether to skip the frame of the next packet."""

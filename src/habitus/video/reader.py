@@ -1,6 +1,7 @@
 """Reading a source: its frames in time order, each with its time and its brightness."""
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,9 @@ from av.video.plane import VideoPlane
 from habitus.arrays import Image
 from habitus.errors import VideoError
 from habitus.video.decoding import (
+    NO_TIMESTAMPS,
     FrameChoice,
+    PacketTap,
     PictureDecoder,
     survey,
     video_stream,
@@ -21,8 +24,6 @@ from habitus.video.opening import open_container
 from habitus.video.source import Source, image_paths
 from habitus.video.timeline import StreamClock
 
-# FFmpeg's mark of formats that are pictures one after the other, such as MJPEG over HTTP.
-NO_TIMESTAMPS = 0x80
 # Seconds before the time that is asked for at which decoding starts, so that every frame is whole.
 RUN_UP = 1.0
 # Codecs whose picture pulses at keyframes: those of MPEG-4 Part 2 and its kin, which have no filter
@@ -109,6 +110,8 @@ class Reader:
     steady
         Whether the timestamps of a file can be used as they are; found out from its packets where
         it matters, if None.
+    tap
+        Given the packets of a video as they are decoded; not for images.
 
     Attributes
     ----------
@@ -143,8 +146,10 @@ class Reader:
         since: float = 0.0,
         pace: Callable[[], FrameChoice] | None = None,
         steady: bool | None = None,
+        tap: PacketTap | None = None,
     ) -> None:
         self.source, self.since, self.pace, self.steady = source, since, pace, steady
+        self.tap = tap
         self.notes: list[str] = []
         self._frames = self._read()
         first = next(self._frames, None)
@@ -171,8 +176,7 @@ class Reader:
             yield from self._read_images()
             return
         for since in (self.since, 0.0):  # from the start, where no earlier frame can be sought
-            with open_container(self.source) as container:
-                stream = video_stream(container, self.source)
+            with open_container(self.source) as container, self._stream(container) as stream:
                 clock = StreamClock(stream, self.source.fps)
                 self.timed = clock.given or not container.format.flags & NO_TIMESTAMPS
                 pictures = self._decoder(container, stream, clock)
@@ -192,6 +196,19 @@ class Reader:
                     yield from self._frames_of(*found, clock, shown)
                     return
 
+    @contextmanager
+    def _stream(self, container: Any) -> Iterator[Any]:
+        """Give the video stream of a container, tapped while the block runs."""
+        stream = video_stream(container, self.source)
+        if self.tap is None:
+            yield stream
+            return
+        self.tap.start(stream, self.notes)
+        try:
+            yield stream
+        finally:
+            self.tap.end()
+
     def _is_steady(self) -> bool:
         if self.steady is None:
             self.steady = not self.source.is_live and survey(self.source).steady
@@ -199,7 +216,7 @@ class Reader:
 
     def _decoder(self, container: Any, stream: Any, clock: StreamClock) -> PictureDecoder:
         return PictureDecoder(
-            self.source, container, stream, clock, pace=self.pace, notes=self.notes
+            self.source, container, stream, clock, pace=self.pace, notes=self.notes, tap=self.tap
         )
 
     def _sought(
