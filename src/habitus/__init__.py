@@ -1,7 +1,7 @@
 """habitus learns what is habitual in a fixed camera's view, and shows what is not.
 
 One function for each command (`extract`, `learn`, `detect`, `accept`, `watch`, `report`,
-`evaluate`, `compare`, `tune`, `show`, `demo`), and the values that they take and return.
+`evaluate`, `compare`, `tune`, `show`, `demo`, `serve`), and the values that they take and return.
 """
 
 from importlib import import_module
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.events import clock
     from habitus.anomaly.watching import EventEnded, EventStarted
+    from habitus.console.server import serve, set_password
     from habitus.corpus import Corpus, Direction, Vocabulary
     from habitus.errors import (
         DegenerateWarning,
@@ -144,6 +145,8 @@ _HOMES = {
     "recall_in_words": "habitus.lab.tuning.advice",
     "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
+    "serve": "habitus.console.server",
+    "set_password": "habitus.console.server",
     "show": "habitus.pipeline",
     "summarise_corpus": "habitus.reporting.summaries",
     "summarise_model": "habitus.reporting.summaries",
@@ -216,6 +219,8 @@ __all__ = [
     "recall_in_words",
     "redacted",
     "report",
+    "serve",
+    "set_password",
     "show",
     "summarise_corpus",
     "summarise_model",

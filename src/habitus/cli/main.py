@@ -17,6 +17,7 @@ from habitus.cli.evaluate import evaluate
 from habitus.cli.extract import extract
 from habitus.cli.learn import learn
 from habitus.cli.report import report
+from habitus.cli.serve import serve
 from habitus.cli.show import show
 from habitus.cli.terminal import say
 from habitus.cli.tune import tune
@@ -39,6 +40,7 @@ app.command()(learn)
 app.command()(detect)
 app.command()(accept)
 app.command()(watch)
+app.command()(serve)
 app.command()(show)
 app.command()(report)
 app.command()(evaluate)

@@ -1,16 +1,14 @@
 """habitus watch: a live stream, as long as it lasts."""
 
-import signal
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
-from types import FrameType
+from collections.abc import Iterable
+from contextlib import closing
 from typing import Annotated
 
 import typer
 
 import habitus
 from habitus.cli import options
+from habitus.cli.ending import stopped_by_signals
 from habitus.cli.telling import Output, Teller
 
 
@@ -49,7 +47,7 @@ def watch(
     time (log rotation). That nothing can be judged is a line as well. Example:
     habitus watch rtsp://camera/stream --model junction.model
     """
-    with _stopped_by_signals() as stop, Teller() as teller:
+    with stopped_by_signals() as stop, Teller() as teller:
         out = Output(stop) if output is None else None
         try:
             with closing(
@@ -90,25 +88,3 @@ def _tell(happenings: Iterable[object], teller: Teller, out: Output | None) -> N
             teller.tell(f"{event.clock}  {told}")
         elif isinstance(happening, habitus.Notice):
             teller.tell(f"note: {happening.text}")
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGINT and SIGTERM set; SIGHUP, from log rotation, ends nothing."""
-    stop = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    def go_on(number: int, frame: FrameType | None) -> None:
-        """The file of events is opened anew for each event as it is."""
-
-    handlers = {signal.SIGINT: end, signal.SIGTERM: end}
-    if hasattr(signal, "SIGHUP"):
-        handlers[signal.SIGHUP] = go_on
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

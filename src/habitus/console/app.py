@@ -1,10 +1,22 @@
 """The web application: all routes of the console."""
 
 from typing import cast
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from habitus.console.guard import Guard
+from habitus.console.refusals import NotLoggedInError, RefusedError
+from habitus.console.security import Attempts
 from habitus.console.server import Console
+from habitus.errors import HabitusError
+
+FOR_PROGRAMS = ("/api", "/metrics", "/healthz")
+"""Where errors are JSON; pages elsewhere."""
 
 
 def console_of(request: Request) -> Console:
@@ -14,6 +26,69 @@ def console_of(request: Request) -> Console:
 
 def create_app(console: Console) -> FastAPI:
     """Return the application of a console."""
-    app = FastAPI(title="habitus", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    app = FastAPI(title="habitus", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.console = console
+    app.state.attempts = Attempts()
+    app.add_middleware(Guard, settings=console.settings, observe=lambda *_: None)
+    app.add_exception_handler(HabitusError, _on_project_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(DBAPIError, _on_database_error)
     return app
+
+
+def is_for_programs(request: Request) -> bool:
+    """Return whether a program asks, so that an error is told as JSON."""
+    return request.url.path.startswith(FOR_PROGRAMS)
+
+
+def error_answer(request: Request, status: int, detail: str) -> Response:
+    """Return how an error is told to whoever asks."""
+    if is_for_programs(request):
+        return JSONResponse({"detail": detail}, status)
+    return PlainTextResponse(detail, status)
+
+
+def _on_project_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, NotLoggedInError) and not is_for_programs(request):
+        return _to_login(request)
+    status = error.status if isinstance(error, RefusedError) else 422
+    answer = error_answer(request, status, str(error))
+    if isinstance(error, RefusedError):
+        answer.headers.update(error.headers)
+    return answer
+
+
+def _to_login(request: Request) -> Response:
+    """Send a browser to the login; a part of a page (htmx) sends the whole page."""
+    if "HX-Request" in request.headers:
+        return Response(status_code=401, headers={"HX-Redirect": "/login"})
+    back = request.url.path if request.method == "GET" else "/"
+    return RedirectResponse(f"/login?{urlencode({'next': back})}", 303)
+
+
+def _on_invalid(request: Request, error: Exception) -> Response:
+    """Name the first part that does not fit; never what was sent, which may be a password."""
+    first = cast(RequestValidationError, error).errors()[0]
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    reason = str(first["msg"])
+    return error_answer(
+        request, 422, f"{'.'.join(place) or 'the request'}: {reason[:1].lower()}{reason[1:]}"
+    )
+
+
+def _on_http_error(request: Request, error: Exception) -> Response:
+    found = cast(HTTPException, error)
+    answer = error_answer(request, found.status_code, str(found.detail))
+    answer.headers.update(found.headers or {})
+    return answer
+
+
+def _on_database_error(request: Request, error: Exception) -> Response:
+    if not cast(DBAPIError, error).connection_invalidated and not _is_away(error):
+        raise error
+    return error_answer(request, 503, "the database does not answer; it is tried again")
+
+
+def _is_away(error: Exception) -> bool:
+    return type(error).__name__ in ("OperationalError", "InterfaceError")

@@ -1,16 +1,30 @@
 """The console as a whole: its parts, and how they start and end."""
 
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.console.bulletin import Bulletin
 from habitus.console.database import Database
 from habitus.console.migrations import upgrade
-from habitus.console.settings import ServerSettings
+from habitus.console.settings import PORT, ServerSettings
 from habitus.console.vault import Vault
+from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.console.supervisor import Supervisor
+
+# Seconds that open requests have once the console ends.
+GRACE = 5
+LAST_PORT = 65_535
 
 
 @dataclass
@@ -22,6 +36,8 @@ class Console:
     vault: Vault
     bulletin: Bulletin = field(default_factory=Bulletin)
     supervisor: "Supervisor | None" = None
+    closing: threading.Event = field(default_factory=threading.Event)
+    """Set once the server ends: streams of news end too."""
 
 
 def open_console(settings: ServerSettings) -> Console:
@@ -32,3 +48,206 @@ def open_console(settings: ServerSettings) -> Console:
     )
     upgrade(database)
     return Console(settings, database, Vault.of_file(settings.secret_key))
+
+
+def serve(
+    data: str | os.PathLike[str] = "habitus-data",
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    database: str | None = None,
+    demo: bool = False,
+    behind_proxy: bool = False,
+    public_url: str | None = None,
+    started: Callable[[str], None] = lambda address: None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Run the web console until it is stopped.
+
+    Parameters
+    ----------
+    data
+        Folder of everything that it keeps; made where there is none.
+    host, port
+        Where it listens; 0 is any free port. A host that others can reach needs a password.
+    database
+        Address of a PostgreSQL database; SQLite in the data folder if None.
+    demo
+        Add three rendered junctions as cameras.
+    behind_proxy
+        Whether a reverse proxy on this machine tells who asks, and by which scheme.
+    public_url
+        Address by which people reach it.
+    started
+        Called with the address to open once it answers.
+    stop
+        Ends it, once it is set.
+
+    Raises
+    ------
+    InvalidInputError
+        If it cannot listen there, or no password is set and others can reach it.
+    FileError
+        If its folder or database cannot be used.
+    """
+    settings = ServerSettings(
+        Path(data), host, port, database, demo, behind_proxy, public_url and _checked(public_url)
+    )
+    console = _opened(settings)
+    with closing(console.database), _listening(settings) as listener:
+        _check_password(console)
+        run(console, listener, started, stop or threading.Event())
+
+
+def set_password(
+    data: str | os.PathLike[str],
+    password: str,
+    *,
+    name: str = "admin",
+    database: str | None = None,
+) -> None:
+    """Set the password of a user of the console, who becomes admin.
+
+    Parameters
+    ----------
+    data
+        Folder of the console; made where there is none.
+    password
+        At least 8 characters.
+    name
+        Who logs in with it; made where there is none of that name.
+    database
+        As of `serve`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the password is too short.
+    FileError
+        If the folder or the database cannot be used.
+    """
+    from habitus.console.administration import give_password
+
+    console = _opened(ServerSettings(Path(data), database=database))
+    with closing(console.database):
+        give_password(console, name, password)
+
+
+def run(
+    console: Console,
+    listener: socket.socket,
+    started: Callable[[str], None],
+    stop: threading.Event,
+) -> None:
+    """Answer requests at a socket until it is stopped."""
+    # Nothing of the web is loaded before the folder and the port are known to be good.
+    import uvicorn
+
+    from habitus.console.app import create_app
+
+    class Server(uvicorn.Server):
+        """Ends when it is told to; signals are the business of the command."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started(_address(console.settings, listener))
+
+        async def on_tick(self, counter: int) -> bool:
+            if stop.is_set():
+                console.closing.set()
+                console.bulletin.publish("closing")
+                return True
+            return await super().on_tick(counter)
+
+    config = uvicorn.Config(
+        create_app(console),
+        http="h11",
+        loop="asyncio",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=console.settings.behind_proxy,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+    )
+    asyncio.run(Server(config).serve([listener]))
+
+
+def _opened(settings: ServerSettings) -> Console:
+    """Return a console whose folder and database can be used."""
+    try:
+        return open_console(settings)
+    except OSError as error:
+        raise FileError(
+            f"cannot write to {settings.data}: {error.strerror or error}: name another folder",
+            parameter="data",
+        ) from error
+    except SQLAlchemyError as error:
+        raise FileError(
+            f"cannot use the database: {first_line(error)}", parameter="database"
+        ) from error
+
+
+def _check_password(console: Console) -> None:
+    """Raise if others can reach a console that has no password."""
+    from habitus.console.security import has_users
+
+    settings = console.settings
+    with console.database.session() as session:
+        if settings.is_exposed and not has_users(session):
+            raise InvalidInputError(
+                f"{settings.public_url or settings.host} can be reached by others, and no "
+                "password is set: set one first, with habitus serve --set-password",
+                parameter="host",
+            )
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what a database said, without the statement."""
+    said = str(getattr(error, "orig", None) or error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
+
+
+@contextmanager
+def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
+    """Open the socket that requests come to."""
+    if not 0 <= settings.port <= LAST_PORT:
+        raise InvalidInputError(
+            f"port must be from 0 to {LAST_PORT}, found {settings.port}", parameter="port"
+        )
+    try:
+        found = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, _, _, _, address = found[0]
+        with socket.create_server(address[:2], family=family, backlog=256) as listener:
+            yield listener
+    except OSError as error:
+        reason = error.strerror or error
+        raise InvalidInputError(
+            f"cannot listen at {settings.host}, port {settings.port}: {reason}", parameter="port"
+        ) from error
+
+
+def _address(settings: ServerSettings, listener: socket.socket) -> str:
+    """Return the address to open in a browser."""
+    if settings.public_url is not None:
+        return settings.public_url
+    port = listener.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _checked(public_url: str) -> str:
+    scheme, separator, rest = public_url.partition("://")
+    if scheme not in ("http", "https") or not separator or not rest.strip("/"):
+        raise InvalidInputError(
+            f"public_url must be as https://cameras.example.org, found {public_url}",
+            parameter="public_url",
+        )
+    return public_url.rstrip("/")

@@ -1,5 +1,6 @@
 """How the console is started: where its data are, and where it listens."""
 
+import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +38,13 @@ class ServerSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        return self.host in {"127.0.0.1", "::1", "localhost"}
+        """Whether it listens to this machine alone."""
+        return is_loopback(self.host)
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether others can reach it, so that a password is needed."""
+        return not self.is_loopback or self.behind_proxy or self.public_url is not None
 
     def camera_folder(self, camera: str) -> Path:
         """Return the folder of a camera: its model, documents, events and journal."""
@@ -53,3 +59,18 @@ class ServerSettings:
     def secret_key(self) -> Path:
         """File of the key that addresses and passwords are encrypted with."""
         return self.data / "secret.key"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address, with or without brackets, is this machine for itself.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("localhost.example.org")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        name = host.lower().rstrip(".")
+        return name == "localhost" or name.endswith(".localhost")

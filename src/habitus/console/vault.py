@@ -1,5 +1,7 @@
 """Addresses and passwords, encrypted at rest with a key that lies beside the database."""
 
+import hashlib
+import hmac
 import json
 import os
 from pathlib import Path
@@ -21,6 +23,7 @@ class Vault:
 
     def __init__(self, key: bytes) -> None:
         self._fernet = Fernet(key)
+        self._key = key
 
     @classmethod
     def of_file(cls, path: Path) -> "Vault":
@@ -38,6 +41,10 @@ class Vault:
             return cls(path.read_bytes())
         except ValueError as error:
             raise FileError(f"{path}: not a key; restore it from a backup") from error
+
+    def sign(self, text: str) -> str:
+        """Return what only who has the key can make of a text."""
+        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
     def seal(self, value: Any) -> bytes:
         """Return plain values, encrypted."""

@@ -1,0 +1,111 @@
+"""habitus serve: the web console."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import habitus
+from habitus.cli import options
+from habitus.cli.ending import stopped_by_signals
+from habitus.cli.terminal import say
+
+
+@options.command
+def serve(
+    data: Annotated[
+        str, typer.Option(help="Folder of everything that it keeps; made where there is none.")
+    ] = "habitus-data",
+    host: Annotated[
+        str,
+        typer.Option(help="Where it listens. Any but this machine's own needs a password."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port it listens at; 0 for any free one.")] = 8420,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address by which people reach it, such as https://cameras.example.org: for "
+            "links in messages, and another name that it answers to."
+        ),
+    ] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--behind-proxy",
+            help="A reverse proxy on this machine says who asks (X-Forwarded-For and -Proto).",
+        ),
+    ] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a database, as postgresql+psycopg://user:password@host/name; SQLite "
+            "in the data folder if not given.",
+            envvar="HABITUS_DATABASE",
+        ),
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Add three rendered junctions as cameras.")
+    ] = False,
+    set_password: Annotated[
+        bool,
+        typer.Option(
+            "--set-password",
+            help="Ask for the password of the user admin, set it, and end.",
+        ),
+    ] = False,
+    password_file: Annotated[
+        str | None,
+        typer.Option(
+            help="Set the password of the user admin to the first line of this file, then go on; "
+            "for services. The environment variable HABITUS_PASSWORD does the same."
+        ),
+    ] = None,
+) -> None:
+    """Watch cameras for weeks, in a browser: a short list of what was unusual, to look through.
+
+    Cameras are added on the page, by address or by dropping a file onto it, or in DIR/cameras.toml.
+    Each is learnt from its own footage, first after five minutes. Only this machine can reach the
+    console until a password is set. It ends with Ctrl-C or SIGTERM, with nothing lost.
+    Example: habitus serve --demo
+    """
+    password = _asked() if set_password else _given(password_file)
+    if password is not None:
+        habitus.set_password(data, password, database=database)
+    if set_password:
+        say(f"the password of admin is set; it is used with --data {data}")
+        return
+    with stopped_by_signals() as stop:
+        habitus.serve(
+            data,
+            host=host,
+            port=port,
+            public_url=public_url,
+            behind_proxy=behind_proxy,
+            database=database,
+            demo=demo,
+            started=lambda address: say(f"habitus: the console is at {address} (Ctrl-C ends it)"),
+            stop=stop,
+        )
+
+
+def _asked() -> str:
+    """Return a password that was typed twice, or the first line of what is not a terminal."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    found: str = typer.prompt("password of admin", hide_input=True, confirmation_prompt="again")
+    return found
+
+
+def _given(file: str | None) -> str | None:
+    """Return the password that a service is given, if any."""
+    if file is None:
+        return os.environ.get("HABITUS_PASSWORD") or None
+    try:
+        return Path(file).read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text"
+        raise habitus.FileError(
+            f"cannot read {file}: {reason}", parameter="password_file"
+        ) from error
