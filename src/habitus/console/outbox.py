@@ -1,15 +1,17 @@
 """What is to be told elsewhere: written with what it is about, told in order, at least once.
 
 `enqueue` writes one row for each channel, in the transaction of what it is about. A row waits
-until it is told (sent), goes into a digest (held, then in digest), or is given up.
+until it is told (sent), goes into a digest (held, then in digest), or is given up. `take_next`
+says what a channel tells next; `delivery` tells it.
 """
 
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, Literal
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -33,6 +35,11 @@ EVENT_FIELDS = (
     "thumbnail",
 )
 TROUBLE_FIELDS = ("kind", "start", "end", "reason")
+HOUR = 3600.0
+N_MOST_UNUSUAL = 5
+"""Events that a digest describes."""
+FOLLOWS = {"ended": "started", "recovered": "trouble"}
+"""What is the end of what: it is not counted, and told as its beginning was."""
 # People are told once of an event; programs also want to know when it is over.
 _TOLD = {
     "webhook": ("started", "ended", "trouble", "recovered"),
@@ -170,3 +177,121 @@ def is_quiet(channel: Channel, now: float) -> bool:
         if begins <= now < ends:
             return True
     return False
+
+
+def take_next(session: Session, channel: Channel, now: float) -> OutboxEntry | None:
+    """Return what a channel is to tell now, if anything; write digests, and hold what is for one.
+
+    Parameters
+    ----------
+    session
+        Its transaction is the caller's.
+    channel
+        Its rows are taken in the order of their ids.
+    now
+        Seconds since the epoch. It may be earlier than before: nothing waits for a moment.
+    """
+    quiet, full = is_quiet(channel, now), _is_full(session, channel, now)
+    if not quiet and not full:
+        _write_digest(session, channel, now)
+    while (entry := _first(session, channel, "waiting")) is not None:
+        outcome = _outcome(session, entry, quiet=quiet, full=full)
+        if outcome == "waiting":
+            return None if quiet else entry
+        entry.outcome, entry.sent = outcome, now if outcome == "in digest" else None
+        session.flush()
+    return None
+
+
+def _first(session: Session, channel: Channel, outcome: str) -> OutboxEntry | None:
+    return session.scalars(
+        select(OutboxEntry)
+        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == outcome)
+        .order_by(OutboxEntry.id)
+        .limit(1)
+    ).first()
+
+
+def _is_full(session: Session, channel: Channel, now: float) -> bool:
+    """Return whether the channel told as much within the last hour as it may."""
+    if channel.most_per_hour is None:
+        return False
+    told = select(func.count()).where(
+        OutboxEntry.channel_id == channel.id,
+        OutboxEntry.outcome == "sent",
+        OutboxEntry.kind.not_in(FOLLOWS),
+        OutboxEntry.sent > now - HOUR,
+        OutboxEntry.sent <= now,  # not what was told before the clock was set back
+    )
+    return (session.scalar(told) or 0) >= channel.most_per_hour
+
+
+def _outcome(session: Session, entry: OutboxEntry, *, quiet: bool, full: bool) -> str:
+    """Return what becomes of an entry: waiting to be told, held, or in digest."""
+    if entry.kind == "digest":
+        return "waiting"
+    if entry.kind in FOLLOWS:
+        beginning = f"{entry.subject.rpartition('/')[0]}/{FOLLOWS[entry.kind]}"
+        became = session.scalar(
+            select(OutboxEntry.outcome).where(
+                OutboxEntry.channel_id == entry.channel_id, OutboxEntry.subject == beginning
+            )
+        )
+        if became in ("held", "in digest"):
+            return str(became)
+        full = False
+    return "held" if quiet or full else "waiting"
+
+
+def _write_digest(session: Session, channel: Channel, now: float) -> None:
+    """Put everything that is held into one message."""
+    held = session.scalars(
+        select(OutboxEntry)
+        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == "held")
+        .order_by(OutboxEntry.id)
+    ).all()
+    if not held:
+        return
+    session.add(
+        OutboxEntry(
+            channel_id=channel.id,
+            subject=f"digest-{held[0].id}-{held[-1].id}/digest",
+            kind="digest",
+            body={"digest": digest_of(held, now)},
+            created=now,
+            sent=None,
+            outcome="waiting",
+            attempts=0,
+            error="",
+        )
+    )
+    for entry in held:
+        entry.outcome, entry.sent = "in digest", now
+    session.flush()
+
+
+def digest_of(entries: Sequence[OutboxEntry], now: float) -> dict[str, Any]:
+    """Return what is told in place of many messages: numbers, cameras, the most unusual."""
+    cameras: dict[str, dict[str, Any]] = {}
+    events: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        camera = entry.body["camera"]
+        counts = cameras.setdefault(camera["id"], {**camera, **dict.fromkeys(_TOLD["webhook"], 0)})
+        counts[entry.kind] += 1
+        if "event" in entry.body:  # at its end, more is known of it
+            events[entry.body["event"]["id"]] = entry.body
+    total = {kind: sum(camera[kind] for camera in cameras.values()) for kind in _TOLD["webhook"]}
+    return {
+        "since": min(entry.created for entry in entries),
+        "until": now,
+        **total,
+        "cameras": sorted(cameras.values(), key=lambda camera: -camera["started"]),
+        "most_unusual": sorted(events.values(), key=_usualness)[:N_MOST_UNUSUAL],
+    }
+
+
+def _usualness(body: dict[str, Any]) -> tuple[float, float]:
+    event = body["event"]
+    probability = event["probability"]
+    margin = event["normality"] - event["threshold"]
+    return (1.0 if probability is None else probability, margin)

@@ -26,7 +26,9 @@ class Notification(NamedTuple):
     body: dict[str, Any]
     """camera, and event or trouble; or digest: see `habitus.console.outbox`."""
     attempt: int = 1
-    """Above 1 if it may have been told before."""
+    """Above 1 if telling it failed before."""
+    again: bool = False
+    """Whether it may have been told already, as the console ended while it was being told."""
 
     def to_json(self, settings: ServerSettings) -> dict[str, Any]:
         """Return it as plain values, with links to the console's pages."""
@@ -72,7 +74,7 @@ class Notification(NamedTuple):
     def text(self, settings: ServerSettings) -> str:
         """Return all that a person wants to know, in lines."""
         lines = _text_of[self.kind](self, settings)
-        if self.attempt > 1:
+        if self.again:
             lines.append("(The console was interrupted: this may have been told before.)")
         return "\n".join(line for line in lines if line)
 
@@ -158,11 +160,20 @@ _text_of = {
 
 
 def _counted(counts: dict[str, Any]) -> str:
-    """Return numbers of events and troubles in words."""
-    events, troubles = counts["started"], counts["trouble"]
-    words = []
-    if events or not troubles:
-        words.append(f"{events or 'no'} unusual event{'' if events == 1 else 's'}")
+    """Return numbers of events and troubles in words.
+
+    Examples
+    --------
+    >>> _counted({"started": 1, "trouble": 2, "recovered": 2})
+    '1 unusual event, 2 troubles, 2 of them over'
+    >>> _counted({"started": 0, "trouble": 0, "recovered": 1})
+    'no unusual events, 1 trouble over'
+    """
+    events, troubles, over = counts["started"], counts["trouble"], counts["recovered"]
+    words = f"{events or 'no'} unusual event{'' if events == 1 else 's'}"
     if troubles:
-        words.append(f"{troubles} trouble{'' if troubles == 1 else 's'} of a camera")
-    return " and ".join(words)
+        words += f", {troubles} trouble{'' if troubles == 1 else 's'}"
+    if over:
+        of_them = "of them" if troubles else f"trouble{'' if over == 1 else 's'}"
+        words += f", {over} {of_them} over"
+    return words

@@ -95,7 +95,7 @@ class WebhookSender:
             "Content-Type": "application/json",
             "User-Agent": "habitus",
             "Idempotency-Key": notification.key,
-            "X-Habitus-Attempt": str(notification.attempt),
+            "X-Habitus-Attempt": str(notification.attempt + notification.again),
             **signature_headers(self._settings.get("secret", ""), body, time.time()),
         }
         await asyncio.to_thread(_post, _address(self._settings), body, headers)
