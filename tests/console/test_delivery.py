@@ -16,6 +16,7 @@ from habitus.console.bulletin import News
 from habitus.console.database import Channel
 from habitus.console.delivery import GIVEN_UP_AFTER, LARGEST_SLATE, Deliverer, Slate
 from habitus.console.server import Console
+from reference.consoles import add_camera
 from reference.processes import LONG, wait_until
 from reference.streams import free_port
 from reference.telling import (
@@ -58,7 +59,7 @@ def hook() -> Iterator[Receiver]:
 
 
 @pytest.fixture(autouse=True)
-def north(request: pytest.FixtureRequest, add_camera: Any) -> None:
+def north(request: pytest.FixtureRequest) -> None:
     for name in ("console", "any_console"):
         if name in request.fixturenames:
             add_camera(request.getfixturevalue(name))

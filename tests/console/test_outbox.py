@@ -12,6 +12,7 @@ from habitus.console.channels import Notification
 from habitus.console.database import Channel, OutboxEntry
 from habitus.console.outbox import HOUR, check_limits, enqueue, is_quiet, take_next
 from habitus.console.server import Console
+from reference.consoles import add_camera
 from reference.telling import START, a_trouble, add_channel, an_event, outbox, outcomes, tell
 
 HOOK = {"url": "http://127.0.0.1:9/hook"}
@@ -30,7 +31,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ZoneInfo]:
 
 
 @pytest.fixture(autouse=True)
-def cameras(request: pytest.FixtureRequest, add_camera: Any) -> None:
+def cameras(request: pytest.FixtureRequest) -> None:
     """Two cameras on whatever console the test has."""
     for name in ("console", "any_console"):
         if name in request.fixturenames:

@@ -14,6 +14,7 @@ import socket
 import ssl
 import threading
 import time
+from base64 import b64encode
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
@@ -59,9 +60,8 @@ def _address(settings: dict[str, Any]) -> SplitResult:
         raise InvalidInputError(
             "the address of a webhook must not have spaces: write them as %20", parameter="url"
         )
-    with suppress(ValueError):
-        if not _is_allowed(ipaddress.ip_address(address.hostname)):
-            raise _LocalLinkError(address.hostname)
+    if not _is_allowed(address.hostname):
+        raise _LocalLinkError(address.hostname)
     return address
 
 
@@ -74,9 +74,14 @@ class _LocalLinkError(InvalidInputError):
         )
 
 
-def _is_allowed(host: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    mapped = getattr(host, "ipv4_mapped", None)
-    return not (mapped or host).is_link_local
+def _is_allowed(host: str) -> bool:
+    """Return whether a host is not an address of the local link; names are not looked up."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return True
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return not (mapped or address).is_link_local
 
 
 class WebhookSender:
@@ -137,7 +142,7 @@ def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
         answer = connection.getresponse()
         answer.read(MOST_ANSWER)
     except (OSError, HTTPException, InvalidInputError) as error:
-        late = "no answer within 10 s" if not ended.is_alive() else ""
+        late = "" if ended.is_alive() else f"no answer within {TIMEOUT:g} s"
         raise DeliveryError(late or str(error) or type(error).__name__) from error
     finally:
         ended.cancel()
@@ -158,8 +163,8 @@ def _connection(address: SplitResult) -> HTTPConnection:
 def _check_peer(connection: HTTPConnection) -> None:
     """Connect, and raise if a name led to an address that is refused; nothing was said yet."""
     connection.connect()
-    peer = connection.sock.getpeername()[0].partition("%")[0]
-    if not _is_allowed(ipaddress.ip_address(peer)):
+    peer: str = connection.sock.getpeername()[0]
+    if not _is_allowed(peer):
         raise _LocalLinkError(peer)
 
 
@@ -176,7 +181,5 @@ def _target(address: SplitResult) -> str:
 def _user(address: SplitResult) -> dict[str, str]:
     if address.username is None:
         return {}
-    from base64 import b64encode
-
     pair = f"{unquote(address.username)}:{unquote(address.password or '')}"
     return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
