@@ -81,6 +81,8 @@ class Kept(NamedTuple):
     """Seconds of usable footage on disk."""
     first: float
     """Start of the earliest, in seconds since the epoch."""
+    last: float = 0.0
+    """End of the latest."""
 
 
 class ModelWanted(NamedTuple):
