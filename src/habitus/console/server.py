@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from habitus.console.vault import Vault
 from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
+    from habitus.console.delivery import Deliverer
     from habitus.console.supervisor import Supervisor
 
 # Seconds that open requests have once the console ends.
@@ -36,13 +37,14 @@ class Console:
     vault: Vault
     bulletin: Bulletin = field(default_factory=Bulletin)
     supervisor: "Supervisor | None" = None
+    deliverer: "Deliverer | None" = None
     closing: threading.Event = field(default_factory=threading.Event)
     """Set once the server ends: streams of news end too."""
 
 
 def open_console(settings: ServerSettings) -> Console:
     """Return the console of a data folder, its database up to date; nothing runs yet."""
-    settings.data.mkdir(parents=True, exist_ok=True)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = (
         Database(settings.database) if settings.database else Database.in_folder(settings.data)
     )
@@ -96,7 +98,30 @@ def serve(
     console = _opened(settings)
     with closing(console.database), _listening(settings) as listener:
         _check_password(console)
-        run(console, listener, started, stop or threading.Event())
+        with working(console):
+            run(console, listener, started, stop or threading.Event())
+
+
+@contextmanager
+def working(console: Console) -> Iterator[None]:
+    """Run what a console does beside answering: watch cameras, tell events.
+
+    Raises
+    ------
+    InvalidInputError
+        If another server runs with the same data folder.
+    """
+    from habitus.console.delivery import Deliverer
+    from habitus.console.supervisor import Supervisor
+
+    with ExitStack() as stack:
+        console.supervisor = Supervisor(console)
+        stack.callback(console.supervisor.stop)
+        console.supervisor.start()
+        console.deliverer = Deliverer(console)
+        console.deliverer.start()
+        stack.callback(console.deliverer.stop)
+        yield
 
 
 def set_password(
