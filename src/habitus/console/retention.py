@@ -1,0 +1,305 @@
+"""Keeping the data folder within its quota, and old things no longer than they are wanted.
+
+Clips go first, the oldest before the others; then events that nobody called unusual; those that
+were called unusual stay longest. What was called normal stays as a row without files: it is what
+its camera has learnt. A row is changed before its files are deleted: after a crash in between,
+files that no row knows are swept.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import ColumnElement, delete, or_, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from habitus.console import queries
+from habitus.console.database import (
+    AuditEntry,
+    Camera,
+    Event,
+    Login,
+    Minute,
+    OutboxEntry,
+    Setting,
+    Trouble,
+)
+from habitus.console.store import SECONDS
+from habitus.errors import FileError, HabitusError, InvalidInputError
+
+if TYPE_CHECKING:
+    from habitus.console.server import Console
+
+KEY = "retention"
+"""Of the setting."""
+DAY = queries.DAY
+AUDIT_DAYS = 400
+"""Days that who did what is kept."""
+TOGETHER = 200
+"""Rows that are deleted together."""
+LEAST_SHARE = 0.1
+"""Share of the quota that events have at least, whatever footage and models take."""
+LEAST_FREE = 200 * 10**6
+"""Bytes; with less room on the disk there is a notice."""
+QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
+"""Seconds between two looks at the quota, and at everything else."""
+UNKNOWN_FOR = 3600.0
+"""Seconds after which a file that no row knows is deleted."""
+
+
+class Limits(NamedTuple):
+    """How much is kept, and for how long."""
+
+    quota_bytes: int = 20 * 10**9
+    days: float = 30.0
+
+
+class Swept(NamedTuple):
+    """What was deleted."""
+
+    clips: int = 0
+    events: int = 0
+    files: int = 0
+    """Files that no row knew, and old documents and uploads."""
+
+
+def limits(session: Session) -> Limits:
+    """Return how much is kept, and for how long."""
+    setting = session.get(Setting, KEY)
+    return Limits() if setting is None else Limits(**setting.value)
+
+
+def set_limits(session: Session, wanted: Limits) -> None:
+    """Write how much is kept, and for how long.
+
+    Raises
+    ------
+    InvalidInputError
+        If that cannot be.
+    """
+    if not 10**8 <= wanted.quota_bytes <= 10**16:
+        raise InvalidInputError(
+            f"the quota must be 100 MB or more, found {wanted.quota_bytes} bytes",
+            parameter="quota_bytes",
+        )
+    if not 1 <= wanted.days <= 3650:
+        raise InvalidInputError(
+            f"events are kept for 1 to 3650 days, found {wanted.days:g}", parameter="days"
+        )
+    session.merge(Setting(key=KEY, value=wanted._asdict()))
+
+
+class Retention:
+    """The thread that keeps to the limits.
+
+    Parameters
+    ----------
+    console
+        Whose data.
+    """
+
+    def __init__(self, console: "Console") -> None:
+        self.console = console
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+
+    def start(self) -> None:
+        """Start to keep to the limits."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        next_sweep = 0.0
+        while not self._stopping.wait(QUOTA_EVERY if next_sweep else 5.0):
+            try:
+                keep_quota(self.console)
+                if time.monotonic() >= next_sweep:
+                    sweep(self.console)
+                    next_sweep = time.monotonic() + SWEEP_EVERY
+            except (SQLAlchemyError, OSError, HabitusError) as error:
+                reason = str(error).partition("\n")[0]
+                self.console.bulletin.post(f"old data cannot be deleted: {reason}")
+
+
+def keep_quota(console: "Console") -> Swept:
+    """Delete clips and events, as far as the quota asks for that."""
+    if shutil.disk_usage(console.settings.data).free < LEAST_FREE:
+        console.bulletin.post("the disk is nearly full")
+    with console.database.session() as session:
+        quota = limits(session).quota_bytes
+        used = queries.disk_use(session, console.settings)
+    pictures_and_clips = used.clips + used.pictures
+    room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
+    excess = pictures_and_clips - int(room)
+    if excess <= 0:
+        return Swept()
+    return _free(console, excess)
+
+
+def _free(console: "Console", excess: int) -> Swept:
+    """Delete clips, then events, until so many bytes are free."""
+    n_clips = n_events = 0
+    unusual = Event.review == "unusual"
+    other = or_(Event.review.is_(None), Event.review != "unusual")
+    for which in (other, unusual):
+        for clips_only in (True, False):
+            held = Event.clip_bytes if clips_only else Event.n_bytes
+            while excess > 0:
+                with console.database.session() as session:
+                    oldest = session.execute(
+                        select(Event.id, held)
+                        .where(which, held > 0, Event.end.is_not(None))
+                        .order_by(Event.start, Event.id)
+                        .limit(TOGETHER)
+                    ).all()
+                chosen: list[str] = []
+                for event_id, n_bytes in oldest:
+                    if excess <= 0:
+                        break
+                    chosen.append(event_id)
+                    excess -= n_bytes
+                if not chosen:
+                    break
+                if clips_only:
+                    n_clips += delete_clips(console, chosen)
+                else:
+                    n_events += delete_events(console, chosen)
+    return Swept(clips=n_clips, events=n_events)
+
+
+def delete_clips(console: "Console", ids: Iterable[str]) -> int:
+    """Delete the clips of events; return how many there were."""
+    files: list[Path] = []
+    with console.database.transaction() as session:
+        for event in session.scalars(select(Event).where(Event.id.in_(list(ids)))):
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            files += [folder / event.clip] if event.clip else []
+            event.n_bytes, event.clip_bytes = event.n_bytes - event.clip_bytes, 0
+            event.clip = None
+    _unlink(files)
+    return len(files)
+
+
+def delete_events(console: "Console", ids: Iterable[str]) -> int:
+    """Delete events with their files; of what was called normal, the files alone.
+
+    Returns
+    -------
+    int
+        Number of events that have lost their files or are gone.
+    """
+    files: list[Path] = []
+    with console.database.transaction() as session:
+        events = session.scalars(select(Event).where(Event.id.in_(list(ids)))).all()
+        for event in events:
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            files += [folder / name for name in (event.thumbnail, event.heat, event.clip) if name]
+            if event.review == "normal":
+                event.thumbnail = event.heat = event.clip = None
+                event.n_bytes = event.clip_bytes = 0
+            else:
+                session.delete(event)
+    _unlink(files)
+    return len(events)
+
+
+def _unlink(files: Iterable[Path]) -> int:
+    n = 0
+    for path in files:
+        path.unlink(missing_ok=True)
+        n += 1
+    return n
+
+
+def sweep(console: "Console", now: float | None = None) -> Swept:
+    """Delete what is older than it is kept, and files that nobody knows."""
+    now = time.time() if now is None else now
+    with console.database.session() as session:
+        oldest = now - limits(session).days * DAY
+        cameras = {camera.id: camera.learn_days for camera in session.scalars(select(Camera)).all()}
+        uploads = _used_uploads(console, session)
+    n_events = 0
+    expired = or_(Event.review.is_(None), (Event.review == "normal") & (Event.n_bytes > 0))
+    while ids := _older(console, expired, oldest):
+        n_events += delete_events(console, ids)
+    _delete_rows(console, oldest, now)
+    n_files = _unlink(_unwanted_uploads(console.settings.uploads, uploads, now))
+    for camera_id, learn_days in cameras.items():
+        folder = console.settings.camera_folder(camera_id)
+        n_files += _unlink(_unknown_files(console, folder / "events", now))
+        n_files += _unlink(_written_before(folder / "documents", "*", now - learn_days * DAY - DAY))
+        n_files += _unlink(_written_before(folder / "journal", "*.damaged", oldest))
+    return Swept(events=n_events, files=n_files)
+
+
+def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> list[str]:
+    with console.database.session() as session:
+        return list(
+            session.scalars(
+                select(Event.id)
+                .where(which, Event.start < oldest, Event.end.is_not(None))
+                .limit(TOGETHER)
+            )
+        )
+
+
+def _delete_rows(console: "Console", oldest: float, now: float) -> None:
+    """Delete old rows that have no files."""
+    with console.database.transaction() as session:
+        session.execute(delete(Minute).where(Minute.minute < int(oldest // SECONDS)))
+        session.execute(delete(Trouble).where(Trouble.end < oldest))
+        session.execute(
+            delete(OutboxEntry).where(
+                OutboxEntry.created < oldest, OutboxEntry.outcome.not_in(("waiting", "held"))
+            )
+        )
+        session.execute(delete(AuditEntry).where(AuditEntry.time < now - AUDIT_DAYS * DAY))
+        session.execute(delete(Login).where(Login.expires < now))
+
+
+def _used_uploads(console: "Console", session: Session) -> set[Path]:
+    used = set()
+    for sealed in session.scalars(select(Camera.secret_address)):
+        try:
+            used.add(Path(console.vault.open(sealed)).resolve())
+        except FileError:  # another key: better to delete nothing
+            used |= {path.resolve() for path in console.settings.uploads.glob("*")}
+    return used
+
+
+def _unwanted_uploads(folder: Path, used: set[Path], now: float) -> Iterator[Path]:
+    for path in _written_before(folder, "*", now - DAY):
+        if path.resolve() not in used:
+            yield path
+
+
+def _unknown_files(console: "Console", folder: Path, now: float) -> Iterator[Path]:
+    """Yield files of a camera's events that no row has."""
+    old = _written_before(folder, "*", now - UNKNOWN_FOR)
+    while some := list(islice(old, 5 * TOGETHER)):
+        with console.database.session() as session:
+            ids = {path.name.partition(".")[0] for path in some}
+            rows = session.execute(
+                select(Event.thumbnail, Event.heat, Event.clip).where(Event.id.in_(ids))
+            ).all()
+        known = {name for row in rows for name in row}
+        yield from (path for path in some if path.name not in known)
+
+
+def _written_before(folder: Path, pattern: str, moment: float) -> Iterator[Path]:
+    for path in folder.glob(pattern):
+        try:
+            if path.is_file() and path.stat().st_mtime < moment:
+                yield path
+        except OSError:  # deleted meanwhile
+            continue

@@ -1,0 +1,166 @@
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+import habitus
+from habitus.cameras.messages import CameraState, Judged, StateChanged
+from habitus.console import queries, retention, store
+from habitus.console.database import Event, Minute, OutboxEntry, Trouble
+from habitus.console.retention import Limits, keep_quota, sweep
+from habitus.console.server import Console
+from reference.consoles import START, add_camera, entry
+
+MB = 10**6
+DAY = 86_400.0
+
+
+@pytest.fixture
+def cameras(any_console: Console) -> Console:
+    add_camera(any_console)
+    return any_console
+
+
+def put(console: Console, event_id: str, start: float, review: str | None = None) -> None:
+    """Add an event with a picture of 1 MB and a clip of 10 MB: so the rows say."""
+    folder = console.settings.camera_folder("north") / "events"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"thumbnail": f"{event_id}.jpg", "clip": f"{event_id}.mp4"}
+    for name in files.values():
+        (folder / name).write_bytes(b"x")
+    times: dict[str, Any] = {"start": start, "end": start + 1, "peak": start}
+    with console.database.transaction() as session:
+        picture = entry(event_id, files={"thumbnail": files["thumbnail"]}, n_bytes=MB, **times)
+        clip = entry(event_id, kind="clip", files={"clip": files["clip"]}, n_bytes=10 * MB, **times)
+        store.ingest(session, "north", picture)
+        store.ingest(session, "north", clip)
+        session.get_one(Event, event_id).review = review
+
+
+def left(console: Console) -> dict[str, str]:
+    """What is left of each event: P for its picture, C for its clip, in rows and on disk."""
+    folder = console.settings.camera_folder("north") / "events"
+    found = {}
+    with console.database.session() as session:
+        for row in session.scalars(select(Event).order_by(Event.id)):
+            names = {"P": row.thumbnail, "C": row.clip}
+            for letter, suffix in {"P": "jpg", "C": "mp4"}.items():
+                assert (folder / f"{row.id}.{suffix}").exists() == (names[letter] is not None)
+            found[row.id] = "".join(letter for letter, name in names.items() if name)
+    assert {path.name.partition(".")[0] for path in folder.iterdir()} <= set(found)
+    return found
+
+
+def set_quota(console: Console, quota: int) -> None:
+    """Leave so many bytes for events, and half a MB for what the database takes meanwhile."""
+    with console.database.transaction() as session:
+        used = queries.disk_use(session, console.settings)
+        others = used.total - used.clips - used.pictures
+        retention.set_limits(session, Limits(10**8))
+        setting = session.get_one(retention.Setting, retention.KEY)
+        setting.value = {"quota_bytes": others + quota + MB // 2, "days": 30.0}
+
+
+def test_clips_go_first_and_what_is_unusual_last(cameras: Console) -> None:
+    put(cameras, "a", START, "unusual")
+    put(cameras, "b", START + 1)
+    put(cameras, "c", START + 2, "normal")
+    put(cameras, "d", START + 3)
+    set_quota(cameras, 44 * MB)
+    assert keep_quota(cameras) == retention.Swept()
+    set_quota(cameras, 43 * MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC", "b": "P", "c": "PC", "d": "PC"}
+    set_quota(cameras, 24 * MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC", "b": "P", "c": "P", "d": "PC"}
+    set_quota(cameras, 13 * MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC", "c": "P", "d": "P"}
+    set_quota(cameras, 11 * MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC", "c": ""}  # what was learnt stays
+    set_quota(cameras, MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "P", "c": ""}
+
+
+def test_the_quota_is_never_taken_by_footage_alone(cameras: Console) -> None:
+    put(cameras, "a", START)
+    documents = cameras.settings.camera_folder("north") / "documents"
+    documents.mkdir()
+    with (documents / "20250615T15.corpus").open("wb") as file:
+        file.truncate(300 * MB)
+    with cameras.database.transaction() as session:
+        retention.set_limits(session, Limits(200 * MB))
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC"}
+
+
+@pytest.mark.parametrize("wanted", [Limits(10), Limits(10**9, 0.5), Limits(10**9, float("nan"))])
+def test_limits_that_cannot_be_are_refused(console: Console, wanted: Limits) -> None:
+    with console.database.session() as session, pytest.raises(habitus.InvalidInputError):
+        retention.set_limits(session, wanted)
+
+
+def test_old_events_and_rows_are_deleted(cameras: Console) -> None:
+    now = START + 31 * DAY
+    for event_id, start in {"old": START, "new": now - DAY}.items():
+        put(cameras, event_id, start)
+        put(cameras, f"{event_id}-normal", start, "normal")
+        put(cameras, f"{event_id}-unusual", start, "unusual")
+    buffer = store.MinuteBuffer()
+    for start in (START, now - DAY):
+        buffer.add("north", Judged(start, -1.0, -9.0, 1, (), 1.0))
+    with cameras.database.transaction() as session:
+        buffer.write(session)
+        store.set_state(session, "north", StateChanged(CameraState.LOST, START))
+        store.set_state(session, "north", StateChanged(CameraState.WATCHING, START + 1))
+    sweep(cameras, now)
+    assert left(cameras) == {
+        "old-normal": "",
+        "old-unusual": "PC",
+        "new": "PC",
+        "new-normal": "PC",
+        "new-unusual": "PC",
+    }
+    with cameras.database.session() as session:
+        assert len(session.scalars(select(Minute)).all()) == 1
+        assert session.scalars(select(Trouble)).all() == []
+        assert session.scalars(select(OutboxEntry)).all() == []
+
+
+def aged(path: Path, days: float) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    written = time.time() - days * DAY
+    os.utime(path, (written, written))
+    return path
+
+
+def test_files_that_nobody_knows_are_swept(cameras: Console) -> None:
+    put(cameras, "known", time.time())
+    folder = cameras.settings.camera_folder("north")
+    used = aged(cameras.settings.uploads / "used.mp4", 40)
+    add_camera(cameras, "played", address=str(used), kind="playback")
+    old = [
+        aged(folder / "events" / "gone.jpg", 1),
+        aged(folder / "events" / "known.heat.jpg", 1),
+        aged(folder / "documents" / "20250615T15.corpus", 9),
+        aged(cameras.settings.uploads / "unused.mp4", 2),
+        aged(folder / "journal" / "1.damaged", 31),
+    ]
+    kept = [
+        used,
+        aged(folder / "events" / "known.jpg", 1),
+        aged(folder / "events" / "fresh.jpg", 0),
+        aged(folder / "documents" / "20250615T16.corpus", 5),
+        aged(cameras.settings.uploads / "fresh.mp4", 0.1),
+        aged(folder / "journal" / "1.json", 31),
+    ]
+    assert sweep(cameras).files == len(old)
+    assert [path for path in old if path.exists()] == []
+    assert [path for path in kept if not path.exists()] == []
