@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,11 +49,21 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def postgres(postgres_server: PostgresServer) -> str:
+def make_database(postgres_server: PostgresServer) -> Callable[[], str]:
+    """A function that makes an empty database of PostgreSQL and returns its address."""
+
+    def make() -> str:
+        name = f"test_{os.urandom(6).hex()}"
+        engine = create_engine(postgres_server.url(), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return postgres_server.url(name)
+
+    return make
+
+
+@pytest.fixture
+def postgres(make_database: Callable[[], str]) -> str:
     """Address of a new, empty database of PostgreSQL."""
-    name = f"test_{os.urandom(6).hex()}"
-    engine = create_engine(postgres_server.url(), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return postgres_server.url(name)
+    return make_database()

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -10,7 +11,7 @@ from sqlalchemy import text
 
 import habitus
 from habitus.console.database import Base, Database, Setting
-from habitus.console.migrations import FOLDER, scripts, upgrade
+from habitus.console.migrations import FOLDER, revision_of, scripts, upgrade
 from habitus.console.server import Console
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "console_migration.py"
@@ -60,6 +61,41 @@ def test_tables_of_another_program_are_refused(tmp_path: Path) -> None:
             connection.execute(text("CREATE TABLE cameras (id INTEGER)"))
         with pytest.raises(habitus.InvalidInputError, match="did not make"):
             upgrade(database)
+
+
+SECOND = '''"""A step that a later version might have."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.add_column("settings", sa.Column("note", sa.String(), server_default="none"))
+'''
+
+
+def test_an_older_database_is_brought_up_to_date(any_console: Console, tmp_path: Path) -> None:
+    shutil.copytree(FOLDER / "versions", tmp_path / "versions")
+    (tmp_path / "versions" / "0002_note.py").write_text(SECOND)
+    database = any_console.database
+    with database.transaction() as session:
+        session.add(Setting(key="quota", value={"bytes": 1}))
+    upgrade(database, steps=scripts(tmp_path))
+    assert revision_of(database) == "0002"
+    with database.engine.connect() as connection:
+        row = connection.execute(text("SELECT key, note FROM settings")).one()
+    assert tuple(row) == ("quota", "none")
+    with pytest.raises(habitus.InvalidInputError, match="newer"):
+        upgrade(database)
+    if database.is_sqlite:
+        before = any_console.settings.data / "habitus.sqlite.before-0002"
+        with closing(Database(f"sqlite:///{before}")) as copy:
+            assert revision_of(copy) == "0001"
+            with copy.session() as session:
+                assert session.get_one(Setting, "quota").value == {"bytes": 1}
 
 
 def test_there_is_one_line_of_steps() -> None:

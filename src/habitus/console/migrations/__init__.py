@@ -22,45 +22,64 @@ from habitus.files import written_whole
 FOLDER = Path(__file__).parent
 
 
-def upgrade(database: Database) -> None:
+def upgrade(
+    database: Database, revision: str | None = None, *, steps: ScriptDirectory | None = None
+) -> None:
     """Make the tables of a new database, or bring those of an older version up to date.
 
     A file of SQLite with data is copied beside itself first.
+
+    Parameters
+    ----------
+    database
+        The database.
+    revision
+        Version to bring it to; the newest by default.
+    steps
+        The steps; those of this habitus by default.
 
     Raises
     ------
     InvalidInputError
         If the database is of a newer habitus, or holds the tables of another program.
     """
-    steps = scripts()
-    head = steps.get_current_head()
-    with database.engine.connect() as connection:
-        found = MigrationContext.configure(connection).get_current_revision()
-        _check(connection, found, [each.revision for each in steps.walk_revisions()])
-    if found == head:
+    steps = steps or scripts()
+    known = [each.revision for each in steps.walk_revisions()]
+    wanted, found = revision or known[0], revision_of(database)
+    for each in (found, wanted):
+        if each is not None and each not in known:
+            raise InvalidInputError(
+                f"the database is of a newer habitus (its version is {each!r}, this one knows up "
+                f"to {known[0]!r}): upgrade habitus, or restore a backup that this one made",
+                parameter="database",
+            )
+    if found == wanted:
         return
-    if found is not None and database.is_sqlite:
-        _copy(Path(database.engine.url.database or ""), f"before-{head}")
     with database.engine.connect() as connection:
-        _run(connection, steps)
+        if found is None:
+            _check_empty(connection)
+        elif database.is_sqlite:
+            _copy(Path(database.engine.url.database or ""), f"before-{wanted}")
+        _run(connection, steps, wanted)
 
 
-def scripts() -> ScriptDirectory:
-    """Return the steps."""
+def revision_of(database: Database) -> str | None:
+    """Return the version of a database; None if it is new."""
+    with database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def scripts(folder: Path = FOLDER) -> ScriptDirectory:
+    """Return the steps of a folder."""
     config = Config()
-    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return ScriptDirectory.from_config(config)
 
 
-def _check(connection: Connection, found: str | None, known: list[str]) -> None:
-    if found is not None and found not in known:
-        raise InvalidInputError(
-            f"the database is of a newer habitus (its version is {found!r}, this one knows up to "
-            f"{known[0]!r}): upgrade habitus, or restore a backup that this one made",
-            parameter="database",
-        )
-    if found is None and (foreign := set(inspect(connection).get_table_names()) & _tables()):
+def _check_empty(connection: Connection) -> None:
+    """Raise where tables of ours are there that no step has made."""
+    if foreign := set(inspect(connection).get_table_names()) & set(Base.metadata.tables):
         raise InvalidInputError(
             f"the database has a table {min(foreign)!r} that habitus did not make: choose an "
             "empty database",
@@ -68,15 +87,11 @@ def _check(connection: Connection, found: str | None, known: list[str]) -> None:
         )
 
 
-def _tables() -> set[str]:
-    return set(Base.metadata.tables)
+def _run(connection: Connection, steps: ScriptDirectory, wanted: str) -> None:
+    def steps_from(found: Any, context: MigrationContext) -> list[RevisionStep]:
+        return steps._upgrade_revs(wanted, found)
 
-
-def _run(connection: Connection, steps: ScriptDirectory) -> None:
-    def to_head(found: Any, context: MigrationContext) -> list[RevisionStep]:
-        return steps._upgrade_revs("head", found)
-
-    with EnvironmentContext(Config(), steps, fn=to_head) as environment:
+    with EnvironmentContext(Config(), steps, fn=steps_from) as environment:
         environment.configure(
             connection=connection, target_metadata=Base.metadata, render_as_batch=True
         )
