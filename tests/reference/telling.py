@@ -94,7 +94,7 @@ def receiver(port: int = 0) -> Iterator[Receiver]:
 
 
 class Broker:
-    """Mosquitto on a free port, for one user with a password; it forgets nothing retained."""
+    """Mosquitto on a free port, for one user with a password."""
 
     user, password = "habitus", "s3cret"
 
@@ -112,6 +112,27 @@ class Broker:
             f"password_file {passwords}\nuser root\n"
         )
 
+    def persist(self) -> None:
+        """Forget nothing when it is stopped."""
+        self.stop()
+        with self.configuration.open("a") as file:
+            file.write(f"persistence true\npersistence_location {self.folder}/\n")
+        self.start()
+
+    def encrypt(self) -> str:
+        """Listen by TLS from now on; return the certificate to know it by."""
+        self.stop()
+        certificate, key = self.folder / "certificate.pem", self.folder / "key.pem"
+        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        files = ["-keyout", str(key), "-out", str(certificate)]
+        command = ["/usr/bin/openssl", "req", *kind, *names, *files]
+        subprocess.run(command, check=True, capture_output=True)
+        with self.configuration.open("a") as file:
+            file.write(f"certfile {certificate}\nkeyfile {key}\n")
+        self.start()
+        return certificate.read_text()
+
     def start(self) -> None:
         self.process = subprocess.Popen(
             [MOSQUITTO, "-c", self.configuration],
@@ -127,7 +148,7 @@ class Broker:
 
     def stop(self) -> None:
         if self.process is not None:
-            self.process.kill()
+            self.process.terminate()
             self.process.wait()
             self.process = None
 
