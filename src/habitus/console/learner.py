@@ -1,16 +1,37 @@
 """Learning the cameras' models, one at a time, in a process of its own."""
 
 import threading
+import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
+from sqlalchemy import select
+
 from habitus.cameras.messages import Kept
 from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob
+from habitus.cameras.relearning import (
+    Failed,
+    LearningJob,
+    LearningProcess,
+    Learnt,
+    Occasion,
+    PastLearning,
+    due,
+)
+from habitus.console import reviews, store
+from habitus.console.database import Camera, Learning
+from habitus.console.store import LearningOutcome
+from habitus.errors import HabitusError
+from habitus.progress import Progress
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
+
+# Seconds between two looks at what is due, and between two reports of progress to the pages.
+LOOK_EVERY, TELL_EVERY = 2.0, 0.5
+DAY = 86_400.0
 
 
 class LearningNow(NamedTuple):
@@ -29,6 +50,27 @@ class Candidate(NamedTuple):
 
     job: CameraJob
     kept: Kept | None
+    waits: bool
+    """Whether it is a recording that goes on only with a model."""
+
+
+class LearningResult(NamedTuple):
+    """What became of a learning."""
+
+    camera_id: str
+    model: str | None
+    """Name of the model file; None where it failed."""
+    summary: str
+    """What was learnt, or why it failed."""
+
+
+class _Running(NamedTuple):
+    """The learning that runs."""
+
+    camera_id: str
+    occasion: str
+    number: int
+    process: LearningProcess
 
 
 class Learner:
@@ -40,6 +82,11 @@ class Learner:
         Whose cameras.
     nursery
         Where its processes are forked from.
+
+    Attributes
+    ----------
+    now
+        How far the model is that is being learnt.
     """
 
     def __init__(self, console: "Console", nursery: Nursery) -> None:
@@ -47,6 +94,11 @@ class Learner:
         self.now: LearningNow | None = None
         self._lock = threading.Lock()
         self._asked: set[str] = set()
+        self._running: _Running | None = None
+        self._over: Learnt | Failed | None = None
+        """Its outcome, until that is written."""
+        self._past: dict[str, list[PastLearning]] | None = None
+        self._looked = self._told = -LOOK_EVERY
 
     def ask(self, camera_id: str) -> None:
         """Learn a camera's model as soon as no other one is being learnt."""
@@ -56,11 +108,125 @@ class Learner:
     @property
     def connections(self) -> list[Connection]:
         """What to wait on for news of the learning."""
-        return []
+        return [self._running.process.connection] if self._running and not self._over else []
 
-    def step(self, candidates: Mapping[str, Candidate]) -> bool:
-        """Take what is reported, or start what is due; return whether there is a new model."""
-        return False
+    def step(self, candidates: Mapping[str, Candidate]) -> LearningResult | None:
+        """Take what is reported, or start what is due.
+
+        Returns
+        -------
+        LearningResult or None
+            What became of a learning, once it is over and that is written.
+        """
+        if self._running is not None:
+            return self._follow(self._running)
+        if time.monotonic() - self._looked >= LOOK_EVERY:
+            self._looked = time.monotonic()
+            self._start_next(candidates)
+        return None
 
     def stop(self) -> None:
-        """End the learning that runs, if any."""
+        """End the learning that runs, if any; it is done again when it is due."""
+        if self._running is not None:
+            self._running.process.kill()
+            self._running = self._over = self.now = None
+
+    def _follow(self, running: _Running) -> LearningResult | None:
+        """Take the reports of the learning that runs."""
+        if self._over is None:
+            for report in running.process.reports():
+                if isinstance(report, Progress):
+                    self._tell(running, report)
+                else:
+                    self._over = report
+        if self._over is None:
+            return None
+        outcome = _outcome(self._over)
+        with self.console.database.transaction() as session:
+            store.end_learning(session, running.number, outcome, time.time())
+        running.process.kill()
+        self._running = self._over = self.now = self._past = None
+        self.console.bulletin.publish(
+            "learning",
+            camera=running.camera_id,
+            occasion=running.occasion,
+            stage="ended",
+            model=outcome.model,
+            summary=outcome.summary,
+        )
+        return LearningResult(running.camera_id, outcome.model, outcome.summary)
+
+    def _tell(self, running: _Running, progress: Progress) -> None:
+        self.now = LearningNow(running.camera_id, running.occasion, *progress)
+        if time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            told = {"camera": running.camera_id, "occasion": running.occasion}
+            self.console.bulletin.publish("learning", **told, **progress._asdict())
+
+    def _start_next(self, candidates: Mapping[str, Candidate]) -> None:
+        if self._past is None:
+            self._past = self._read_past()
+        for camera_id, candidate in candidates.items():
+            occasion = self._occasion(camera_id, candidate, self._past.get(camera_id, []))
+            if occasion is not None:
+                self._start(camera_id, candidate, occasion)
+                return
+
+    def _read_past(self) -> dict[str, list[PastLearning]]:
+        """Return what was learnt; learnings that the server did not outlive have failed."""
+        with self.console.database.transaction() as session:
+            store.end_interrupted(session, time.time())
+        past: dict[str, list[PastLearning]] = {}
+        with self.console.database.session() as session:
+            for row in session.scalars(select(Learning)):
+                learning = PastLearning(row.occasion, row.started, row.ended, row.model is not None)
+                past.setdefault(row.camera_id, []).append(learning)
+        return past
+
+    def _occasion(
+        self, camera_id: str, candidate: Candidate, past: list[PastLearning]
+    ) -> Occasion | None:
+        with self._lock:
+            asked = camera_id in self._asked
+        if asked:
+            return "asked"
+        if candidate.job.kind == "recording":
+            return "first" if candidate.waits else None
+        return due(time.time(), candidate.kept, past, camera=camera_id)
+
+    def _start(self, camera_id: str, candidate: Candidate, occasion: Occasion) -> None:
+        now = time.time()
+        with self.console.database.transaction() as session:
+            camera = session.get(Camera, camera_id)
+            if camera is None:
+                return
+            # The times of a recording are its own.
+            since = now - camera.learn_days * DAY if camera.kind != "recording" else -float("inf")
+            job = LearningJob(
+                candidate.job.folder,
+                occasion,
+                since=since,
+                excluded=tuple(reviews.never_learnt(session, camera_id)),
+                accepted=tuple(reviews.accepted(session, camera_id)),
+            )
+            number = store.begin_learning(session, camera_id, occasion, now)
+        with self._lock:
+            self._asked.discard(camera_id)
+        process = LearningProcess(job, self.nursery)
+        try:
+            process.start()
+        except HabitusError as error:
+            with self.console.database.transaction() as session:
+                store.end_learning(session, number, LearningOutcome(None, str(error)), now)
+            self._past = None
+            raise
+        self._running = _Running(camera_id, occasion, number, process)
+        self._tell(self._running, Progress("starting", 0.0, None))
+
+
+def _outcome(report: Learnt | Failed) -> LearningOutcome:
+    if isinstance(report, Failed):
+        return LearningOutcome(None, report.reason)
+    return LearningOutcome(
+        report.model, report.summary, report.notes, report.since, report.until, report.n_documents
+    )

@@ -307,8 +307,8 @@ def events(
         chosen.order_by(Event.start.desc(), Event.id.desc()).limit(limit + 1)
     ).all()
     more = len(keys) > limit
-    cards = _cards(session, [key.id for key in keys[:limit]])
-    return EventPage(cards, f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None)
+    shown = cards(session, [key.id for key in keys[:limit]])
+    return EventPage(shown, f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None)
 
 
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
@@ -345,7 +345,7 @@ def _cursor(text: str) -> tuple[float, str]:
     return time_of, event_id
 
 
-def _cards(session: Session, ids: Sequence[str]) -> list[EventCard]:
+def cards(session: Session, ids: Sequence[str]) -> list[EventCard]:
     """Return cards of events in the order of their ids."""
     rows = session.execute(
         select(*_CARD).join(Camera, Camera.id == Event.camera_id).where(Event.id.in_(ids))
@@ -368,10 +368,10 @@ def cues(session: Session) -> list[str]:
 
 def event(session: Session, event_id: str) -> EventPageEntry | None:
     """Return one event with its details, or None."""
-    cards = _cards(session, [event_id])
-    if not cards:
+    shown = cards(session, [event_id])
+    if not shown:
         return None
-    card = cards[0]
+    card = shown[0]
     details = session.scalar(select(Event.details).where(Event.id == event_id)) or {}
     alarms = select(Event.id).where(Event.alarm.is_(True))
     older = alarms.where(
@@ -408,8 +408,8 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
     signatures = np.frombuffer(b"".join(signature for _, signature in known), "<f4")
     likeness = signatures.reshape(len(known), -1) @ np.frombuffer(chosen.signature, "<f4")
     best = np.argsort(-likeness, kind="stable")[:limit]
-    cards = _cards(session, [known[i][0] for i in best])
-    return [SimilarEvent(card, float(likeness[i])) for card, i in zip(cards, best, strict=True)]
+    shown = cards(session, [known[i][0] for i in best])
+    return [SimilarEvent(card, float(likeness[i])) for card, i in zip(shown, best, strict=True)]
 
 
 def timeline(

@@ -26,17 +26,15 @@ from habitus.console.database import (
     Login,
     Minute,
     OutboxEntry,
-    Setting,
     Trouble,
 )
+from habitus.console.preferences import read_preferences
 from habitus.console.store import SECONDS
-from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.errors import FileError, HabitusError
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
 
-KEY = "retention"
-"""Of the setting."""
 DAY = queries.DAY
 AUDIT_DAYS = 400
 """Days that who did what is kept."""
@@ -52,13 +50,6 @@ UNKNOWN_FOR = 3600.0
 """Seconds after which a file that no row knows is deleted."""
 
 
-class Limits(NamedTuple):
-    """How much is kept, and for how long."""
-
-    quota_bytes: int = 20 * 10**9
-    days: float = 30.0
-
-
 class Swept(NamedTuple):
     """What was deleted."""
 
@@ -66,32 +57,6 @@ class Swept(NamedTuple):
     events: int = 0
     files: int = 0
     """Files that no row knew, and old documents and uploads."""
-
-
-def limits(session: Session) -> Limits:
-    """Return how much is kept, and for how long."""
-    setting = session.get(Setting, KEY)
-    return Limits() if setting is None else Limits(**setting.value)
-
-
-def set_limits(session: Session, wanted: Limits) -> None:
-    """Write how much is kept, and for how long.
-
-    Raises
-    ------
-    InvalidInputError
-        If that cannot be.
-    """
-    if not 10**8 <= wanted.quota_bytes <= 10**16:
-        raise InvalidInputError(
-            f"the quota must be 100 MB or more, found {wanted.quota_bytes} bytes",
-            parameter="quota_bytes",
-        )
-    if not 1 <= wanted.days <= 3650:
-        raise InvalidInputError(
-            f"events are kept for 1 to 3650 days, found {wanted.days:g}", parameter="days"
-        )
-    session.merge(Setting(key=KEY, value=wanted._asdict()))
 
 
 class Retention:
@@ -136,7 +101,7 @@ def keep_quota(console: "Console") -> Swept:
     if shutil.disk_usage(console.settings.data).free < LEAST_FREE:
         console.bulletin.post("the disk is nearly full")
     with console.database.session() as session:
-        quota = limits(session).quota_bytes
+        quota = read_preferences(session).quota_bytes
         used = queries.disk_use(session, console.settings)
     pictures_and_clips = used.clips + used.pictures
     room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
@@ -225,7 +190,7 @@ def sweep(console: "Console", now: float | None = None) -> Swept:
     """Delete what is older than it is kept, and files that nobody knows."""
     now = time.time() if now is None else now
     with console.database.session() as session:
-        oldest = now - limits(session).days * DAY
+        oldest = now - read_preferences(session).retention_days * DAY
         cameras = {camera.id: camera.learn_days for camera in session.scalars(select(Camera)).all()}
         uploads = _used_uploads(console, session)
     n_events = 0

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from habitus.cameras.nursery import Nursery
+from habitus.cameras.relearning import silenced_by
 from habitus.console import queries
-from habitus.console.database import Event
+from habitus.console.database import Camera, Event
 from habitus.console.store import write_audit
-from habitus.errors import InvalidInputError
+from habitus.errors import HabitusError, InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
@@ -91,15 +93,61 @@ def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str)
     console.bulletin.publish(
         "review", camera=camera_id, event=event_id, verdict=verdict, actor=actor
     )
-    return Reviewed(event_id, camera_id, verdict, [])
+    if "normal" in (before, verdict) and console.supervisor is not None:
+        console.supervisor.refresh()
+    if verdict != "normal" or console.supervisor is None:
+        return Reviewed(event_id, camera_id, verdict, [])
+    try:
+        silenced = _silenced(console, console.supervisor.nursery, event_id, camera_id)
+    except HabitusError as error:
+        return Reviewed(event_id, camera_id, verdict, [], str(error))
+    return Reviewed(event_id, camera_id, verdict, silenced)
 
 
-def accepted(session: Session, camera_id: str) -> list[dict[str, Any]]:
-    """Return the events of a camera that were called normal, in the order of the reviews."""
+def _silenced(
+    console: "Console", nursery: Nursery, event_id: str, camera_id: str
+) -> list[queries.EventCard]:
+    """Return the recent alarms that would not be raised now that an event is normal."""
+    with console.database.session() as session:
+        camera, event = session.get_one(Camera, camera_id), session.get_one(Event, event_id)
+        if camera.model is None:
+            raise HabitusError("the camera has no model yet")
+        since = (event.reviewed or time.time()) - RECENT_DAYS * queries.DAY
+        recent = session.execute(
+            select(Event.id, Event.details)
+            .where(
+                Event.camera_id == camera_id,
+                Event.alarm.is_(True),
+                Event.start >= since,
+                Event.review.is_(None),
+            )
+            .order_by(Event.start.desc())
+            .limit(MOST_RECENT)
+        ).all()
+        others = accepted(session, camera_id, but=event_id)
+        model = console.settings.camera_folder(camera_id) / camera.model
+        details = event.details
+    numbers = silenced_by(model, others, details, [row.details for row in recent], nursery=nursery)
+    with console.database.session() as session:
+        return queries.cards(session, [recent[number].id for number in numbers])
+
+
+def accepted(session: Session, camera_id: str, *, but: str | None = None) -> list[dict[str, Any]]:
+    """Return the events of a camera that were called normal, in the order of the reviews.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    camera_id
+        The camera.
+    but
+        Id of an event that is left out.
+    """
     return list(
         session.scalars(
             select(Event.details)
-            .where(Event.camera_id == camera_id, Event.review == "normal")
+            .where(Event.camera_id == camera_id, Event.review == "normal", Event.id != (but or ""))
             .order_by(Event.reviewed, Event.id)
         )
     )

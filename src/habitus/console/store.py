@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
+from habitus.cameras.relearning import signature
 from habitus.console.database import AuditEntry, Camera, Event, Learning, Minute, Trouble
 from habitus.console.outbox import enqueue
 
@@ -67,6 +68,8 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
     else:
         _describe(event, entry)
         changed = session.is_modified(event)
+    if event.signature is None or entry.kind == "ended":
+        _sign(session, event)
     session.flush()
     if event.alarm and entry.kind != "clip":
         enqueue(session, "started", event)
@@ -93,6 +96,13 @@ def _describe(event: Event, entry: JournalEntry) -> None:
     event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
     event.heat = entry.files.get("heat", event.heat)
     event.n_bytes = entry.n_bytes + event.clip_bytes
+
+
+def _sign(session: Session, event: Event) -> None:
+    """Set what similar events are found by, where the size of the picture is known."""
+    camera = session.get(Camera, event.camera_id)
+    if camera is not None and camera.width and camera.height:
+        event.signature = signature(event.details, camera.width, camera.height)
 
 
 def _at_half(entry: JournalEntry) -> bool:

@@ -29,8 +29,10 @@ from habitus.cameras.messages import (
     CameraState,
     Connected,
     Filed,
+    GoOn,
     Judged,
     Kept,
+    ModelWanted,
     Remark,
     Report,
     Seen,
@@ -117,6 +119,8 @@ class _Watched:
         self.seen: Seen | None = None
         self.recent: deque[Judged] = deque(maxlen=REMEMBERED)
         self.kept: Kept | None = None
+        self.waits = False
+        """Whether it is a recording that goes on only with a model."""
 
     @property
     def needs_another_process(self) -> bool:
@@ -345,6 +349,8 @@ class Supervisor:
             watched.has_entries = True
         elif isinstance(report, Kept):
             watched.kept = report
+        elif isinstance(report, ModelWanted):
+            watched.waits = True
         elif isinstance(report, Remark):
             self._post(report.text, camera_id)
 
@@ -395,6 +401,7 @@ class Supervisor:
         code = process.exit_code
         process.kill()
         watched.process = watched.running = None
+        watched.waits = False
         watched.orphaned = watched.has_entries = True
         if watched.stopping_since is None and not watched.ended:
             watched.restarts += 1
@@ -508,12 +515,21 @@ class Supervisor:
     def _learn(self) -> None:
         with self._lock:
             candidates = {
-                camera_id: Candidate(watched.job, watched.kept)
+                camera_id: Candidate(watched.job, watched.kept, watched.waits)
                 for camera_id, watched in self._watched.items()
                 if watched.wanted
             }
-        if self.learner.step(candidates):
-            self._refresh = True
+        result = self.learner.step(candidates)
+        if result is None:
+            return
+        self._refresh = True  # it judges by the new model from then on
+        watched = self._watched.get(result.camera_id)
+        if watched is not None:
+            watched.waits = False
+            if result.model is None and watched.process is not None:
+                watched.process.order(GoOn(result.summary))
+        if result.model is None:
+            self._post(f"no model was learnt: {result.summary}", result.camera_id)
 
     def _end(self) -> None:
         """End all processes and write what they said last."""
