@@ -117,7 +117,6 @@ def seeded_console(
         Further fields of `ServerSettings`.
     """
     console = open_console(ServerSettings(folder, **(settings or {})))
-    tables.Base.metadata.create_all(console.database.engine)
     scenes = [_scenes(folder / "scenes", place) for place in places]
     with console.database.transaction() as session:
         for place in places:
@@ -297,6 +296,7 @@ def _event_row(
         cue=cue,
     )
     files = _files(console, place, scene, identity) if number < WITH_FILES else {}
+    sizes = {suffix: _folder(console, place, name).stat().st_size for suffix, name in files.items()}
     return {
         "id": identity,
         "camera_id": place.id,
@@ -313,13 +313,15 @@ def _event_row(
         "thumbnail": files.get("jpg"),
         "heat": files.get("heat.jpg"),
         "clip": files.get("mp4"),
-        "n_bytes": sum(_folder(console, place).joinpath(f).stat().st_size for f in files.values()),
+        "n_bytes": sum(sizes.values()),
+        "clip_bytes": sizes.get("mp4", 0),
+        "at_half": known["alarm"] and normality < THRESHOLD - 2.0,
         **known,
     }
 
 
-def _folder(console: Console, place: Place) -> Path:
-    return console.settings.camera_folder(place.id) / "events"
+def _folder(console: Console, place: Place, *names: str) -> Path:
+    return console.settings.camera_folder(place.id).joinpath("events", *names)
 
 
 def _files(console: Console, place: Place, scene: Scene, identity: str) -> dict[str, str]:

@@ -1,0 +1,219 @@
+"""A camera: its page, and how it is added, changed and removed."""
+
+import json
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import HTMLResponse, Response
+
+from habitus.console import administration, queries
+from habitus.console.app import console_of
+from habitus.console.database import Camera
+from habitus.console.pages.rendering import go, now_at, page
+from habitus.console.refusals import RefusedError
+from habitus.console.security import Admin, Viewer
+from habitus.console.server import Console
+from habitus.errors import HabitusError, InvalidInputError
+
+router = APIRouter(prefix="/cameras")
+
+
+class Given(NamedTuple):
+    """What a form of a camera has in its fields."""
+
+    name: str = ""
+    address: str = ""
+    kind: str = "playback"
+    """Of an upload."""
+    upload: str = ""
+    alerts_per_day: str = "5"
+    learn_days: str = "7"
+    mask: str = "[]"
+    region: str = "[]"
+    local: bool = False
+    enabled: bool = True
+
+    @classmethod
+    def of(cls, camera: Camera) -> "Given":
+        """Return the fields of a camera; its address is never shown again."""
+        return cls(
+            name=camera.name,
+            alerts_per_day=f"{camera.alerts_per_day:g}",
+            learn_days=str(camera.learn_days),
+            mask=json.dumps(camera.mask),
+            region=json.dumps(camera.region),
+            local=bool(camera.options.get("local")),
+            enabled=camera.enabled,
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Return what administration takes.
+
+        Raises
+        ------
+        InvalidInputError
+            If a number or a shape cannot be understood.
+        """
+        return {
+            "name": self.name,
+            "alerts_per_day": _number("alerts per day", self.alerts_per_day),
+            "learn_days": int(_number("days to learn from", self.learn_days)),
+            "mask": _polygons("mask", self.mask),
+            "region": _polygons("region", self.region),
+            "enabled": self.enabled,
+            "options": {"local": self.local or None},
+        }
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}") from None
+
+
+def _polygons(name: str, text: str) -> list[list[tuple[float, float]]]:
+    try:
+        return [[(float(x), float(y)) for x, y in polygon] for polygon in json.loads(text)]
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidInputError(f"{name} must be polygons, each a list of [x, y]") from None
+
+
+def _sent(
+    name: Annotated[str, Form()] = "",
+    address: Annotated[str, Form()] = "",
+    kind: Annotated[str, Form()] = "playback",
+    upload: Annotated[str, Form()] = "",
+    alerts_per_day: Annotated[str, Form()] = "5",
+    learn_days: Annotated[str, Form()] = "7",
+    mask: Annotated[str, Form()] = "[]",
+    region: Annotated[str, Form()] = "[]",
+    local: Annotated[str, Form()] = "",
+    enabled: Annotated[str, Form()] = "",
+) -> Given:
+    return Given(
+        name,
+        address.strip(),
+        kind,
+        upload,
+        alerts_per_day,
+        learn_days,
+        mask,
+        region,
+        bool(local),
+        bool(enabled),
+    )
+
+
+Sent = Annotated[Given, Depends(_sent)]
+
+
+@router.get("/new")
+def new_camera(request: Request, actor: Admin) -> HTMLResponse:
+    """Ask for a camera."""
+    return page(request, "edit.html", actor, camera=None, given=Given(), problem="")
+
+
+@router.post("")
+def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
+    """Add a camera, or say what is wrong with it."""
+    console = console_of(request)
+    try:
+        if not given.address:
+            raise InvalidInputError("give an address, or a recording")
+        values = given._replace(enabled=True).values()
+        values["name"] = given.name or given.address.rpartition("@")[2].partition("://")[2]
+        camera = administration.add_camera(console, actor.name, address=given.address, **values)
+    except HabitusError as error:
+        return _again(request, actor, None, given, error)
+    return go(f"/cameras/{camera.id}", "added")
+
+
+@router.get("/{camera}")
+def one_camera(
+    request: Request, actor: Viewer, camera: str, at: float | None = None
+) -> HTMLResponse:
+    """Show a camera: now, its timeline, and what was learnt."""
+    console = console_of(request)
+    supervisor = console.supervisor
+    with console.database.session() as session:
+        found = administration.camera_of(session, camera)
+        today = queries.today(session, camera)
+        learnings = queries.learnings(session, camera)
+    return page(
+        request,
+        "camera.html",
+        actor,
+        section="Wall",
+        camera=found,
+        today=today,
+        learnings=learnings,
+        learning=supervisor.learning(camera) if supervisor else None,
+        kept=supervisor.latest(camera).kept if supervisor else None,
+        now=now_at(console, camera),
+        behaviours=_behaviours(console, found),
+        at=at,
+    )
+
+
+@router.get("/{camera}/edit")
+def edit_camera(request: Request, actor: Admin, camera: str) -> HTMLResponse:
+    """Show how a camera is watched, to be changed."""
+    with console_of(request).database.session() as session:
+        found = administration.camera_of(session, camera)
+    return page(request, "edit.html", actor, camera=found, given=Given.of(found), problem="")
+
+
+@router.post("/{camera}")
+def change_camera(request: Request, actor: Admin, camera: str, given: Sent) -> Response:
+    """Change a camera, or say what is wrong."""
+    console = console_of(request)
+    with console.database.session() as session:
+        found = administration.camera_of(session, camera)
+    try:
+        values = given.values()
+        if given.address:
+            values["address"] = given.address
+        administration.change_camera(console, actor.name, camera, **values)
+    except HabitusError as error:
+        return _again(request, actor, found, given, error)
+    return go(f"/cameras/{camera}", "changed")
+
+
+@router.post("/{camera}/remove")
+def remove_camera(
+    request: Request, actor: Admin, camera: str, sure: Annotated[str, Form()] = ""
+) -> Response:
+    """Remove a camera, once somebody is sure."""
+    if sure != "yes":
+        return go(f"/cameras/{camera}/edit")
+    administration.remove_camera(console_of(request), actor.name, camera)
+    return go("/", "removed")
+
+
+@router.post("/{camera}/learn")
+def learn_now(request: Request, actor: Admin, camera: str) -> Response:
+    """Learn a camera's model as soon as the machine is free."""
+    administration.learn_now(console_of(request), actor.name, camera)
+    return go(f"/cameras/{camera}", "learning")
+
+
+def _again(
+    request: Request, actor: Admin, camera: Camera | None, given: Given, error: HabitusError
+) -> HTMLResponse:
+    """Show the form again with what was typed, and why it cannot be taken."""
+    status = error.status if isinstance(error, RefusedError) else 422
+    return page(
+        request,
+        "edit.html",
+        actor,
+        status=status,
+        camera=camera,
+        given=given._replace(address=""),
+        problem=str(error),
+    )
+
+
+def _behaviours(console: Console, camera: Camera) -> list[Any]:
+    """Return the behaviours of a camera's model, as they were described after learning."""
+    return []

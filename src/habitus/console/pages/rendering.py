@@ -1,0 +1,282 @@
+"""How pages are put together: templates, times in words, small drawings, and errors."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from habitus.console import queries
+from habitus.console.app import console_of
+from habitus.console.security import Actor
+from habitus.console.server import Console
+from habitus.console.store import TROUBLES
+
+STATIC = Path(__file__).parents[1] / "static"
+STATES = {
+    "connecting": "waiting for its first picture",
+    "learning": "learning what is usual",
+    "watching": "watching",
+    "lost": "no picture comes",
+    "frozen": "the picture stands still",
+    "covered": "the picture is covered",
+    "moved": "the camera was moved",
+    "slow": "fewer pictures come than are needed",
+    "refused": "it cannot be watched as it is",
+    "off": "switched off",
+    "ended": "the recording was judged to its end",
+}
+"""What each state means, where no reason is given."""
+ERRORS = {
+    401: "Not logged in",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Not possible now",
+    413: "Too large",
+    422: "That does not work",
+    429: "Too many attempts",
+    503: "Not available now",
+}
+
+
+STALE = 30.0
+"""Seconds after which a document does not say any more what happens now."""
+OCCASIONS = {
+    "first": "first model, after five minutes",
+    "hour": "after an hour",
+    "night": "nightly",
+    "asked": "asked for",
+}
+
+
+class Flash(NamedTuple):
+    """Something that is said once at the top of a page."""
+
+    kind: str
+    """good or bad."""
+    text: str
+
+
+def page(
+    request: Request,
+    template: str,
+    actor: Actor,
+    *,
+    section: str = "",
+    status: int = 200,
+    **context: Any,
+) -> HTMLResponse:
+    """Return a page in the frame of the console.
+
+    Parameters
+    ----------
+    request
+        That it answers.
+    template
+        Name of its template.
+    actor
+        Who sees it.
+    section
+        Name of the entry of the navigation that it belongs to.
+    status
+        Of the answer.
+    **context
+        What the template shows.
+    """
+    console = console_of(request)
+    with console.database.session() as session:
+        to_review = queries.count(session, queries.EventFilter(review="none"))
+    said = request.query_params.get("said", "")
+    flashes = [Flash("good", SAID[said])] if said in SAID else []
+    context = {"bare": False, "flashes": flashes, "to_review": to_review} | context
+    html = _environment().get_template(template).render(
+        actor=actor, section=section, request=request, **context
+    )
+    return HTMLResponse(html, status)
+
+
+def part(template: str, actor: Actor, **context: Any) -> HTMLResponse:
+    """Return a piece of a page."""
+    return HTMLResponse(_environment().get_template(template).render(actor=actor, **context))
+
+
+SAID = {
+    "added": "The camera is added. It learns what is usual from now on.",
+    "changed": "The changes are in use.",
+    "removed": "It is removed.",
+    "learning": "Learning starts as soon as the machine is free for it.",
+    "tested": "A test message is on its way.",
+    "reviewed": "The review is written down.",
+    "undone": "The review is taken back.",
+}
+"""What pages say after an action, by the word in the address."""
+
+
+def go(address: str, said: str = "", **query: str) -> RedirectResponse:
+    """Send the browser to a page after a change; the page says what was done."""
+    words = {key: value for key, value in {**query, "said": said}.items() if value}
+    return RedirectResponse(f"{address}?{urlencode(words)}" if words else address, 303)
+
+
+def bare_page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """Return a page without navigation, for somebody who is not known."""
+    context = {"actor": None, "csrf": "", "bare": True, "flashes": []} | context
+    return HTMLResponse(_environment().get_template(template).render(**context), status)
+
+
+def error_page(status: int, detail: str) -> HTMLResponse:
+    """Return an error in the style of the console; it needs neither database nor actor."""
+    title = ERRORS.get(status, "Something went wrong")
+    return bare_page("error.html", status, code=status, title=title, detail=detail)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("habitus.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        STATES=STATES, OCCASIONS=OCCASIONS, TROUBLES=frozenset(map(str, TROUBLES))
+    )
+    environment.filters.update(
+        iso=iso, told=told, duration=duration, sentence=sentence, bytes=in_bytes
+    )
+    return environment
+
+
+def iso(seconds: float) -> str:
+    """Return a time in ISO 8601, in UTC.
+
+    Examples
+    --------
+    >>> iso(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def told(seconds: float, style: str = "moment") -> str:
+    """Return a time as the server has it; the browser writes it in its own zone."""
+    moment = datetime.fromtimestamp(seconds)
+    if style == "full":
+        return f"{moment:%A %-d %B %Y, %H:%M:%S}"
+    if style == "short":
+        return f"{moment:%-d %b %H:%M}"
+    return f"{moment:%a %-d %b, %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words.
+
+    Examples
+    --------
+    >>> duration(5), duration(200), duration(7000), duration(200_000)
+    ('5 s', '3 min', '2 h', '2 days')
+    """
+    for unit, length in (("day", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * length or (unit != "day" and seconds >= length):
+            n = round(seconds / length)
+            return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
+    return f"{seconds:.0f} s"
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its beginning.
+
+    Examples
+    --------
+    >>> sentence("on the left: fast")
+    'On the left: fast'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def in_bytes(number: float) -> str:
+    """Return a number of bytes in words.
+
+    Examples
+    --------
+    >>> in_bytes(999), in_bytes(3_400_000), in_bytes(20e9)
+    ('999 B', '3.4 MB', '20 GB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.0f} B"
+
+
+SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
+
+
+def sparkline(normality: Sequence[float | None], threshold: float | None = None) -> Markup:
+    """Return a small drawing of how usual the last minutes were; gaps are gaps.
+
+    Parameters
+    ----------
+    normality
+        From the oldest to the newest; None where nothing was judged.
+    threshold
+        Below which an alarm is raised, if it is to be drawn.
+    """
+    known = [value for value in normality if value is not None]
+    if not known:
+        return Markup('<svg class="spark" viewBox="0 0 120 24" aria-hidden="true"></svg>')
+    low = min([*known, *([threshold] if threshold is not None else [])])
+    height = max(max(known) - low, 1.0)
+
+    def place(value: float) -> float:
+        return SPARK_HEIGHT - 1 - (value - low) / height * (SPARK_HEIGHT - 2)
+
+    step = SPARK_WIDTH / max(len(normality) - 1, 1)
+    path, pen = [], "M"
+    for k, value in enumerate(normality):
+        if value is None:
+            pen = "M"
+            continue
+        path.append(f"{pen}{k * step:.1f} {place(value):.1f}")
+        pen = "L"
+    level = ""
+    if threshold is not None:
+        level = f'<path class="level" d="M0 {place(threshold):.1f}H{SPARK_WIDTH:g}"/>'
+    return Markup(
+        '<svg class="spark" viewBox="0 0 120 24" preserveAspectRatio="none" role="img" '
+        f'aria-label="How usual the last minutes were">{level}<path d="{" ".join(path)}"/></svg>'
+    )
+
+
+class Now(NamedTuple):
+    """What a camera does now, and what it is expected to do next."""
+
+    behaviour: int
+    """Counted from 1; 0 if not known."""
+    next: int
+    """The most probable one; 0 if not known."""
+    probability: float
+    normality: float | None
+    threshold: float | None
+
+
+def now_at(console: Console, camera: str) -> Now | None:
+    """Return what a camera does now; None if it is not being judged."""
+    judged = console.supervisor.latest(camera).judged if console.supervisor else None
+    if judged is None or time.time() - judged.time > STALE:
+        return None
+    best = max(range(len(judged.expected)), key=judged.expected.__getitem__, default=-1)
+    probability = judged.expected[best] if judged.expected else 0.0
+    return Now(judged.behaviour, best + 1, probability, judged.normality, judged.threshold)
+
+
+def is_part(request: Request) -> bool:
+    """Return whether htmx asks for a piece of a page."""
+    return "HX-Request" in request.headers

@@ -1,0 +1,75 @@
+"""The wall: every camera, and the latest events."""
+
+import math
+import time
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from markupsafe import Markup
+from sqlalchemy.orm import Session
+
+from habitus.console import queries
+from habitus.console.app import console_of
+from habitus.console.pages.rendering import now_at, page, part, sparkline
+from habitus.console.security import Viewer
+
+router = APIRouter()
+N_LATEST = 8
+SPARK_SECONDS, SPARK_POINTS = 600.0, 60
+MOST_COLUMNS = 6
+
+
+@router.get("/")
+def wall(request: Request, actor: Viewer) -> HTMLResponse:
+    """Show every camera."""
+    console = console_of(request)
+    with console.database.session() as session:
+        cameras = queries.wall(session)
+        latest = queries.events(session, limit=N_LATEST).events
+        sparks = {camera.id: _spark(session, camera.id) for camera in cameras}
+    return page(
+        request,
+        "wall.html",
+        actor,
+        section="Wall",
+        bare="wall" in request.query_params and bool(cameras),
+        columns=min(math.ceil(math.sqrt(len(cameras))), MOST_COLUMNS),
+        cameras=cameras,
+        latest=latest,
+        sparks=sparks,
+        nows={camera.id: now_at(console, camera.id) for camera in cameras},
+    )
+
+
+@router.get("/parts/latest")
+def latest(request: Request, actor: Viewer) -> HTMLResponse:
+    """Show the latest events, as a piece of the wall."""
+    with console_of(request).database.session() as session:
+        found = queries.events(session, limit=N_LATEST).events
+    return part("latest.html", actor, latest=found)
+
+
+@router.get("/parts/to-review")
+def to_review(request: Request, actor: Viewer) -> PlainTextResponse:
+    """Return the number of events that nobody has reviewed."""
+    with console_of(request).database.session() as session:
+        return PlainTextResponse(str(queries.count(session, queries.EventFilter(review="none"))))
+
+
+@router.get("/parts/tiles/{camera}")
+def tile(request: Request, actor: Viewer, camera: str) -> HTMLResponse:
+    """Show one camera, as a piece of the wall."""
+    console = console_of(request)
+    with console.database.session() as session:
+        found = [card for card in queries.wall(session) if card.id == camera]
+        sparks = {card.id: _spark(session, card.id) for card in found}
+    if not found:
+        return HTMLResponse("")
+    nows = {camera: now_at(console, camera)}
+    return part("tile.html", actor, camera=found[0], sparks=sparks, nows=nows)
+
+
+def _spark(session: Session, camera: str) -> Markup:
+    now = time.time()
+    line = queries.timeline(session, camera, now - SPARK_SECONDS, now, SPARK_POINTS)
+    return sparkline(line.normality)

@@ -1,0 +1,26 @@
+// The page of an event.
+
+import { onNews } from "./news.js";
+import { onKeys } from "./keys.js";
+import { click, startClip } from "./stage.js";
+
+const stage = document.getElementById("stage");
+
+onKeys({
+  ArrowLeft: () => click("#newer"),
+  ArrowRight: () => click("#older"),
+  n: () => click('[data-verdict="normal"]'),
+  u: () => click('[data-verdict="unusual"]'),
+  z: () => click('[data-verdict="undo"]'),
+});
+
+// Somebody else reviewed it, or its clip is cut by now.
+onNews(["event", "review", "again"], async (news, topic) => {
+  const mine = news.event === stage.dataset.event || news.id === stage.dataset.event;
+  if (topic !== "again" && !mine) return;
+  const playing = document.getElementById("clip");
+  if (topic === "event" && playing) return;
+  window.htmx.ajax("GET", location.pathname, { target: "#stage", select: "#stage", swap: "outerHTML" });
+});
+
+startClip();

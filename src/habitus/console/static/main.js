@@ -1,0 +1,86 @@
+// What every page has: times in the browser's zone, news, keys, the theme; then the page's own.
+
+import { onNews, startNews } from "./news.js";
+import { startKeys } from "./keys.js";
+import { writeTimes } from "./times.js";
+
+const PAGES = {
+  wall: () => import("./wall.js"),
+  camera: () => import("./camera.js"),
+  edit: () => import("./edit.js"),
+  events: () => import("./events.js"),
+  event: () => import("./event.js"),
+  review: () => import("./review.js"),
+};
+
+export const csrf = document.querySelector('meta[name="csrf"]').content;
+
+document.body.addEventListener("htmx:configRequest", (event) => {
+  event.detail.headers["X-CSRF-Token"] = csrf;
+});
+document.body.addEventListener("htmx:afterSettle", () => settle());
+document.body.addEventListener("htmx:responseError", (event) => {
+  toast(problemOf(event.detail.xhr.responseText) || "that did not work", "bad");
+});
+document.body.addEventListener("htmx:sendError", () => toast("habitus does not answer", "bad"));
+
+function problemOf(text) {
+  try { return JSON.parse(text).detail; } catch { /* a page */ }
+  const page = new DOMParser().parseFromString(text, "text/html");
+  return page.querySelector(".error-page p:not(.code)")?.textContent ?? "";
+}
+
+// Show a line for a while.
+export function toast(text, kind = "") {
+  const said = document.createElement("p");
+  said.className = `notice ${kind}`;
+  said.textContent = text;
+  document.getElementById("toasts").append(said);
+  setTimeout(() => said.remove(), 8000);
+}
+
+// What has to be done with new parts of a page.
+export function settle(root = document) {
+  writeTimes(root);
+  for (const view of root.querySelectorAll("[data-ratio]")) view.style.aspectRatio = view.dataset.ratio;
+}
+
+for (const select of document.querySelectorAll("select[data-submit]")) {
+  select.addEventListener("change", () => select.form.requestSubmit());
+}
+for (const form of document.querySelectorAll("form[data-confirm]")) {
+  form.addEventListener("submit", (event) => {
+    if (!confirm(form.dataset.confirm)) event.preventDefault();
+  });
+}
+
+const theme = document.getElementById("theme");
+export function switchTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+  document.dispatchEvent(new CustomEvent("theme"));
+}
+theme?.addEventListener("click", switchTheme);
+
+const toReview = document.getElementById("to-review");
+async function countAgain() {
+  if (!toReview) return;
+  const answer = await fetch("/parts/to-review");
+  if (!answer.ok) return;
+  const n = Number(await answer.text());
+  toReview.querySelector("[data-count]").textContent = n < 100 ? n : "99+";
+  toReview.hidden = n === 0;
+}
+onNews(["event", "review", "again"], countAgain);
+
+onNews(["notice"], (news) => toast(news.text, "bad"));
+
+settle();
+setInterval(() => writeTimes(), 20000);
+startKeys({ t: switchTheme });
+startNews();
+PAGES[document.body.dataset.page]?.();

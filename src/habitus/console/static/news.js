@@ -1,0 +1,108 @@
+// News from the server, while the page can be seen: events, cameras, learning, notices, reviews.
+// A browser has few connections to one host, so that a hidden tab gives its own back; when it is
+// seen again it is told "again", and everybody looks at what may have been missed.
+
+const TOPICS = ["event", "camera", "learning", "notice", "review", "picture", "judged"];
+const listeners = new Map();
+let source = null;
+let wasAway = false;
+
+// Call a function with the data of each news of some topics.
+export function onNews(topics, listener) {
+  for (const topic of topics) {
+    if (!listeners.has(topic)) listeners.set(topic, []);
+    listeners.get(topic).push(listener);
+  }
+}
+
+function tell(topic, data) {
+  for (const listener of listeners.get(topic) ?? []) listener(data, topic);
+}
+
+function show(state, words) {
+  const shown = document.getElementById("link-state");
+  if (!shown) return;
+  shown.dataset.state = state;
+  shown.firstElementChild.textContent = words;
+}
+
+function open() {
+  if (source || document.hidden) return;
+  source = new EventSource("/api/stream");
+  source.onopen = () => {
+    show("live", "live");
+    if (wasAway) tell("again", {});
+    wasAway = false;
+  };
+  source.onerror = () => {
+    wasAway = true;
+    show("away", "no connection");
+    if (source?.readyState === EventSource.CLOSED) {
+      close();
+      setTimeout(open, 3000);
+    }
+  };
+  for (const topic of TOPICS) {
+    source.addEventListener(topic, (news) => tell(topic, JSON.parse(news.data)));
+  }
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+export function startNews() {
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      close();
+      wasAway = true;
+    } else open();
+  });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+}
+
+// Say something to those who do not see it.
+export function announce(text) {
+  document.getElementById("announce").textContent = text;
+}
+
+// Bring a list up to date with what the server shows now: new items are put where they belong,
+// changed ones are replaced, and all others stay as they are.
+export async function merge(list, address) {
+  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+  if (!answer.ok) return [];
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = [...page.querySelectorAll("li[data-event]")];
+  if (!fresh.length) return [];
+  list.querySelector(":scope > .nothing")?.remove();
+  const known = new Map([...list.querySelectorAll(":scope > li[data-event]")].map((li) => [li.dataset.event, li]));
+  const first = known.size === 0;
+  const added = [];
+  let place = list.firstElementChild;
+  for (const item of fresh) {
+    const old = known.get(item.dataset.event);
+    if (old) {
+      if (essence(old) !== essence(item) && !old.contains(document.activeElement)) {
+        if (place === old) place = item;
+        old.replaceWith(item);
+      }
+      place = (item.isConnected ? item : old).nextElementSibling;
+    } else {
+      if (!first) item.classList.add("fresh");
+      list.insertBefore(item, place);
+      added.push(item);
+    }
+  }
+  return added;
+}
+
+// What a person sees of an item, without its times, which are told relative to now.
+function essence(item) {
+  const copy = item.cloneNode(true);
+  for (const time of copy.querySelectorAll("time")) time.replaceWith(time.dateTime);
+  copy.classList.remove("fresh");
+  return copy.innerHTML.replaceAll(/\s+/g, " ");
+}

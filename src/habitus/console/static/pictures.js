@@ -1,0 +1,50 @@
+// Live pictures: fetched when the camera has a new one, about once a second, and only while they
+// can be seen.
+
+import { onNews } from "./news.js";
+
+// Seconds after which a picture is looked for without any news.
+const ANYWAY = 5;
+const seen = new WeakMap();
+const busy = new WeakSet();
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    seen.set(target, isIntersecting);
+    if (isIntersecting) renew(target);
+  }
+}, { rootMargin: "100px" });
+
+async function renew(image) {
+  if (busy.has(image) || !image.isConnected || !seen.get(image) || document.hidden) return;
+  busy.add(image);
+  try {
+    const answer = await fetch(image.dataset.picture);
+    if (answer.status === 200) await draw(image, await answer.blob());
+  } catch { /* away: the next news tries again */ }
+  busy.delete(image);
+}
+
+async function draw(image, blob) {
+  const before = image.src;
+  const address = URL.createObjectURL(blob);
+  await new Promise((done) => {
+    image.onload = image.onerror = done;
+    image.src = address;
+  });
+  delete image.dataset.waiting;
+  const placeholder = image.parentElement?.querySelector("[data-placeholder]");
+  if (placeholder) placeholder.hidden = true;
+  if (before.startsWith("blob:")) URL.revokeObjectURL(before);
+}
+
+const all = () => document.querySelectorAll("img[data-picture]");
+
+export function watchPictures() {
+  for (const image of all()) watcher.observe(image);
+  onNews(["picture"], (news) => {
+    for (const image of all()) if (image.dataset.picture.includes(`/${news.camera}/`)) renew(image);
+  });
+  setInterval(() => all().forEach(renew), ANYWAY * 1000);
+  document.addEventListener("visibilitychange", () => all().forEach(renew));
+}

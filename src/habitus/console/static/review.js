@@ -1,0 +1,99 @@
+// Review: one event after the other, by keys; every answer of the server is the next event.
+
+import { settle, toast, csrf } from "./main.js";
+import { onNews } from "./news.js";
+import { onKeys } from "./keys.js";
+import { click, startClip } from "./stage.js";
+
+// Events that were reviewed in this tab, the last one at the end: what "undo" takes back.
+const done = JSON.parse(sessionStorage.getItem("reviewed") ?? "[]");
+
+function remember(event) {
+  done.push(event);
+  sessionStorage.setItem("reviewed", JSON.stringify(done.slice(-200)));
+}
+
+let busy = false;
+async function send(address, options) {
+  if (busy) return;
+  busy = true;
+  try {
+    const answer = await fetch(address, options);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.getElementById("review");
+    if (!answer.ok || !fresh) {
+      toast(page.querySelector(".error-page p:not(.code)")?.textContent ?? "that did not work", "bad");
+      return;
+    }
+    document.getElementById("review").replaceWith(fresh);
+    const stage = document.getElementById("stage");
+    history.replaceState(null, "", stage ? `/review/${stage.dataset.event}${location.search}` : `/review${location.search}`);
+    settle(fresh);
+    startClip();
+    scrollTo({ top: 0 });
+  } catch {
+    toast("habitus does not answer", "bad");
+  } finally {
+    busy = false;
+  }
+}
+
+function camera() {
+  return document.getElementById("camera").value;
+}
+
+function post(event, verdict) {
+  const body = new URLSearchParams({ verdict, camera: camera() });
+  return send(`/review/${event}`, { method: "POST", body, headers: { "X-CSRF-Token": csrf } });
+}
+
+async function say(verdict) {
+  const stage = document.getElementById("stage");
+  if (!stage || !stage.querySelector(`[data-verdict="${verdict}"]`)) return false;
+  const event = stage.dataset.event;
+  if (!busy) remember(event);
+  await post(event, verdict);
+  return true;
+}
+
+async function undo() {
+  const last = done.pop() ?? document.getElementById("review").dataset.last;
+  sessionStorage.setItem("reviewed", JSON.stringify(done));
+  if (last) await post(last, "undo");
+}
+
+document.addEventListener("submit", (event) => {
+  const button = event.target.querySelector("[data-verdict], [data-undo]");
+  if (!button || !event.target.closest("#review")) return;
+  event.preventDefault();
+  if (button.matches("[data-undo]")) undo();
+  else if (button.dataset.verdict === "undo") post(document.getElementById("stage").dataset.event, "undo");
+  else say(button.dataset.verdict);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches("#camera")) event.target.form.requestSubmit();
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#review #newer, #review #older");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  send(link.href);
+});
+
+onKeys({
+  n: () => { say("normal"); },
+  u: () => { say("unusual"); },
+  z: () => { undo(); },
+  ArrowRight: () => click("#older"),
+  ArrowLeft: () => click("#newer"),
+});
+
+// Reviewed in another tab, or the first event has come.
+onNews(["review", "event", "again"], (news, topic) => {
+  const stage = document.getElementById("stage");
+  if (busy) return;
+  if (!stage) send("/review" + location.search);
+  else if (topic === "review" && news.event === stage.dataset.event) send(location.pathname + location.search);
+});
+
+startClip();

@@ -1,0 +1,342 @@
+// How usual a camera's view was: normality as a line, behaviours as a band, events, gaps.
+// Zoomed with the wheel, by dragging, or with keys; what is shown is always fetched in that detail.
+
+import uPlot from "./vendor/uplot/uPlot.esm.js";
+import { colourOf } from "./behaviours.js";
+import { onKeys } from "./keys.js";
+import { told } from "./times.js";
+
+const SHORTEST = 60;
+const LONGEST = 90 * 86400;
+const HEIGHT = 230;
+const BAND = 12;
+// Seconds after which a timeline that ends now is moved on.
+const FOLLOW = 10;
+
+const clock = () => Date.now() / 1000;
+const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+// Colours of the theme as a canvas takes them.
+function colours() {
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const found = {};
+  for (const name of ["ink", "muted", "line", "accent", "alarm", "sunken", "surface"]) {
+    probe.style.color = `var(--${name})`;
+    found[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return found;
+}
+
+export class Timeline {
+  constructor(root, camera, readout) {
+    this.root = root;
+    this.camera = camera;
+    this.readout = readout;
+    this.chosen = -1;
+    this.drawn = null;
+    this.found = { times: [], normality: [], behaviour: [], events: [], troubles: [], step: 60 };
+    this.colours = colours();
+    const at = Number(root.dataset.at);
+    const until = at ? at + 300 : clock();
+    this.since = at ? at - 300 : until - 86400;
+    this.until = until;
+    this.listen();
+    this.fetch();
+    setInterval(() => this.follow(), FOLLOW * 1000);
+  }
+
+  get span() { return this.until - this.since; }
+  get isNow() { return this.until >= clock() - 2 * FOLLOW - this.span / 50; }
+
+  // Show a span; it is fetched a moment later, so that a turn of the wheel is one request.
+  show(since, until) {
+    const span = clamp(until - since, SHORTEST, LONGEST);
+    const end = Math.min(since + (until - since + span) / 2, clock() + span / 20);
+    [this.since, this.until] = [end - span, end];
+    this.drawn?.setScale("x", { min: this.since, max: this.until });
+    this.mark();
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.fetch(), 120);
+  }
+
+  zoom(factor, middle = (this.since + this.until) / 2) {
+    this.show(middle - (middle - this.since) * factor, middle + (this.until - middle) * factor);
+  }
+
+  move(share) { this.show(this.since + share * this.span, this.until + share * this.span); }
+
+  setSpan(seconds) {
+    const end = this.isNow ? clock() : Math.min(clock(), (this.since + this.until + seconds) / 2);
+    this.show(end - seconds, end);
+  }
+
+  follow() {
+    if (document.hidden || !this.wasNow) return;
+    this.show(clock() - this.span, clock());
+  }
+
+  renew() { this.fetch(); }
+
+  // A document was judged: it is drawn at once where seconds are shown.
+  add(news) {
+    if (!this.drawn || this.found.step > 5 || !this.isNow) return;
+    this.found.times.push(news.time);
+    this.found.normality.push(news.normality);
+    this.found.behaviour.push(news.behaviour || null);
+    this.drawn.setData([this.found.times, this.found.normality], false);
+    this.drawn.redraw();
+  }
+
+  async fetch() {
+    this.wasNow = this.isNow;
+    const asked = [this.since, this.until];
+    const points = clamp(Math.round(this.root.clientWidth), 200, 2000);
+    const query = new URLSearchParams({ since: asked[0].toFixed(3), until: asked[1].toFixed(3), points });
+    try {
+      const answer = await fetch(`/api/cameras/${this.camera}/timeline?${query}`);
+      if (!answer.ok) return;
+      const found = await answer.json();
+      if (asked[0] !== this.since || asked[1] !== this.until) return;
+      this.found = found;
+      this.chosen = -1;
+    } catch { return; }
+    this.draw();
+  }
+
+  draw() {
+    const data = [this.found.times, this.found.normality];
+    if (this.drawn) {
+      this.drawn.setData(data, false);
+      this.drawn.setScale("x", { min: this.since, max: this.until });
+    } else {
+      this.drawn = new uPlot(this.options(), data, this.root);
+    }
+    this.mark();
+  }
+
+  mark() {
+    for (const button of document.querySelectorAll("[data-span]")) {
+      button.setAttribute("aria-pressed", String(Math.abs(this.span - Number(button.dataset.span)) < 1));
+    }
+  }
+
+  options() {
+    const axis = {
+      stroke: () => this.colours.muted,
+      grid: { stroke: () => this.colours.line, width: 1 },
+      ticks: { stroke: () => this.colours.line, width: 1 },
+      font: "12px system-ui, sans-serif",
+    };
+    return {
+      width: this.root.clientWidth,
+      height: HEIGHT,
+      padding: [10, 8, 0, 0],
+      legend: { show: false },
+      cursor: {
+        y: false,
+        drag: { x: true, y: false, setScale: false },
+        points: { size: 7, fill: () => this.colours.accent },
+      },
+      scales: { x: { time: true, min: this.since, max: this.until }, y: { range: (u, low, high) => this.range(low, high) } },
+      axes: [
+        { ...axis, space: 70, values: (u, ticks, i, space, step) => ticks.map((t, k) => label(t, step, k === 0 || newDay(ticks, k))) },
+        { ...axis, size: 44, space: 32 },
+      ],
+      series: [
+        {},
+        { stroke: () => this.colours.accent, width: 1.5, spanGaps: false, points: { show: false }, fill: () => `color-mix(in srgb, ${this.colours.accent} 12%, transparent)`, fillTo: (u) => u.scales.y.min },
+      ],
+      hooks: {
+        drawClear: [(u) => this.drawTroubles(u)],
+        draw: [(u) => { this.drawBand(u); this.drawEvents(u); }],
+        setSelect: [(u) => this.select(u)],
+        setCursor: [(u) => this.hover(u)],
+      },
+    };
+  }
+
+  // Room at the bottom for the band, at the top for the marks.
+  range(low, high) {
+    if (low === null || high === null) return [-10, 0];
+    const height = Math.max(high - low, 1);
+    return [low - 0.16 * height, high + 0.14 * height];
+  }
+
+  drawTroubles(u) {
+    const pen = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    pen.fillStyle = this.colours.sunken;
+    for (const { start, end } of this.found.troubles) {
+      const x = u.valToPos(start, "x", true);
+      pen.fillRect(x, top, Math.max(2, u.valToPos(end ?? clock(), "x", true) - x), height);
+    }
+    pen.restore();
+  }
+
+  drawBand(u) {
+    const { times, behaviour, step } = this.found;
+    const pen = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    const tall = BAND * devicePixelRatio;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    for (let first = 0; first < times.length;) {
+      let last = first;
+      while (last + 1 < times.length && behaviour[last + 1] === behaviour[first] && times[last + 1] - times[last] < 1.5 * step) last += 1;
+      if (behaviour[first]) {
+        const x = u.valToPos(times[first], "x", true);
+        pen.fillStyle = colourOf(behaviour[first]);
+        pen.fillRect(x, top + height - tall, u.valToPos(times[last] + step, "x", true) - x + 0.5, tall);
+      }
+      first = last + 1;
+    }
+    pen.restore();
+  }
+
+  drawEvents(u) {
+    const pen = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    const size = 5 * devicePixelRatio;
+    this.found.events.forEach((event, k) => {
+      const x = u.valToPos(event.start, "x", true);
+      if (x < left || x > left + width) return;
+      const chosen = k === this.chosen;
+      pen.strokeStyle = pen.fillStyle = event.review === "normal" ? this.colours.muted : this.colours.alarm;
+      pen.lineWidth = (chosen ? 2.5 : 1) * devicePixelRatio;
+      pen.globalAlpha = chosen ? 1 : 0.75;
+      pen.beginPath();
+      pen.moveTo(x, top + size);
+      pen.lineTo(x, top + height - BAND * devicePixelRatio);
+      pen.stroke();
+      pen.globalAlpha = 1;
+      pen.beginPath();
+      pen.arc(x, top + size, (chosen ? 1.5 : 1) * size, 0, 7);
+      pen.fill();
+    });
+  }
+
+  select(u) {
+    const { left, width } = u.select;
+    if (width < 6) return;
+    const [since, until] = [u.posToVal(left, "x"), u.posToVal(left + width, "x")];
+    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.show(since, until);
+  }
+
+  // Number of the event that is nearest to a place on the plot, within some pixels.
+  nearest(left, within = 8) {
+    let [best, distance] = [-1, within];
+    this.found.events.forEach((event, k) => {
+      const away = Math.abs(this.drawn.valToPos(event.start, "x") - left);
+      if (away < distance) [best, distance] = [k, away];
+    });
+    return best;
+  }
+
+  hover(u) {
+    const { left, idx } = u.cursor;
+    if (left === null || left === undefined || left < 0) return;
+    const near = this.nearest(left);
+    u.over.style.cursor = near >= 0 ? "pointer" : "crosshair";
+    this.chosen = near;
+    if (near >= 0) return this.tell(this.found.events[near]);
+    const time = u.posToVal(left, "x");
+    const words = [told(new Date(time * 1000), this.span < 7200 ? "full" : "moment")];
+    const trouble = this.found.troubles.find(({ start, end }) => start <= time && time <= (end ?? clock()));
+    if (trouble) words.push(trouble.reason ? `${trouble.kind}: ${trouble.reason}` : trouble.kind);
+    else if (idx !== null && idx !== undefined) {
+      const normality = this.found.normality[idx];
+      if (normality !== null && normality !== undefined) words.push(`normality ${normality.toFixed(1)}`);
+      if (this.found.behaviour[idx]) words.push(`behaviour ${this.found.behaviour[idx]}`);
+    }
+    this.readout.textContent = words.join(" · ");
+  }
+
+  tell(event) {
+    this.readout.textContent = `${told(new Date(event.start * 1000), "full")} · ${event.explanation}`;
+    this.drawn.redraw(false);
+  }
+
+  choose(by) {
+    const n = this.found.events.length;
+    if (!n) return;
+    this.chosen = this.chosen < 0 ? (by > 0 ? 0 : n - 1) : clamp(this.chosen + by, 0, n - 1);
+    this.tell(this.found.events[this.chosen]);
+  }
+
+  open() {
+    const event = this.found.events[this.chosen];
+    if (!event) return false;
+    location.href = `/events/${event.id}`;
+    return true;
+  }
+
+  listen() {
+    const plot = this.root;
+    plot.addEventListener("wheel", (event) => {
+      if (!this.drawn) return;
+      event.preventDefault();
+      const { left } = this.drawn.over.getBoundingClientRect();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.move(event.deltaX / 1000);
+      else this.zoom(1.0015 ** event.deltaY, this.drawn.posToVal(event.clientX - left, "x"));
+    }, { passive: false });
+    let pressed = 0;
+    plot.addEventListener("mousedown", (event) => { pressed = event.clientX; });
+    plot.addEventListener("click", (event) => {
+      if (Math.abs(event.clientX - pressed) > 4 || !this.drawn) return;
+      const { left } = this.drawn.over.getBoundingClientRect();
+      this.chosen = this.nearest(event.clientX - left, 12);
+      this.open();
+    });
+    const actions = {
+      in: () => this.zoom(0.5),
+      out: () => this.zoom(2),
+      earlier: () => this.move(-0.5),
+      later: () => this.move(0.5),
+      now: () => this.show(clock() - this.span, clock()),
+      all: () => this.show(clock() - 30 * 86400, clock()),
+    };
+    for (const button of document.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => actions[button.dataset.zoom]());
+    }
+    for (const button of document.querySelectorAll("[data-span]")) {
+      button.addEventListener("click", () => this.setSpan(Number(button.dataset.span)));
+    }
+    onKeys({
+      "+": actions.in,
+      "=": actions.in,
+      "-": actions.out,
+      ArrowLeft: actions.earlier,
+      ArrowRight: actions.later,
+      Home: actions.all,
+      End: actions.now,
+      "[": () => this.choose(-1),
+      "]": () => this.choose(1),
+      Enter: (event) => (event.target.closest("a, button, summary") ? false : this.open()),
+    });
+    new ResizeObserver(() => this.drawn?.setSize({ width: plot.clientWidth, height: HEIGHT })).observe(plot);
+    const paint = () => { this.colours = colours(); this.drawn?.redraw(); };
+    document.addEventListener("theme", paint);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  }
+}
+
+const newDay = (ticks, k) => new Date(ticks[k] * 1000).getDate() !== new Date(ticks[k - 1] * 1000).getDate();
+
+const two = (number) => String(number).padStart(2, "0");
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+function label(tick, step, withDay) {
+  const date = new Date(tick * 1000);
+  const day = `${date.getDate()} ${MONTHS[date.getMonth()]}`;
+  if (step >= 86400) return day;
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}${step < 60 ? `:${two(date.getSeconds())}` : ""}`;
+  return withDay ? `${time}\n${day}` : time;
+}

@@ -1,0 +1,43 @@
+// Times in the zone and language of the browser.
+
+const STYLES = {
+  moment: { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  short: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  full: {
+    weekday: "long", day: "numeric", month: "long", year: "numeric",
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  },
+  clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+};
+const FORMATS = Object.fromEntries(
+  Object.entries(STYLES).map(([name, style]) => [name, new Intl.DateTimeFormat("en-GB", style)]),
+);
+
+export function told(date, style) {
+  return style === "ago" ? ago(date) : FORMATS[style].format(date);
+}
+
+export function ago(date) {
+  const seconds = (Date.now() - date) / 1000;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 21600) return `${Math.round(seconds / 3600)} h ago`;
+  return FORMATS.short.format(date);
+}
+
+export function writeTimes(root = document) {
+  for (const element of root.querySelectorAll("time[data-style]")) {
+    const date = new Date(element.dateTime);
+    const text = told(date, element.dataset.style);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = FORMATS.full.format(date);
+  }
+}
+
+// A number of seconds in words.
+export function duration(seconds) {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}
