@@ -7,9 +7,11 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from habitus.console.guard import Guard
+from habitus.console.pages import add_pages
+from habitus.console.pages.rendering import error_page
 from habitus.console.refusals import NotLoggedInError, RefusedError
 from habitus.console.security import Attempts
 from habitus.console.server import Console
@@ -19,17 +21,13 @@ FOR_PROGRAMS = ("/api", "/metrics", "/healthz")
 """Where errors are JSON; pages elsewhere."""
 
 
-def console_of(request: Request) -> Console:
-    """Return the console that a request is for; a dependency of the routes."""
-    return cast(Console, request.app.state.console)
-
-
 def create_app(console: Console) -> FastAPI:
     """Return the application of a console."""
     app = FastAPI(title="habitus", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.console = console
     app.state.attempts = Attempts()
     app.add_middleware(Guard, settings=console.settings, observe=lambda *_: None)
+    add_pages(app)
     app.add_exception_handler(HabitusError, _on_project_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -46,7 +44,7 @@ def error_answer(request: Request, status: int, detail: str) -> Response:
     """Return how an error is told to whoever asks."""
     if is_for_programs(request):
         return JSONResponse({"detail": detail}, status)
-    return PlainTextResponse(detail, status)
+    return error_page(status, detail)
 
 
 def _on_project_error(request: Request, error: Exception) -> Response:

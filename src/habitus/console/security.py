@@ -29,6 +29,12 @@ from habitus.console.refusals import NotAllowedError, NotLoggedInError, TooManyA
 from habitus.console.server import Console
 from habitus.errors import InvalidInputError
 
+
+def console_of(request: Request) -> Console:
+    """Return the console that a request is for."""
+    return cast(Console, request.app.state.console)
+
+
 OWNER = "the machine's owner"
 """Who acts where no password is set."""
 LOGIN_COOKIE, BROWSER_COOKIE = "habitus_login", "habitus_browser"
@@ -210,7 +216,7 @@ def log_in(request: Request, name: str, password: str) -> None:
     TooManyAttemptsError
         If that happened too often.
     """
-    console, now = _console(request), time.time()
+    console, now = console_of(request), time.time()
     attempts = cast(Attempts, request.app.state.attempts)
     keys = f"name {name[:100].casefold()}", f"address {_network(request)}"
     attempts.begin(*keys)
@@ -238,7 +244,7 @@ def log_out(request: Request) -> None:
     """End the login of a browser."""
     cookie = request.cookies.get(LOGIN_COOKIE)
     if cookie is not None:
-        with _console(request).database.transaction() as session:
+        with console_of(request).database.transaction() as session:
             session.execute(delete(Login).where(Login.digest == digest(cookie)))
     _set_cookie(request, LOGIN_COOKIE, "", 0)
 
@@ -274,7 +280,7 @@ def current_actor(request: Request, sent: SentCsrf) -> Actor:
     NotAllowedError
         If something is to be changed without the proof that a page asks.
     """
-    console = _console(request)
+    console = console_of(request)
     authorization = request.headers.get("Authorization")
     if authorization is not None:
         return _actor_of_token(console, authorization)
@@ -365,7 +371,7 @@ def _csrf_of_browser(request: Request) -> str:
     if not cookie:
         cookie = request.state.browser = secrets.token_urlsafe(32)
         _set_cookie(request, BROWSER_COOKIE, cookie, None)
-    return _console(request).vault.sign(f"csrf {cookie}")
+    return console_of(request).vault.sign(f"csrf {cookie}")
 
 
 def _check_csrf(request: Request, sent: str, expected: str) -> None:
@@ -378,7 +384,7 @@ def _check_csrf(request: Request, sent: str, expected: str) -> None:
 
 def _set_cookie(request: Request, name: str, value: str, seconds: float | None) -> None:
     """Have the answer set a cookie, whatever the route returns; see `guard`."""
-    public = _console(request).settings.public_url or ""
+    public = console_of(request).settings.public_url or ""
     cookie: SimpleCookie = SimpleCookie({name: value})
     cookie[name].update({"path": "/", "samesite": "Lax"})
     cookie[name]["httponly"] = True
@@ -399,7 +405,3 @@ def _network(request: Request) -> str:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
         return str(ipaddress.ip_network((address, 64), strict=False))
     return host
-
-
-def _console(request: Request) -> Console:
-    return cast(Console, request.app.state.console)

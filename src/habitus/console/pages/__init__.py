@@ -6,10 +6,16 @@ from fastapi import FastAPI
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
-from habitus.console.pages import event_pages, login_page, wall
+from habitus.console.pages import camera_pages, event_pages, login_page, settings_page, wall
 from habitus.console.pages.rendering import STATIC
 
-ROUTERS = (wall.router, event_pages.router, login_page.router)
+ROUTERS = (
+    wall.router,
+    camera_pages.router,
+    event_pages.router,
+    settings_page.router,
+    login_page.router,
+)
 
 
 class Files(StaticFiles):

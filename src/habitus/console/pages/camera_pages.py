@@ -7,11 +7,10 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from habitus.console import administration, queries
-from habitus.console.app import console_of
 from habitus.console.database import Camera
 from habitus.console.pages.rendering import go, now_at, page
 from habitus.console.refusals import RefusedError
-from habitus.console.security import Admin, Viewer
+from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
 from habitus.errors import HabitusError, InvalidInputError
 

@@ -10,11 +10,10 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy.orm import Session
 
 from habitus.console import queries, reviews
-from habitus.console.app import console_of
 from habitus.console.database import Camera
 from habitus.console.pages.rendering import go, is_part, page, part
 from habitus.console.refusals import NotFoundError
-from habitus.console.security import Actor, Reviewer, Viewer
+from habitus.console.security import Actor, Reviewer, Viewer, console_of
 from habitus.errors import InvalidInputError
 
 router = APIRouter()

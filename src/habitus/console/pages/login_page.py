@@ -13,7 +13,7 @@ router = APIRouter()
 
 
 @router.get("/login")
-def login(request: Request, csrf: Anybody, next: str = "/") -> HTMLResponse:  # noqa: A002
+def login(request: Request, csrf: Anybody, next: str = "/") -> HTMLResponse:
     """Ask for name and password."""
     return bare_page("login.html", csrf=csrf, next=_local(next), name="", problem="")
 
@@ -24,7 +24,7 @@ def try_login(
     csrf: Anybody,
     name: Annotated[str, Form()],
     password: Annotated[str, Form()],
-    next: Annotated[str, Form()] = "/",  # noqa: A002
+    next: Annotated[str, Form()] = "/",
 ) -> Response:
     """Check name and password, and go on to the page that was wanted."""
     try:

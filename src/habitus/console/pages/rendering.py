@@ -1,7 +1,7 @@
 """How pages are put together: templates, times in words, small drawings, and errors."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -11,11 +11,9 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from habitus.console import queries
-from habitus.console.app import console_of
-from habitus.console.security import Actor
+from habitus.console.security import Actor, console_of
 from habitus.console.server import Console
 from habitus.console.store import TROUBLES
 
@@ -96,8 +94,10 @@ def page(
     said = request.query_params.get("said", "")
     flashes = [Flash("good", SAID[said])] if said in SAID else []
     context = {"bare": False, "flashes": flashes, "to_review": to_review} | context
-    html = _environment().get_template(template).render(
-        actor=actor, section=section, request=request, **context
+    html = (
+        _environment()
+        .get_template(template)
+        .render(actor=actor, section=section, request=request, **context)
     )
     return HTMLResponse(html, status)
 
@@ -119,10 +119,10 @@ SAID = {
 """What pages say after an action, by the word in the address."""
 
 
-def go(address: str, said: str = "", **query: str) -> RedirectResponse:
-    """Send the browser to a page after a change; the page says what was done."""
-    words = {key: value for key, value in {**query, "said": said}.items() if value}
-    return RedirectResponse(f"{address}?{urlencode(words)}" if words else address, 303)
+def go(address: str, said: str = "", part: str = "") -> RedirectResponse:
+    """Send the browser to a page after a change, or a part of it; it says what was done."""
+    query = f"?{urlencode({'said': said})}" if said else ""
+    return RedirectResponse(f"{address}{query}{f'#{part}' if part else ''}", 303)
 
 
 def bare_page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
@@ -150,7 +150,12 @@ def _environment() -> Environment:
         STATES=STATES, OCCASIONS=OCCASIONS, TROUBLES=frozenset(map(str, TROUBLES))
     )
     environment.filters.update(
-        iso=iso, told=told, duration=duration, sentence=sentence, bytes=in_bytes
+        iso=iso,
+        told=told,
+        duration=duration,
+        sentence=sentence,
+        bytes=in_bytes,
+        details=in_words,
     )
     return environment
 
@@ -216,43 +221,49 @@ def in_bytes(number: float) -> str:
     return f"{number:.0f} B"
 
 
+def in_words(details: Mapping[str, Any]) -> str:
+    """Return plain values in one line.
+
+    Examples
+    --------
+    >>> in_words({"role": "viewer", "changed": ["mask", "name"], "before": None})
+    'role viewer, changed mask name'
+    """
+    told_values = {
+        key: " ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in details.items()
+    }
+    return ", ".join(f"{key} {v}" for key, v in told_values.items() if v not in (None, "", {}))
+
+
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
 
 
-def sparkline(normality: Sequence[float | None], threshold: float | None = None) -> Markup:
-    """Return a small drawing of how usual the last minutes were; gaps are gaps.
+def spark_path(normality: Sequence[float | None]) -> str:
+    """Return the path of a small drawing of how usual the last minutes were; gaps are gaps.
 
     Parameters
     ----------
     normality
         From the oldest to the newest; None where nothing was judged.
-    threshold
-        Below which an alarm is raised, if it is to be drawn.
+
+    Examples
+    --------
+    >>> spark_path([-3.0, -4.0, None, -3.0])
+    'M0.0 1.0 L40.0 23.0 M120.0 1.0'
     """
     known = [value for value in normality if value is not None]
     if not known:
-        return Markup('<svg class="spark" viewBox="0 0 120 24" aria-hidden="true"></svg>')
-    low = min([*known, *([threshold] if threshold is not None else [])])
-    height = max(max(known) - low, 1.0)
-
-    def place(value: float) -> float:
-        return SPARK_HEIGHT - 1 - (value - low) / height * (SPARK_HEIGHT - 2)
-
+        return ""
+    low, height = min(known), max(max(known) - min(known), 1.0)
     step = SPARK_WIDTH / max(len(normality) - 1, 1)
     path, pen = [], "M"
     for k, value in enumerate(normality):
-        if value is None:
-            pen = "M"
-            continue
-        path.append(f"{pen}{k * step:.1f} {place(value):.1f}")
-        pen = "L"
-    level = ""
-    if threshold is not None:
-        level = f'<path class="level" d="M0 {place(threshold):.1f}H{SPARK_WIDTH:g}"/>'
-    return Markup(
-        '<svg class="spark" viewBox="0 0 120 24" preserveAspectRatio="none" role="img" '
-        f'aria-label="How usual the last minutes were">{level}<path d="{" ".join(path)}"/></svg>'
-    )
+        if value is not None:
+            y = SPARK_HEIGHT - 1 - (value - low) / height * (SPARK_HEIGHT - 2)
+            path.append(f"{pen}{k * step:.1f} {y:.1f}")
+        pen = "M" if value is None else "L"
+    return " ".join(path)
 
 
 class Now(NamedTuple):

@@ -1,20 +1,20 @@
 """Settings: channels, people, tokens, disk, notices and the audit log."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
+from starlette.datastructures import FormData
 
 from habitus.console import administration, queries
-from habitus.console.app import console_of
-from habitus.console.channels import DeliveryError
 from habitus.console.database import Channel, OutboxEntry, Token, User
 from habitus.console.pages.rendering import go, page
-from habitus.console.preferences import GIGABYTE
+from habitus.console.preferences import GIGABYTE, read_preferences
 from habitus.console.refusals import RefusedError
-from habitus.console.security import Actor, Admin
+from habitus.console.security import Actor, Admin, console_of
 from habitus.errors import HabitusError, InvalidInputError
 
 router = APIRouter(prefix="/settings")
@@ -68,7 +68,7 @@ def _page(
 ) -> HTMLResponse:
     console = console_of(request)
     with console.database.session() as session:
-        preferences = administration.read_preferences(session)
+        preferences = read_preferences(session)
         audit = queries.audit(session, before=before, limit=N_AUDIT)
         disk = queries.disk_use(session, console.settings)
         shown: dict[str, Any] = {
@@ -131,19 +131,209 @@ def _shares(disk: queries.DiskUse, quota: int) -> list[DiskShare]:
     return shares
 
 
+async def _sent(request: Request) -> FormData:
+    return await request.form()
+
+
+Sent = Annotated[FormData, Depends(_sent)]
+
+
+def _text(form: FormData, name: str) -> str:
+    found = form.get(name, "")
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _number(form: FormData, name: str) -> float:
+    try:
+        return float(_text(form, name))
+    except ValueError:
+        raise InvalidInputError(
+            f"{name.replace('_', ' ')} must be a number, found {_text(form, name)[:20]!r}"
+        ) from None
+
+
+def _do(
+    request: Request, actor: Actor, action: Callable[[], object], part: str, said: str = "changed"
+) -> Response:
+    """Do something, and show the settings again: a part of them, or why it was not done."""
+    try:
+        action()
+    except HabitusError as error:
+        return _page(request, actor, problem=error)
+    return go("/settings", said, part=part)
+
+
 @router.post("/channels")
-async def add_channel(request: Request, actor: Admin) -> Response:
+def add_channel(request: Request, actor: Admin, form: Sent) -> Response:
     """Add a channel."""
-    form = await _form(request)
-    return await _attempt(
+
+    def add() -> None:
+        kind = _text(form, "kind")
+        settings = {k: v for k, v in _channel_settings(form, kind).items() if v is not None}
+        administration.add_channel(
+            console_of(request), actor.name, kind=kind, settings=settings, **_limits(form)
+        )
+
+    return _do(request, actor, add, "channels")
+
+
+@router.post("/channels/{channel}")
+def change_channel(request: Request, actor: Admin, channel: int, form: Sent) -> Response:
+    """Change a channel; fields that are left empty stay as they are."""
+    console = console_of(request)
+
+    def change() -> None:
+        with console.database.session() as session:
+            found = session.get(Channel, channel)
+        kind = found.kind if found else ""
+        given = {k: v for k, v in _channel_settings(form, kind).items() if v is not None}
+        administration.change_channel(console, actor.name, channel, settings=given, **_limits(form))
+
+    return _do(request, actor, change, "channels")
+
+
+def _channel_settings(form: FormData, kind: str) -> dict[str, Any]:
+    """Return the settings of a kind; None for those that were left empty."""
+    found: dict[str, Any] = {}
+    for name in FIELDS.get(kind, ()):
+        if name == "tls":
+            found[name] = bool(_text(form, name))
+        elif name == "port":
+            found[name] = int(_number(form, name)) if _text(form, name) else None
+        else:
+            found[name] = _text(form, name) or None
+    return found
+
+
+def _limits(form: FormData) -> dict[str, Any]:
+    most = _text(form, "most_per_hour")
+    return {
+        "name": _text(form, "name"),
+        "cameras": [camera for camera in form.getlist("cameras") if isinstance(camera, str)],
+        "quiet_from": _text(form, "quiet_from") or None,
+        "quiet_until": _text(form, "quiet_until") or None,
+        "most_per_hour": int(_number(form, "most_per_hour")) if most else None,
+    }
+
+
+@router.post("/channels/{channel}/switch")
+def switch_channel(request: Request, actor: Admin, channel: int, form: Sent) -> Response:
+    """Switch a channel on or off."""
+    enabled = bool(_text(form, "enabled"))
+    return _do(
         request,
         actor,
-        lambda: administration.add_channel(
+        lambda: administration.change_channel(
+            console_of(request), actor.name, channel, enabled=enabled
+        ),
+        "channels",
+    )
+
+
+@router.post("/channels/{channel}/test")
+def test_channel(request: Request, actor: Admin, channel: int) -> Response:
+    """Tell a test message now."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.try_channel(console_of(request), actor.name, channel),
+        "channels",
+        "tested",
+    )
+
+
+@router.post("/channels/{channel}/remove")
+def remove_channel(request: Request, actor: Admin, channel: int) -> Response:
+    """Remove a channel."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.remove_channel(console_of(request), actor.name, channel),
+        "channels",
+        "removed",
+    )
+
+
+@router.post("/users")
+def add_user(request: Request, actor: Admin, form: Sent) -> Response:
+    """Add somebody; whoever adds the first one has to log in from then on."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.add_user(
             console_of(request),
             actor.name,
-            kind=form.get("kind", ""),
-            settings=_settings(form, form.get("kind", "")),
-            **_limits(form),
+            _text(form, "name"),
+            str(form.get("password", "")),
+            _text(form, "role"),
         ),
-        "changed",
+        "people",
     )
+
+
+@router.post("/users/{user}")
+def change_user(request: Request, actor: Admin, user: int, form: Sent) -> Response:
+    """Change the role or the password of somebody."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.change_user(
+            console_of(request),
+            actor.name,
+            user,
+            password=str(form["password"]) if "password" in form else None,
+            role=_text(form, "role") or None,
+        ),
+        "people",
+    )
+
+
+@router.post("/users/{user}/remove")
+def remove_user(request: Request, actor: Admin, user: int) -> Response:
+    """Remove somebody."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.remove_user(console_of(request), actor.name, user),
+        "people",
+        "removed",
+    )
+
+
+@router.post("/tokens")
+def add_token(request: Request, actor: Admin, form: Sent) -> Response:
+    """Make a token, and show it this once."""
+    name = _text(form, "name")
+    try:
+        made = administration.add_token(console_of(request), actor.name, name, _text(form, "role"))
+    except HabitusError as error:
+        return _page(request, actor, problem=error)
+    return _page(request, actor, token=NewSecret(name, made.secret))
+
+
+@router.post("/tokens/{token}/remove")
+def remove_token(request: Request, actor: Admin, token: int) -> Response:
+    """Withdraw a token."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.remove_token(console_of(request), actor.name, token),
+        "tokens",
+        "removed",
+    )
+
+
+@router.post("/disk")
+def change_disk(request: Request, actor: Admin, form: Sent) -> Response:
+    """Change how much is kept, and how long."""
+
+    def change() -> None:
+        administration.change_preferences(
+            console_of(request),
+            actor.name,
+            quota_bytes=int(_number(form, "quota") * GIGABYTE),
+            retention_days=_number(form, "retention_days"),
+            upload_bytes=int(_number(form, "upload") * GIGABYTE),
+        )
+
+    return _do(request, actor, change, "disk")

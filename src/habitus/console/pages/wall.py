@@ -5,13 +5,11 @@ import time
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
-from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from habitus.console import queries
-from habitus.console.app import console_of
-from habitus.console.pages.rendering import now_at, page, part, sparkline
-from habitus.console.security import Viewer
+from habitus.console.pages.rendering import now_at, page, part, spark_path
+from habitus.console.security import Viewer, console_of
 
 router = APIRouter()
 N_LATEST = 8
@@ -69,7 +67,7 @@ def tile(request: Request, actor: Viewer, camera: str) -> HTMLResponse:
     return part("tile.html", actor, camera=found[0], sparks=sparks, nows=nows)
 
 
-def _spark(session: Session, camera: str) -> Markup:
+def _spark(session: Session, camera: str) -> str:
     now = time.time()
     line = queries.timeline(session, camera, now - SPARK_SECONDS, now, SPARK_POINTS)
-    return sparkline(line.normality)
+    return spark_path(line.normality)
