@@ -256,6 +256,7 @@ def test_notices_are_published(console: Console) -> None:
     deliverer.stop()
     assert topic == "notice"
     assert data["text"].startswith("garage cannot be told")
+    assert console.bulletin.notices()[0].text == data["text"]
 
 
 def test_a_slate_that_is_damaged_or_large_is_read_and_rewritten(tmp_path: Path) -> None:

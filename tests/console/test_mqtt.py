@@ -39,6 +39,7 @@ class Subscriber:
         self.retained: dict[str, bytes] = {}
         """Last payload of each topic but events; without those that were cleared."""
         self.events: list[dict[str, Any]] = []
+        self.statuses: list[str] = []
         self._subscribed: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, client_id="subscriber", clean_session=False
@@ -59,7 +60,10 @@ class Subscriber:
     def _take(self, _client: object, _data: object, message: mqtt.MQTTMessage) -> None:
         if message.topic.endswith(("/event", "/digest", "/test")):
             self.events.append({"topic": message.topic, **json.loads(message.payload)})
-        elif message.payload:
+            return
+        if message.topic.endswith("/status"):
+            self.statuses.append(message.payload.decode())
+        if message.payload:
             self.retained[message.topic] = message.payload
         else:
             self.retained.pop(message.topic, None)
@@ -266,6 +270,18 @@ def test_states_are_not_limited_but_messages_are(
         wait_until(lambda: outcomes(console) == ["sent", "held"], "one is told")
         wait_until(lambda: heard.text("habitus/north/state") == "ON", "the second goes on")
     assert ids(heard) == ["event1/started"]
+
+
+def test_a_test_beside_the_console_leaves_its_state_alone(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    channel = add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        wait_until(lambda: heard.text("habitus/status") == "online", "it is there")
+        for n_tests in (1, 2):  # what the first said of its end is heard before the second
+            channels.send_test(console, channel)
+            wait_until(lambda n=n_tests: len(heard.events) == n, "the test is heard")
+        assert heard.statuses == ["online"]
 
 
 def test_a_wrong_password_is_a_clear_failure(console: Console, broker: Broker) -> None:

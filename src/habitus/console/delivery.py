@@ -130,7 +130,7 @@ class Deliverer:
     console
         Whose outbox it is.
     notice
-        Takes a line for a person: a channel that is away, or back; by default it is published.
+        Takes a line for a person: a channel that is away, or back; by default it is posted.
     clock
         Gives seconds since the epoch.
     first_wait, longest_wait
@@ -148,7 +148,7 @@ class Deliverer:
     ) -> None:
         self._console, self._clock = console, clock
         self._first_wait, self._longest_wait = first_wait, longest_wait
-        self._notice = notice or self._publish
+        self._notice = notice or console.bulletin.post
         self._slate = Slate(console.settings.data / "telling.log")
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -176,9 +176,6 @@ class Deliverer:
         """Whether the thread is there."""
         return self._thread is not None and self._thread.is_alive()
 
-    def _publish(self, text: str) -> None:
-        self._console.bulletin.publish("notice", text=text, time=self._clock())
-
     def _run(self) -> None:
         asyncio.run(self._main())
 
@@ -191,7 +188,7 @@ class Deliverer:
             try:
                 self._follow(await asyncio.to_thread(self._channels))
                 away = False
-            except SQLAlchemyError as error:
+            except Exception as error:  # whatever it is, it is looked at again
                 if not away:
                     self._notice(f"the outbox cannot be read: {_line(error)}")
                 away = True

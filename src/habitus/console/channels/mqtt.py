@@ -105,7 +105,11 @@ def _tls_context(settings: dict[str, Any]) -> ssl.SSLContext | None:
 
 
 class MqttSender:
-    """Keeps a connection to one broker."""
+    """Keeps a connection to one broker.
+
+    Once it is refreshed it stands for the console there: it says that the console is online, and
+    its will that it is not. Before, it only sends, as a test does beside another one.
+    """
 
     def __init__(self, console: "Console", channel: Channel) -> None:
         self._console, self._channel = console, channel
@@ -116,9 +120,11 @@ class MqttSender:
         self._retained: Retained = {}
         """What the broker has by now."""
         self._looked = -REFRESH
+        self._stands = False
 
     async def refresh(self) -> None:
         """Connect if needed, and bring the retained topics up to date."""
+        self._stands = True
         client = await self._connected()
         if time.monotonic() - self._looked < REFRESH:
             return
@@ -141,7 +147,7 @@ class MqttSender:
                 client = await self._connected()
                 await self._retain(client, {})
                 await self._publish(client, f"{self._base}/status", "", retain=True)
-            elif self._client is not None:
+            elif self._client is not None and self._stands:
                 await self._publish(self._client, f"{self._base}/status", "offline", retain=True)
         await self._disconnect()
 
@@ -156,7 +162,7 @@ class MqttSender:
             username=self._settings["username"] or None,
             password=self._settings["password"] or None,
             tls_context=_tls_context(self._settings),
-            will=Will(status, "offline", qos=1, retain=True),
+            will=Will(status, "offline", qos=1, retain=True) if self._stands else None,
             timeout=TIMEOUT,
         )
         try:
@@ -165,7 +171,8 @@ class MqttSender:
             raise DeliveryError(f"the broker is away: {error}") from error
         self._client, self._listener = client, asyncio.create_task(_listen(client))
         self._retained, self._looked = {}, -REFRESH
-        await self._publish(client, status, "online", retain=True)
+        if self._stands:
+            await self._publish(client, status, "online", retain=True)
         return client
 
     async def _disconnect(self) -> None:
