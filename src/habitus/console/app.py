@@ -9,6 +9,9 @@ from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+import habitus
+from habitus.console.api import add_api
+from habitus.console.api.prometheus import Measured
 from habitus.console.guard import Guard
 from habitus.console.pages import add_pages
 from habitus.console.pages.rendering import error_page
@@ -23,15 +26,23 @@ FOR_PROGRAMS = ("/api", "/metrics", "/healthz")
 
 def create_app(console: Console) -> FastAPI:
     """Return the application of a console."""
-    app = FastAPI(title="habitus", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="habitus",
+        version=habitus.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
     app.state.console = console
     app.state.attempts = Attempts()
-    app.add_middleware(Guard, settings=console.settings, observe=lambda *_: None)
-    add_pages(app)
+    app.state.measured = measured = Measured(console)
+    app.add_middleware(Guard, settings=console.settings, observe=measured.observe)
     app.add_exception_handler(HabitusError, _on_project_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(DBAPIError, _on_database_error)
+    add_api(app)
+    add_pages(app)
     return app
 
 

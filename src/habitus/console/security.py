@@ -1,6 +1,7 @@
 """Who may do what: passwords, logins, tokens of the API, roles, and proof that a page asks.
 
-A route depends on `viewer`, `reviewer`, `admin`, or `anybody`. A browser is known by a cookie, a
+A route depends on `viewer`, `reviewer`, `admin`, or, where nobody has to be known, on `anybody`,
+`from_here` or `everyone`. A browser is known by a cookie, a
 program by a token. Without any user, which is possible on this machine alone, everybody is admin.
 Whatever changes something and is not sent with a token of the API must prove that a page of the
 console sent it (CSRF): by the header X-CSRF-Token, or the field csrf_token of a form.
@@ -27,6 +28,7 @@ from sqlalchemy.orm import Session
 from habitus.console.database import Login, Token, User
 from habitus.console.refusals import NotAllowedError, NotLoggedInError, TooManyAttemptsError
 from habitus.console.server import Console
+from habitus.console.settings import is_loopback
 from habitus.errors import InvalidInputError
 
 
@@ -53,7 +55,7 @@ class Role(StrEnum):
     """What somebody may do; each may do all that those before it may."""
 
     VIEWER = "viewer"
-    """Sees everything but addresses, users and settings."""
+    """Sees everything but users, tokens, channels and settings."""
     REVIEWER = "reviewer"
     """Says what was normal."""
     ADMIN = "admin"
@@ -318,10 +320,23 @@ def admin(actor: CurrentActor) -> Actor:
     return _with_role(actor, Role.ADMIN)
 
 
+def from_here(request: Request) -> None:
+    """Let programs of this machine pass, and all who are known."""
+    here = request.client is not None and is_loopback(request.client.host)
+    if not here or FORWARDED & set(request.headers) or "Authorization" in request.headers:
+        current_actor(request, "")
+
+
+def everyone() -> None:
+    """Let everybody pass; for what nobody needs to be known for, and nothing is changed by."""
+
+
 Viewer = Annotated[Actor, Depends(viewer)]
 Reviewer = Annotated[Actor, Depends(reviewer)]
 Admin = Annotated[Actor, Depends(admin)]
 Anybody = Annotated[str, Depends(anybody)]
+FromHere = Annotated[None, Depends(from_here)]
+Everyone = Annotated[None, Depends(everyone)]
 
 
 def _with_role(actor: Actor, role: Role) -> Actor:

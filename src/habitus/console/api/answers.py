@@ -1,0 +1,478 @@
+"""What the API takes and gives, as its documentation describes it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Polygon = Annotated[list[tuple[float, float]], Field(min_length=3, max_length=200)]
+Polygons = Annotated[list[Polygon], Field(max_length=50)]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Secret = Annotated[str, Field(min_length=1, max_length=1000)]
+Id = Annotated[str, Field(max_length=100)]
+
+
+class Given(BaseModel):
+    """Something that is sent; names that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Found(BaseModel):
+    """Something that is answered."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Problem(BaseModel):
+    """Why something was refused."""
+
+    detail: str = Field(examples=["there is no camera 'gate'"])
+
+
+class ReadingOptions(Given):
+    """How a camera is read."""
+
+    fps: float | None = Field(None, gt=0, le=1000, description="Of a stream without times.")
+    fast: bool | None = Field(None, description="Skip frames that no other one needs.")
+    local: bool | None = Field(
+        None, description="It may be a file or service of the server's own machine."
+    )
+    patience: float | None = Field(
+        None, gt=0, le=3600, description="Seconds of silence until it is opened again."
+    )
+    speed: float | None = Field(None, gt=0, le=1000, description="Of a playback.")
+    starts: float | None = Field(None, gt=0, description="When a recording starts.")
+
+
+class CameraChanges(Given):
+    """What is to be changed of a camera; the rest stays as it is."""
+
+    name: Name | None = Field(None, examples=["North gate"])
+    address: Annotated[str, Field(max_length=2000)] | None = Field(
+        None, description="With user and password; never shown again."
+    )
+    alerts_per_day: float | None = Field(
+        None, gt=0, le=1000, description="Alarms that normal footage may raise.", examples=[5]
+    )
+    learn_days: int | None = Field(None, ge=1, le=365, description="Days to learn from.")
+    mask: Polygons | None = Field(
+        None,
+        description="What not to watch, in pixels of the camera's picture.",
+        examples=[[[[0, 0], [120, 0], [120, 40], [0, 40]]]],
+    )
+    region: Polygons | None = Field(None, description="What alone to watch; all if empty.")
+    enabled: bool | None = None
+    options: ReadingOptions | None = None
+
+
+class NewCamera(CameraChanges):
+    """A camera to be added: by address, or by a file that was uploaded."""
+
+    name: Name
+    address: Annotated[str, Field(max_length=2000)] | None = Field(
+        None,
+        description="With user and password; never shown again.",
+        examples=["rtsp://viewer:secret@10.0.4.11/main"],
+    )
+    upload: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = Field(
+        None, description="What `POST /api/uploads` gave, in place of an address."
+    )
+    kind: Literal["stream", "playback", "recording"] = Field(
+        "stream",
+        description="A file that was uploaded is a playback (it plays again and again) or a "
+        "recording (it is judged at once).",
+    )
+
+
+class CameraSummary(Found):
+    """A camera, what it does, and its alarms of today."""
+
+    id: str
+    name: str
+    kind: str
+    shown_address: str = Field(description="Without user and password.")
+    enabled: bool
+    state: str = Field(
+        description="connecting, learning, watching, lost, frozen, covered, moved, slow, off, "
+        "refused or ended"
+    )
+    since: float = Field(description="When that state began, in seconds since the epoch.")
+    reason: str
+    width: int | None
+    height: int | None
+    model: str | None
+    alerts_per_day: float
+    alarms_today: int
+    to_review: int
+
+
+class CameraDetails(Found):
+    """A camera, and how it is watched."""
+
+    id: str
+    name: str
+    kind: str
+    shown_address: str
+    enabled: bool
+    state: str
+    since: float
+    reason: str
+    width: int | None
+    height: int | None
+    model: str | None
+    alerts_per_day: float
+    learn_days: int
+    mask: list[Any]
+    region: list[Any]
+    options: dict[str, Any]
+    created: float
+
+
+class LearningProgress(Found):
+    """How far a learning is."""
+
+    occasion: str
+    stage: str
+    done: float
+    total: float | None
+    note: str
+
+
+class CameraNow(BaseModel):
+    """What a camera does now."""
+
+    state: str
+    since: float
+    reason: str
+    time: float | None = Field(description="Of the picture.")
+    width: int | None = Field(description="Of the camera's picture; arrows and heat are in it.")
+    height: int | None
+    arrows: list[tuple[float, float, float, float]] = Field(
+        description="Motion: x, y of the tail, and of the tip."
+    )
+    heat: list[tuple[float, float, float, float, float]] = Field(
+        description="Unusual places: x, y, width, height, strength from 0 to 1."
+    )
+    normality: float | None
+    threshold: float | None = Field(description="Alarms are below.")
+    behaviour: int = Field(description="Counted from 1; 0 if not known.")
+    expected: list[float] = Field(description="Probability of each behaviour in a second.")
+    next: int = Field(description="The most probable of them; 0 if not known.")
+    recent: list[tuple[float, float | None, int]] = Field(
+        description="Time, normality and behaviour of the last minutes."
+    )
+    kept_seconds: float | None = Field(description="Footage that can be learnt from, so far.")
+    learning: LearningProgress | None
+
+
+class TimelineMark(Found):
+    """An event on a timeline."""
+
+    id: str
+    start: float
+    end: float | None
+    alarm: bool
+    normality: float
+    explanation: str
+    review: str | None
+
+
+class TimelineSpan(Found):
+    """A time in which nothing could be judged."""
+
+    kind: str
+    start: float
+    end: float | None
+    reason: str
+
+
+class CameraTimeline(Found):
+    """How usual a camera's view was, in columns of the same length."""
+
+    step: float
+    times: list[float]
+    normality: list[float | None]
+    behaviour: list[int | None]
+    events: list[TimelineMark]
+    troubles: list[TimelineSpan]
+
+
+class LearningRecord(Found):
+    """One time that a camera's model was learnt."""
+
+    id: int
+    occasion: str
+    started: float
+    ended: float | None
+    since: float | None
+    until: float | None
+    n_documents: int
+    model: str | None
+    summary: str
+    notes: list[Any]
+
+
+class BehaviourRecord(Found):
+    """A behaviour of a camera's model."""
+
+    number: int
+    share: float = Field(description="Of the time.")
+    seconds: float | None = Field(description="How long it lasts on average.")
+    next: list[dict[str, float]]
+    picture: str | None
+
+
+class EventSummary(Found):
+    """An event."""
+
+    id: str
+    camera_id: str
+    camera: str
+    start: float
+    end: float | None = Field(description="None while it goes on.")
+    peak: float
+    alarm: bool = Field(description="False for what only twice the budget would have raised.")
+    at_half: bool
+    normality: float
+    threshold: float
+    probability: float | None
+    rarity: str
+    cue: str
+    explanation: str
+    behaviour: int
+    thumbnail: str | None
+    heat: str | None
+    clip: str | None
+    review: str | None
+    reviewed: float | None
+    reviewer: str | None
+
+
+class EventList(Found):
+    """Events, the newest first."""
+
+    events: list[EventSummary]
+    next: str | None = Field(description="Send it as `before` for the next part.")
+
+
+class EventDetails(EventSummary):
+    """An event, with everything that is known of it."""
+
+    details: dict[str, Any] = Field(description="As `habitus detect` writes it.")
+    newer: str | None
+    older: str | None
+
+
+class SimilarRecord(Found):
+    """A past event that is like another one."""
+
+    card: EventSummary
+    similarity: float
+
+
+class Verdict(Given):
+    """What a person says of an event."""
+
+    verdict: Literal["normal", "unusual"]
+
+
+class ReviewOutcome(Found):
+    """What a review did."""
+
+    event_id: str
+    camera_id: str
+    verdict: str | None
+    silenced: list[EventSummary] = Field(description="Recent alarms it would have silenced.")
+    note: str
+
+
+class Figures(BaseModel):
+    """What one alert budget brought, or would have brought."""
+
+    alarms: int
+    reviewed: int
+    unusual: int
+    precision: float | None
+    interval: tuple[float, float] = Field(description="90 % interval of the precision.")
+
+
+class PrecisionReport(BaseModel):
+    """Measured precision at today's budget, at half of it and at twice."""
+
+    days: float
+    reviews_needed: int
+    half: Figures
+    now: Figures
+    twice: Figures
+
+
+class Uploaded(BaseModel):
+    """A file that can become a camera."""
+
+    id: str = Field(description="Send it as `upload` to `POST /api/cameras`.")
+    width: int
+    height: int
+    seconds: float
+    n_bytes: int
+
+
+class SessionFound(BaseModel):
+    """Who asks."""
+
+    name: str
+    role: str
+    csrf: str = Field(description="Header X-CSRF-Token of changes, without a token of the API.")
+
+
+class NoticeFound(Found):
+    """Something that a person should know."""
+
+    text: str
+    first: float
+    last: float
+    times: int
+    camera: str | None
+
+
+class NewUser(Given):
+    """Somebody who may log in."""
+
+    name: Name
+    password: Secret
+    role: Literal["viewer", "reviewer", "admin"] = "viewer"
+
+
+class UserChanges(Given):
+    """What is to be changed of a user."""
+
+    password: Secret | None = None
+    role: Literal["viewer", "reviewer", "admin"] | None = None
+
+
+class PasswordChange(Given):
+    """One's own password."""
+
+    old: Secret
+    new: Secret
+
+
+class UserFound(Found):
+    """Somebody who may log in."""
+
+    id: int
+    name: str
+    role: str
+    created: float
+
+
+class NewTokenRequest(Given):
+    """A token to be made."""
+
+    name: Name
+    role: Literal["viewer", "reviewer", "admin"] = "viewer"
+
+
+class TokenFound(Found):
+    """A token of the API, without its secret."""
+
+    id: int
+    name: str
+    role: str
+    created: float
+    last_used: float | None
+
+
+class TokenMade(Found):
+    """A token that was just made."""
+
+    id: int
+    secret: str = Field(description="Shown once.")
+
+
+class ChannelChanges(Given):
+    """What is to be changed of a channel; the rest stays as it is."""
+
+    name: Name | None = None
+    settings: dict[str, Any] | None = Field(
+        None, description="Those that are not named stay; null leaves one out."
+    )
+    cameras: list[Id] | None = Field(None, max_length=1000, description="Ids; all if empty.")
+    enabled: bool | None = None
+    quiet_from: str | None = Field(None, max_length=5, examples=["22:00"])
+    quiet_until: str | None = Field(None, max_length=5, examples=["06:30"])
+    most_per_hour: int | None = Field(None, ge=1, le=100_000)
+
+
+class NewChannel(ChannelChanges):
+    """A place where events are to be told."""
+
+    name: Name
+    kind: Literal["webhook", "mqtt", "apprise"]
+    settings: dict[str, Any] = Field(examples=[{"url": "https://hooks.example.org/in"}])
+
+
+class ChannelFound(Found):
+    """A place where events are told, without its secrets."""
+
+    id: int
+    name: str
+    kind: str
+    shown_settings: dict[str, Any]
+    cameras: list[str]
+    enabled: bool
+    quiet_from: str | None
+    quiet_until: str | None
+    most_per_hour: int | None
+    waiting: int = Field(0, description="Messages that are not told yet.")
+
+
+class AuditRecord(Found):
+    """Who did what."""
+
+    id: int
+    time: float
+    actor: str
+    action: str
+    subject: str
+    details: dict[str, Any]
+
+
+class PreferenceChanges(Given):
+    """Settings to be changed; the rest stays as it is."""
+
+    quota_bytes: int | None = None
+    retention_days: float | None = None
+    upload_bytes: int | None = None
+    quiet_from: str | None = Field(None, max_length=5)
+    quiet_until: str | None = Field(None, max_length=5)
+
+
+class PreferencesFound(Found):
+    """Settings of the console."""
+
+    quota_bytes: int
+    retention_days: float
+    upload_bytes: int
+    quiet_from: str | None
+    quiet_until: str | None
+
+
+class DiskFound(BaseModel):
+    """Bytes on disk."""
+
+    clips: int
+    pictures: int
+    documents: int
+    recent: int
+    models: int
+    uploads: int
+    database: int
+    total: int
+    free: int
+
+
+class Health(BaseModel):
+    """Whether everything works."""
+
+    status: Literal["ok", "failing"]
+    problems: list[str]

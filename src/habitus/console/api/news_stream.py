@@ -1,0 +1,126 @@
+"""News as they come, as server-sent events."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from sqlalchemy import select
+
+from habitus.console.api.answers import Id
+from habitus.console.bulletin import News
+from habitus.console.database import Event
+from habitus.console.security import Viewer, console_of
+from habitus.console.server import Console
+
+router = APIRouter(prefix="/api", tags=["events"])
+
+HEARTBEAT = 15.0
+"""Seconds without news after which a comment is sent, so that proxies keep the connection."""
+LONGEST = 900.0
+"""Seconds after which a stream ends; the browser opens it again, if it still may."""
+# Seconds before the last news from which on events are told again: some are written late.
+OVERLAP = 60.0
+# Events that went on when the connection was lost are looked for so many seconds back.
+LONGEST_EVENT = 3600.0
+MOST_MISSED = 200
+
+
+@router.get("/stream", response_class=StreamingResponse)
+async def stream_news(
+    request: Request,
+    actor: Viewer,
+    topic: Annotated[list[Id], Query(max_length=20)] = [],  # noqa: B006 - FastAPI's own way
+    camera: Annotated[list[Id], Query(max_length=100)] = [],  # noqa: B006
+    last_event_id: Annotated[str | None, Header(max_length=40)] = None,
+) -> StreamingResponse:
+    """Send news as server-sent events: event, camera, picture, judged, learning, notice, review.
+
+    After an interruption, events that were missed are sent first (Last-Event-ID).
+    """
+    console = console_of(request)
+    wanted = _Wanted(frozenset(topic), frozenset(camera))
+    return StreamingResponse(
+        messages(console, wanted, _time_of(last_event_id)),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},
+    )
+
+
+class _Wanted:
+    """Which news somebody wants."""
+
+    def __init__(self, topics: frozenset[str], cameras: frozenset[str]) -> None:
+        self.topics, self.cameras = topics, cameras
+
+    def __call__(self, news: News) -> bool:
+        about = news.data.get("camera")
+        return (not self.topics or news.topic in self.topics) and (
+            not self.cameras or about is None or about in self.cameras
+        )
+
+
+async def messages(console: Console, wanted: _Wanted, since: float | None) -> AsyncIterator[str]:
+    """Yield messages until the console ends, or it was long enough."""
+    end = time.monotonic() + LONGEST
+    listening = console.bulletin.listen()
+    coming = asyncio.ensure_future(anext(listening))
+    try:
+        await asyncio.sleep(0)  # it listens before the database is asked
+        yield f"retry: 2000\nid: {time.time():.3f}\n\n"
+        if since is not None:
+            for news in filter(wanted, await run_in_threadpool(_missed, console, since)):
+                yield _message(news)
+        while not console.closing.is_set() and time.monotonic() < end:
+            await asyncio.wait({coming}, timeout=HEARTBEAT)
+            if not coming.done():
+                yield f": \nid: {time.time():.3f}\n\n"
+                continue
+            news, coming = coming.result(), asyncio.ensure_future(anext(listening))
+            if news.topic != "closing" and wanted(news):
+                yield _message(news)
+    finally:
+        coming.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await coming
+        await listening.aclose()  # type: ignore[attr-defined]
+
+
+def _message(news: News) -> str:
+    number = f"id: {time.time():.3f}\n" if news.topic == "event" else ""
+    return f"{number}event: {news.topic}\ndata: {json.dumps(news.data)}\n\n"
+
+
+def _missed(console: Console, since: float) -> list[News]:
+    """Return the events that started or ended since a time, the oldest first."""
+    start = since - OVERLAP
+    with console.database.session() as session:
+        rows = session.execute(
+            select(Event.id, Event.camera_id, Event.end, Event.alarm)
+            .where(
+                Event.start >= start - LONGEST_EVENT,
+                (Event.start >= start) | Event.end.is_(None) | (Event.end >= start),
+            )
+            .order_by(Event.start.desc())
+            .limit(MOST_MISSED)
+        ).all()
+    return [News("event", _event_news(row)) for row in reversed(rows)]
+
+
+def _event_news(row: Any) -> dict[str, Any]:
+    kind = "started" if row.end is None else "ended"
+    return {"camera": row.camera_id, "event": row.id, "kind": kind, "alarm": row.alarm}
+
+
+def _time_of(text: str | None) -> float | None:
+    try:
+        found = float(text) if text else None
+    except ValueError:
+        return None
+    # One of another server, or of a clock that was set back, tells nothing.
+    return found if found is not None and 0 < found <= time.time() + LONGEST_EVENT else None
