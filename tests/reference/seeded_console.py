@@ -452,6 +452,7 @@ def _audit(places: tuple[Place, ...], now: float) -> list[tables.AuditEntry]:
 def _learn(console: Console, place: Place) -> None:
     """Learn a model of a camera from two minutes without anomalies."""
     from habitus.anomaly import learn_scene
+    from habitus.cameras.model_work import write_description
     from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.extraction import extract_corpus
     from habitus.lab.junction import render
@@ -463,6 +464,7 @@ def _learn(console: Console, place: Place) -> None:
     documents = extract_corpus([Source(str(video))], DocumentSettings(), output=video, jobs=1)
     learnt = learn_scene(documents.corpus, n_restarts=3, n_jobs=1, random_state=0)
     learnt.save(folder / "model-1.habitus")
+    write_description(learnt, folder / "model-1.habitus")
     with console.database.transaction() as session:
         camera = session.get(tables.Camera, place.id)
         assert camera is not None

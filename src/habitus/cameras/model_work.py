@@ -77,7 +77,7 @@ def _learnt(job: LearningJob, connection: Connection) -> Learnt:
     numbers = [number for number, _ in _models(job.folder)]
     path = job.folder / f"model-{max(numbers, default=0) + 1}.habitus"
     reporter(Progress("drawing", 0, None))
-    _write_description(scene, path)
+    write_description(scene, path)
     scene.save(path)
     _forget(job.folder)
     return Learnt(
@@ -153,7 +153,7 @@ def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Scen
     return scene
 
 
-def _write_description(scene: SceneModel, path: Path) -> None:
+def write_description(scene: SceneModel, path: Path) -> None:
     """Write the behaviours of a model beside it, and a picture of each."""
     from habitus.reporting.figures.moments import jpeg
     from habitus.reporting.figures.scene import behaviour_pictures

@@ -6,9 +6,10 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
-from habitus.console import administration, queries
+from habitus.cameras.relearning import description_of
+from habitus.console import administration, queries, uploads
 from habitus.console.database import Camera
-from habitus.console.pages.rendering import go, now_at, page
+from habitus.console.pages.rendering import go, has_picture, now_at, page
 from habitus.console.refusals import RefusedError
 from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
@@ -110,7 +111,7 @@ Sent = Annotated[Given, Depends(_sent)]
 @router.get("/new")
 def new_camera(request: Request, actor: Admin) -> HTMLResponse:
     """Ask for a camera."""
-    return page(request, "edit.html", actor, camera=None, given=Given(), problem="")
+    return page(request, "edit.html", actor, camera=None, given=Given(), problem="", ready=False)
 
 
 @router.post("")
@@ -118,11 +119,15 @@ def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
     """Add a camera, or say what is wrong with it."""
     console = console_of(request)
     try:
-        if not given.address:
-            raise InvalidInputError("give an address, or a recording")
         values = given._replace(enabled=True).values()
-        values["name"] = given.name or given.address.rpartition("@")[2].partition("://")[2]
-        camera = administration.add_camera(console, actor.name, address=given.address, **values)
+        if given.upload:
+            values["address"] = str(uploads.path_of(console.settings, given.upload))
+            values["kind"] = given.kind
+        elif given.address:
+            values["address"] = given.address
+        else:
+            raise InvalidInputError("give an address, or a recording")
+        camera = administration.add_camera(console, actor.name, **values)
     except HabitusError as error:
         return _again(request, actor, None, given, error)
     return go(f"/cameras/{camera.id}", "added")
@@ -150,6 +155,7 @@ def one_camera(
         learning=supervisor.learning(camera) if supervisor else None,
         kept=supervisor.latest(camera).kept if supervisor else None,
         now=now_at(console, camera),
+        ready=has_picture(console, camera),
         behaviours=_behaviours(console, found),
         at=at,
     )
@@ -160,7 +166,9 @@ def edit_camera(request: Request, actor: Admin, camera: str) -> HTMLResponse:
     """Show how a camera is watched, to be changed."""
     with console_of(request).database.session() as session:
         found = administration.camera_of(session, camera)
-    return page(request, "edit.html", actor, camera=found, given=Given.of(found), problem="")
+    ready = has_picture(console_of(request), camera)
+    given = Given.of(found)
+    return page(request, "edit.html", actor, camera=found, given=given, problem="", ready=ready)
 
 
 @router.post("/{camera}")
@@ -210,9 +218,17 @@ def _again(
         camera=camera,
         given=given._replace(address=""),
         problem=str(error),
+        ready=camera is not None and has_picture(console_of(request), camera.id),
     )
 
 
-def _behaviours(console: Console, camera: Camera) -> list[Any]:
-    """Return the behaviours of a camera's model, as they were described after learning."""
-    return []
+def _behaviours(console: Console, camera: Camera) -> list[dict[str, Any]]:
+    """Return the behaviours of a camera's model, as they were described when it was learnt."""
+    if camera.model is None:
+        return []
+    written = description_of(console.settings.camera_folder(camera.id) / camera.model)
+    try:
+        found: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found

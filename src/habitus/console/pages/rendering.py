@@ -288,6 +288,11 @@ def now_at(console: Console, camera: str) -> Now | None:
     return Now(judged.behaviour, best + 1, probability, judged.normality, judged.threshold)
 
 
+def has_picture(console: Console, camera: str) -> bool:
+    """Return whether a camera has sent a picture since the console was started."""
+    return console.supervisor is not None and console.supervisor.latest(camera).seen is not None
+
+
 def is_part(request: Request) -> bool:
     """Return whether htmx asks for a piece of a page."""
     return "HX-Request" in request.headers

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from sqlalchemy.orm import Session
 
 from habitus.console import queries
-from habitus.console.pages.rendering import now_at, page, part, spark_path
+from habitus.console.pages.rendering import has_picture, now_at, page, part, spark_path
 from habitus.console.security import Viewer, console_of
 
 router = APIRouter()
@@ -36,6 +36,7 @@ def wall(request: Request, actor: Viewer) -> HTMLResponse:
         latest=latest,
         sparks=sparks,
         nows={camera.id: now_at(console, camera.id) for camera in cameras},
+        ready={camera.id for camera in cameras if has_picture(console, camera.id)},
     )
 
 
@@ -64,7 +65,7 @@ def tile(request: Request, actor: Viewer, camera: str) -> HTMLResponse:
     if not found:
         return HTMLResponse("")
     nows = {camera: now_at(console, camera)}
-    return part("tile.html", actor, camera=found[0], sparks=sparks, nows=nows)
+    return part("tile.html", actor, camera=found[0], sparks=sparks, nows=nows, ready=())
 
 
 def _spark(session: Session, camera: str) -> str:

@@ -84,7 +84,7 @@ function upload(file) {
     request.onload = () => {
       let answer = {};
       try { answer = JSON.parse(request.responseText); } catch { /* told below */ }
-      if (request.status < 300) done(answer.upload ?? answer.id ?? answer.name);
+      if (request.status < 300) done(answer.id);
       else failed(new Error(answer.detail ?? "the upload was refused"));
     };
     request.send(file);

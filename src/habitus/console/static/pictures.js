@@ -1,5 +1,5 @@
 // Live pictures: fetched when the camera has a new one, about once a second, and only while they
-// can be seen.
+// can be seen. Those of a camera that has sent none yet are not asked for.
 
 import { onNews } from "./news.js";
 
@@ -17,6 +17,7 @@ const watcher = new IntersectionObserver((entries) => {
 
 async function renew(image) {
   if (busy.has(image) || !image.isConnected || !seen.get(image) || document.hidden) return;
+  if (!("ready" in image.dataset)) return;
   busy.add(image);
   try {
     const answer = await fetch(image.dataset.picture);
@@ -43,7 +44,11 @@ const all = () => document.querySelectorAll("img[data-picture]");
 export function watchPictures() {
   for (const image of all()) watcher.observe(image);
   onNews(["picture"], (news) => {
-    for (const image of all()) if (image.dataset.picture.includes(`/${news.camera}/`)) renew(image);
+    for (const image of all()) {
+      if (!image.dataset.picture.includes(`/${news.camera}/`)) continue;
+      image.dataset.ready = "";
+      renew(image);
+    }
   });
   setInterval(() => all().forEach(renew), ANYWAY * 1000);
   document.addEventListener("visibilitychange", () => all().forEach(renew));
