@@ -220,16 +220,14 @@ class Supervisor:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._attempt(self._look)
-            self._listen()
-            self._watch_over()
-            self._attempt(self._write)
-            self._attempt(self._learn)
-        self._end()
+            for step in (self._look, self._listen, self._watch_over, self._write, self._learn):
+                self._attempt(step)
+        self._attempt(self._end)
 
     def _attempt(self, step: Callable[[], None]) -> None:
-        """Do something that needs the database or the disk; a notice where it fails."""
-        if time.monotonic() < self._database_again:
+        """Do something; a notice where it fails, as where the database or the disk is away."""
+        in_database = step not in (self._listen, self._watch_over)
+        if in_database and time.monotonic() < self._database_again:
             return
         try:
             step()
@@ -245,6 +243,7 @@ class Supervisor:
             # The thread lives on whatever happens: it is what keeps cameras watched.
             logger.exception("in the supervisor")
             self._post(f"unexpected: {type(error).__name__}: {error}")
+            self._stopping.wait(TICK)
 
     def _post(self, text: str, camera: str | None = None) -> None:
         self.console.bulletin.post(text, camera)
@@ -259,10 +258,10 @@ class Supervisor:
         self._refresh, self._looked = False, now
         with self.console.database.session() as session:
             found = {camera.id: camera for camera in session.scalars(select(Camera))}
+            ready = [c for c in found.values() if c.enabled and not c.options.get("preparing")]
             jobs = {
                 camera.id: self._job(camera, tuple(reviews.accepted(session, camera.id)))
-                for camera in found.values()
-                if camera.enabled
+                for camera in ready
             }
         for camera_id, job in jobs.items():
             if job is not None:
@@ -365,15 +364,12 @@ class Supervisor:
                 self._bury(camera_id, watched, process, now)
             elif watched.stopping_since is not None:
                 if now - watched.stopping_since > GRACE:
-                    process.kill()
+                    self._bury(camera_id, watched, process, now)
             elif not watched.wanted or watched.needs_another_process:
                 process.order(Stop())
                 watched.stopping_since = now
             elif now - process.last_heard > SILENCE:
-                self._post(
-                    f"no report for {SILENCE:.0f} s: its process is started again", camera_id
-                )
-                process.kill()
+                self._bury(camera_id, watched, process, now)
 
     def _start_if_due(self, camera_id: str, watched: _Watched, now: float) -> None:
         if not watched.wanted:
@@ -395,7 +391,7 @@ class Supervisor:
         watched.started, watched.stopping_since = now, None
 
     def _bury(self, camera_id: str, watched: _Watched, process: CameraProcess, now: float) -> None:
-        """Take the last reports of a process that has ended; start it again later, if it died."""
+        """Take the last reports of a process, end it, and start it again later if it failed."""
         for report in process.reports():
             self._take(camera_id, watched, report)
         code = process.exit_code
@@ -407,8 +403,7 @@ class Supervisor:
             watched.restarts += 1
             if now - watched.started > HEALTHY:
                 watched.deaths = 0
-            how = f"by signal {-code}" if code is not None and code < 0 else f"with code {code}"
-            self._delay(camera_id, watched, f"its process ended {how}", now)
+            self._delay(camera_id, watched, f"its process {_end_in_words(code)}", now)
         watched.stopping_since = None
 
     def _delay(self, camera_id: str, watched: _Watched, reason: str, now: float) -> None:
@@ -416,9 +411,9 @@ class Supervisor:
         pause = min(LONGEST_WAIT, 2.0**watched.deaths)
         watched.deaths += 1
         watched.start_at = now + pause
-        reason = f"{reason}; started again in {pause:.0f} s"
-        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), reason)))
-        self._post(reason, camera_id)
+        told = f"{reason}; started again in {pause:.0f} s"
+        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), told)))
+        self._post(f"{reason}, and is started again", camera_id)
 
     def _forget(self, camera_id: str, watched: _Watched) -> None:
         with self._lock:
@@ -548,6 +543,12 @@ class Supervisor:
             watched.process, watched.has_entries = None, True
         self._database_again = self._minutes_written = -math.inf
         self._attempt(self._write)
+
+
+def _end_in_words(code: int | None) -> str:
+    if code is None:
+        return f"said nothing for {SILENCE:.0f} s"
+    return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"
 
 
 def _write_report(session: Session, camera_id: str, report: StateChanged | Connected) -> bool:
