@@ -21,6 +21,8 @@ from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.console.delivery import Deliverer
+    from habitus.console.demo import Demo
+    from habitus.console.retention import Retention
     from habitus.console.supervisor import Supervisor
 
 # Seconds that open requests have once the console ends.
@@ -104,7 +106,7 @@ def serve(
 
 @contextmanager
 def working(console: Console) -> Iterator[None]:
-    """Run what a console does beside answering: watch cameras, tell events.
+    """Run what a console does beside answering: watch cameras, tell events, delete old ones.
 
     Raises
     ------
@@ -112,6 +114,8 @@ def working(console: Console) -> Iterator[None]:
         If another server runs with the same data folder.
     """
     from habitus.console.delivery import Deliverer
+    from habitus.console.demo import Demo
+    from habitus.console.retention import Retention
     from habitus.console.supervisor import Supervisor
 
     with ExitStack() as stack:
@@ -121,6 +125,13 @@ def working(console: Console) -> Iterator[None]:
         console.deliverer = Deliverer(console)
         console.deliverer.start()
         stack.callback(console.deliverer.stop)
+        retention = Retention(console)
+        retention.start()
+        stack.callback(retention.stop)
+        if console.settings.demo:
+            demo = Demo(console, console.supervisor.nursery)
+            demo.start()
+            stack.callback(demo.stop)
         yield
 
 
