@@ -17,6 +17,7 @@ from habitus.anomaly.thresholds import (
     DAY,
     JOIN,
     ExpectedAlarms,
+    HeldBudget,
     Tail,
     hold_budget,
     share_threshold,
@@ -464,15 +465,32 @@ class Detector:
     ) -> float:
         if share is not None:
             return self._as_normality(share_threshold(held_out.scores[held_out.judged], share))
-        budget = hold_budget(
-            self.tail_of_normal(held_out),
-            ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day,
-            self._n_judged(held_out, DAY),
-            least_score=self._least_score(held_out),
+        budget = self._held_budget(
+            held_out, ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
         )
         if budget.note is not None:
             self.notes = (budget.note,)
         return self._as_normality(budget.threshold)
+
+    def _held_budget(self, held_out: KnownScores, alerts_per_day: float) -> HeldBudget:
+        return hold_budget(
+            self.tail_of_normal(held_out),
+            alerts_per_day,
+            self._n_judged(held_out, DAY),
+            least_score=self._least_score(held_out),
+        )
+
+    def threshold_of(self, alerts_per_day: float) -> float:
+        """Return the threshold that another alert budget would have.
+
+        Raises
+        ------
+        InvalidInputError
+            If the detector is not calibrated, or there is no such budget.
+        """
+        if self.held_out is None:
+            raise _uncalibrated("a threshold other than a fixed value")
+        return self._as_normality(self._held_budget(self.held_out, alerts_per_day).threshold)
 
     def _as_normality(self, score: float) -> float:
         """Return the normality of a known score; by habits, scores are not normalities."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from habitus.anomaly.camera_check import CameraCheck
 from habitus.anomaly.camera_monitor import CameraFault, FaultReports, SceneMonitor
-from habitus.anomaly.detector import Detector
+from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition
@@ -70,7 +70,7 @@ def watch_events(
         yield Notice(note, time.time())
     known = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
-    observer = _Observer(detector, source.name, scene)
+    observer = Observer(detector, source.name, scene)
     settings = replace(settings, still_every=1)
     with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
         while not (stop.is_set() or live.ended):
@@ -85,19 +85,41 @@ def watch_events(
     yield from observer.ended(observer.joiner.close())
 
 
-class _Observer:
-    """A detector and a joiner, and the still of the event under way."""
+class Observer:
+    """Judges the documents of a live source one after the other, and joins them to events.
+
+    Parameters
+    ----------
+    detector
+        Judges the documents.
+    name
+        Of the source.
+    scene
+        Says whether the camera can be judged.
+
+    Attributes
+    ----------
+    joiner
+        Its `open` is the event under way.
+    still
+        Picture of the strongest moment of the event under way.
+    started_at
+        When that event began to arrive, in seconds since the epoch.
+    condition, judgement
+        Of the camera, and of the latest document.
+    n_slow
+        Number of documents in a row that are too short of frames to see motion.
+    """
 
     def __init__(self, detector: Detector, name: str, scene: SceneMonitor) -> None:
         self.detector, self.name, self.scene = detector, name, scene
         self.joiner = EventJoiner(detector, source=name)
         self.still: Image | None = None
         self.started_at = 0.0
-        """When the event under way began to arrive, in seconds since the epoch."""
         self.condition = Condition.USABLE
+        self.judgement: Judgement | None = None
         self.faults = FaultReports(name)
         self.n_slow = 0
-        """Number of documents in a row that are too short of frames to see motion."""
         self.latest = 0.0
         """Start of the latest document in seconds."""
 
@@ -114,6 +136,7 @@ class _Observer:
         yield from self._report(arrival, condition)
         before, usable = self.joiner.open, condition is Condition.USABLE
         judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary)
+        self.judgement = judgement
         words = self.detector.in_model_words(document, vocabulary)
         over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
         now = self.joiner.open

@@ -64,7 +64,8 @@ class Child:
 
     def __init__(self, pid: int, status: int, connection: Connection | None = None) -> None:
         self.pid, self.connection = pid, connection
-        self._status, self._close = status, weakref.finalize(self, os.close, status)
+        self._status, self._lock = status, threading.Lock()
+        weakref.finalize(self, os.close, status)
         self._code: int | None = None
 
     @property
@@ -84,11 +85,15 @@ class Child:
                 selector.register(self._status, selectors.EVENT_READ)
                 if not selector.select(within):
                     return None
-            code = os.read(self._status, HEADER.size)
-            # Nobody knows the code of a process whose nursery was killed.
-            self._code = HEADER.unpack(code)[0] if len(code) == HEADER.size else -signal.SIGKILL
-            self._close()
+            with self._lock:
+                if self._code is None:
+                    self._code = self._told_code()
         return self._code
+
+    def _told_code(self) -> int:
+        code = os.read(self._status, HEADER.size)
+        # Nobody knows the code of a process whose nursery was killed.
+        return int(HEADER.unpack(code)[0]) if len(code) == HEADER.size else -signal.SIGKILL
 
     def kill(self) -> None:
         """End it at once, if it is there, and wait for that."""

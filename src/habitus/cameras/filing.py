@@ -1,0 +1,237 @@
+"""Events on disk: their pictures, their entries in the journal, their clips.
+
+All of it is done by threads, so that watching never waits for a disk. What cannot be written waits
+in memory.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from habitus.anomaly.events import Event
+from habitus.anomaly.habit_model import HabitModel
+from habitus.arrays import Image
+from habitus.backlog import Backlog
+from habitus.cameras.journal import JournalEntry, JournalFiles, file_entry
+from habitus.cameras.messages import Filed, Remark, Report
+from habitus.cameras.nursery import Nursery
+from habitus.cameras.recording import Clip, clip_due, cut_clip, cut_clip_of_file
+from habitus.cameras.sight import jpeg
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.files import written_whole
+from habitus.reporting.figures.drawing import EVENT, draw_boxes
+from habitus.reporting.figures.moments import WIDTH, still_thumbnail
+
+# Entries that may wait with their pictures; further ones wait without.
+PICTURES_WAITING = 50
+# Seconds that a clip may take: beyond, there is none.
+CUTTING = 120.0
+# Niceness of the process that cuts a clip.
+NICE = 10
+
+
+@dataclass(frozen=True)
+class SeenEvent:
+    """An event, as it is filed."""
+
+    id: str
+    event: Event
+    """With `alarm` and `threshold` by the budget."""
+    start: float
+    """In seconds since the epoch, as are `end` and `peak`."""
+    end: float
+    peak: float
+    thresholds: tuple[float, ...]
+    """At half the budget, the budget, and twice the budget."""
+    vocabulary: Vocabulary
+    habits: HabitModel | None
+    still: Image | None
+    """The scene at its strongest moment."""
+
+    def entry(self, *, over: bool, files: JournalFiles, n_bytes: int) -> JournalEntry:
+        """Return what is known of it now."""
+        return JournalEntry(
+            self.id,
+            "ended" if over else "started",
+            self.start,
+            self.end if over else None,
+            self.peak,
+            self.event.alarm,
+            self.event.to_json(),
+            files,
+            n_bytes,
+            self.thresholds,
+        )
+
+
+class ClipJob(NamedTuple):
+    """A clip that is to be cut."""
+
+    source: Path
+    """The camera's ring of segments, or a recording."""
+    start: float
+    """Of the event in seconds since the epoch, or of the recording."""
+    end: float
+    output: Path
+
+
+class Filing:
+    """Writes what is known of a camera's events, and tells which files are in the journal.
+
+    Parameters
+    ----------
+    folder
+        Of the camera.
+    tell
+        Takes reports.
+    nursery
+        Forks the processes that cut clips.
+    recording
+        The file that is judged, of which clips are cut, and when it starts; None for a camera.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tell: Callable[[Report], None],
+        nursery: Nursery,
+        recording: tuple[Path, float] | None = None,
+    ) -> None:
+        self.folder, self.tell, self.nursery, self.recording = folder, tell, nursery, recording
+        self._entries = Backlog(self._written)
+        self._clips = Backlog(self._written)
+        self._due: list[tuple[float, SeenEvent]] = []
+        """Events whose clips are to be cut, and when."""
+        self._trouble = ""
+
+    def started(self, seen: SeenEvent) -> None:
+        """File an event that goes on; again, if it became an alarm."""
+        self._add(seen, over=False)
+
+    def ended(self, seen: SeenEvent) -> None:
+        """File an event that is over; its clip follows if it is an alarm."""
+        self._add(seen, over=True)
+        if seen.event.alarm:
+            due = 0.0 if self.recording else clip_due(seen.start, seen.end)
+            self._due.append((due, replace(seen, still=None, habits=None)))
+
+    def tick(self, *, at_once: bool = False) -> None:
+        """Have clips cut that are due; or all, as they are."""
+        now = time.time()
+        due = [seen for at, seen in self._due if at_once or at <= now]
+        self._due = [(at, seen) for at, seen in self._due if not (at_once or at <= now)]
+        for seen in due:
+            self._clips.add(lambda seen=seen: self._cut(seen))  # type: ignore[misc]
+
+    def close(self, *, within: float) -> None:
+        """Write what waits, clips too, in some seconds."""
+        until = time.monotonic() + within
+        self.tick(at_once=True)
+        for backlog in (self._entries, self._clips):
+            backlog.close(within=max(0.0, until - time.monotonic()))
+
+    def _add(self, seen: SeenEvent, *, over: bool) -> None:
+        if len(self._entries) >= PICTURES_WAITING:
+            seen = replace(seen, still=None, habits=None)
+        self._entries.add(lambda: self._file(seen, over=over))
+
+    def _written(self, task: Callable[[], None]) -> None:
+        """Do a task; say once that it cannot be done for now."""
+        try:
+            task()
+        except (OSError, InvalidInputError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            if reason != self._trouble:
+                text = f"events cannot be written, and wait in memory: {reason}"
+                self.tell(Remark(text, time.time()))
+            self._trouble = reason
+            raise OSError(reason) from error
+        if self._trouble:
+            self._trouble = ""
+            self.tell(Remark("events are written again", time.time()))
+
+    def _file(self, seen: SeenEvent, *, over: bool) -> None:
+        """Write the pictures of an event, then its entry."""
+        pictures = _pictures(seen) if seen.still is not None else {}
+        files, n_bytes = JournalFiles(), 0
+        (self.folder / "events").mkdir(parents=True, exist_ok=True)
+        for kind, (name, data) in pictures.items():
+            with written_whole(self.folder / "events" / name) as temporary:
+                temporary.write_bytes(data)
+            files[kind] = name  # type: ignore[literal-required]
+            n_bytes += len(data)
+        self._enter(seen.entry(over=over, files=files, n_bytes=n_bytes))
+
+    def _cut(self, seen: SeenEvent) -> None:
+        """Cut the clip of an event, then write its entry."""
+        clip = self._clip(seen)
+        if clip is not None:
+            entry = seen.entry(over=True, files={"clip": clip.path.name}, n_bytes=clip.n_bytes)
+            self._enter(replace(entry, kind="clip", event={}))
+
+    def _clip(self, seen: SeenEvent) -> Clip | None:
+        """Return the clip of an event, cut by a process of its own: FFmpeg may hang or crash."""
+        source, starts = self.recording or (self.folder / "recent", 0.0)
+        output = self.folder / "events" / f"{seen.id}.mp4"
+        job = ClipJob(source, seen.start - starts, seen.end - starts, output)
+        target = "cut_from_file" if self.recording else "cut_from_ring"
+        try:
+            child = self.nursery.start_process(f"habitus.cameras.filing:{target}", job)
+        except HabitusError as error:
+            self.tell(Remark(f"no clip of an event: {error}", time.time()))
+            return None
+        connection = child.connection
+        try:
+            found = connection.recv() if connection and connection.poll(CUTTING) else None
+        except (EOFError, OSError):
+            found = "its process ended"
+        child.kill()
+        if isinstance(found, str):
+            self.tell(Remark(f"no clip of an event: {found}", time.time()))
+        return found if isinstance(found, Clip) else None
+
+    def _enter(self, entry: JournalEntry) -> None:
+        self.tell(Filed(file_entry(self.folder / "journal", entry)))
+
+
+def cut_from_ring(job: ClipJob, connection: Connection) -> None:
+    """Cut a clip from the ring of a camera, in a process of its own; send it, or why not."""
+    _cut_and_send(cut_clip, job, connection)
+
+
+def cut_from_file(job: ClipJob, connection: Connection) -> None:
+    """Cut a clip from a recording, in a process of its own; send it, or why not."""
+    _cut_and_send(cut_clip_of_file, job, connection)
+
+
+def _cut_and_send(
+    cut: Callable[[Path, float, float, Path], Clip | None], job: ClipJob, connection: Connection
+) -> None:
+    os.nice(NICE)
+    try:
+        connection.send(cut(*job))
+    except (HabitusError, OSError) as error:
+        connection.send(str(error))
+
+
+def _pictures(seen: SeenEvent) -> dict[str, tuple[str, bytes]]:
+    """Return the pictures of an event: plain with its boxes, and with all marks."""
+    still, v = seen.still, seen.vocabulary
+    if still is None:
+        return {}
+    size = (WIDTH, max(1, round(WIDTH * v.height / v.width)))
+    plain = np.asarray(cv2.resize(still, size, interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
+    draw_boxes(plain, seen.event.boxes, v, EVENT)
+    marked = still_thumbnail(seen.event, still, v, seen.habits)
+    return {
+        "thumbnail": (f"{seen.id}.jpg", jpeg(plain, widest=WIDTH)),
+        "heat": (f"{seen.id}.heat.jpg", marked),
+    }
