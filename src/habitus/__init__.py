@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.events import clock
     from habitus.anomaly.watching import EventEnded, EventStarted
-    from habitus.console.server import serve, set_password
+    from habitus.console.server import back_up, restore, serve, set_password
     from habitus.corpus import Corpus, Direction, Vocabulary
     from habitus.errors import (
         DegenerateWarning,
@@ -130,6 +130,7 @@ _HOMES = {
     "VideoError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
     "accept": "habitus.pipeline",
+    "back_up": "habitus.console.server",
     "calibrate": "habitus.anomaly",
     "clock": "habitus.anomaly.events",
     "compare": "habitus.pipeline",
@@ -145,6 +146,7 @@ _HOMES = {
     "recall_in_words": "habitus.lab.tuning.advice",
     "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
+    "restore": "habitus.console.server",
     "serve": "habitus.console.server",
     "set_password": "habitus.console.server",
     "show": "habitus.pipeline",
@@ -204,6 +206,7 @@ __all__ = [
     "VideoError",
     "Vocabulary",
     "accept",
+    "back_up",
     "calibrate",
     "clock",
     "compare",
@@ -219,6 +222,7 @@ __all__ = [
     "recall_in_words",
     "redacted",
     "report",
+    "restore",
     "serve",
     "set_password",
     "show",

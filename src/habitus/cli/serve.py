@@ -62,6 +62,18 @@ def serve(
             "for services. The environment variable HABITUS_PASSWORD does the same."
         ),
     ] = None,
+    backup: Annotated[
+        str | None,
+        typer.Option(
+            help="Write a backup to this file, and end; the console may be running. It holds the "
+            "database, keys and models: keep it safe.",
+            metavar="FILE",
+        ),
+    ] = None,
+    restore: Annotated[
+        str | None,
+        typer.Option(help="Put a backup into an empty data folder, and end.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """Watch cameras for weeks, in a browser: a short list of what was unusual, to look through.
 
@@ -70,6 +82,14 @@ def serve(
     console until a password is set. It ends with Ctrl-C or SIGTERM, with nothing lost.
     Example: habitus serve --demo
     """
+    if backup is not None:
+        habitus.back_up(data, backup, database=database)
+        say(f"wrote {backup}")
+        return
+    if restore is not None:
+        habitus.restore(restore, data, database=database)
+        say(f"restored to {data}")
+        return
     password = _asked() if set_password else _given(password_file)
     if password is not None:
         habitus.set_password(data, password, database=database)

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from habitus.cameras.addresses import check_address, shown_address
 from habitus.cameras.messages import CameraState
-from habitus.console import channels, outbox
+from habitus.console import channels, outbox, uploads
 from habitus.console.database import Camera, Channel, Login, Token, User
 from habitus.console.preferences import Preferences, read_preferences, write_preferences
 from habitus.console.refusals import (
@@ -60,7 +60,8 @@ def add_camera(
     actor: str,
     *,
     name: str,
-    address: str,
+    address: str | None = None,
+    upload: str | None = None,
     kind: str = "stream",
     alerts_per_day: float = 5.0,
     learn_days: int = 7,
@@ -80,7 +81,9 @@ def add_camera(
     name
         For people.
     address
-        Of a stream, with credentials; for other kinds a file, which the caller vouches for.
+        Of a stream, with credentials. A file only where it is trusted, or `local` is allowed.
+    upload
+        Id of a file that was uploaded, in place of an address.
     kind
         stream, playback (a file that plays again and again) or recording (judged at once).
     alerts_per_day
@@ -102,11 +105,10 @@ def add_camera(
     ------
     InvalidInputError
         Names the value that cannot be used.
+    NotFoundError
+        If there is no such upload.
     """
-    if kind not in KINDS:
-        raise InvalidInputError(
-            f"a camera is of the kind {', '.join(KINDS)}, found {kind!r}", parameter="kind"
-        )
+    source = _source(console, address, upload, kind)
     values = _checked_camera(
         {
             "name": name,
@@ -115,17 +117,18 @@ def add_camera(
             "mask": mask,
             "region": region,
             "enabled": enabled,
-            "options": options or {},
+            "options": {k: v for k, v in (options or {}).items() if v is not None},
         }
     )
-    _check_source(address, kind, values["options"], trusted)
+    if upload is None:
+        _check_source(source, kind, values["options"], trusted)
     now = time.time()
     with console.database.transaction() as session:
         camera = Camera(
             id=camera_id or _free_id(session, values["name"]),
             kind=kind,
-            secret_address=console.vault.seal(address),
-            shown_address=_shown(address),
+            secret_address=console.vault.seal(source),
+            shown_address="a file that was uploaded" if upload else _shown(source),
             created=now,
             width=None,
             height=None,
@@ -170,13 +173,15 @@ def change_camera(
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
         address = changes.pop("address", None)
-        if "options" in changes:
-            changes["options"] = {**camera.options, **changes["options"]}
         values = _checked_camera(changes)
+        if "options" in values:
+            whole = {**camera.options, **values["options"]}
+            values["options"] = {name: value for name, value in whole.items() if value is not None}
         options = values.get("options", camera.options)
         if address is not None or options != camera.options:
             known = address or console.vault.open(camera.secret_address)
-            _check_source(known, camera.kind, options, trusted)
+            if address is not None or camera.kind == "stream":
+                _check_source(known, camera.kind, options, trusted)
         if address is not None:
             camera.secret_address = console.vault.seal(address)
             camera.shown_address = _shown(address)
@@ -260,12 +265,29 @@ def _shown(address: str) -> str:
     return shown_address(address) if "://" in address else Path(address).name
 
 
+def _source(console: Console, address: str | None, upload: str | None, kind: str) -> str:
+    """Return where a new camera's video comes from."""
+    if kind not in KINDS:
+        raise InvalidInputError(
+            f"a camera is of the kind {', '.join(KINDS)}, found {kind[:40]!r}", parameter="kind"
+        )
+    if bool(upload) == bool(address):
+        raise InvalidInputError("give either an address or a file", parameter="address")
+    if not upload:
+        return address or ""
+    if kind == "stream":
+        raise InvalidInputError("a file is a playback or a recording", parameter="kind")
+    return str(uploads.path_of(console.settings, upload))
+
+
 def _check_source(address: str, kind: str, options: dict[str, Any], trusted: bool) -> None:
     """Raise unless a camera may have an address; a host that is not known now is waited for."""
-    if options.get("other_hosts") and not trusted:
-        raise NotAllowedError("other_hosts can be set in cameras.toml only")
-    if kind != "stream":
+    if trusted:
         return
+    if options.get("other_hosts"):
+        raise NotAllowedError("other_hosts can be set in cameras.toml only")
+    if kind != "stream" and not options.get("local"):
+        raise NotAllowedError("files are uploaded, or named in cameras.toml")
     with suppress(VideoError):
         check_address(address, local=bool(options.get("local")))
 
@@ -336,7 +358,7 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
                 f"the option {name} must be {'true or false' if bool in kinds else 'above 0'}",
                 parameter="options",
             )
-    return {name: value for name, value in options.items() if value is not None}
+    return options
 
 
 def _refresh(console: Console, camera_id: str, **news: Any) -> None:

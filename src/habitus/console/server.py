@@ -112,7 +112,10 @@ def working(console: Console) -> Iterator[None]:
     ------
     InvalidInputError
         If another server runs with the same data folder.
+    FileError
+        If cameras.toml cannot be used.
     """
+    from habitus.console.camera_file import apply_camera_file
     from habitus.console.delivery import Deliverer
     from habitus.console.demo import Demo
     from habitus.console.retention import Retention
@@ -122,6 +125,7 @@ def working(console: Console) -> Iterator[None]:
         console.supervisor = Supervisor(console)
         stack.callback(console.supervisor.stop)
         console.supervisor.start()
+        apply_camera_file(console)
         console.deliverer = Deliverer(console)
         console.deliverer.start()
         stack.callback(console.deliverer.stop)
@@ -167,6 +171,58 @@ def set_password(
     console = _opened(ServerSettings(Path(data), database=database))
     with closing(console.database):
         give_password(console, name, password)
+
+
+def back_up(
+    data: str | os.PathLike[str], file: str | os.PathLike[str], *, database: str | None = None
+) -> None:
+    """Write a backup of a console, which may be running, to one file.
+
+    It holds the database, keys and models; no clips, pictures or uploads.
+
+    Parameters
+    ----------
+    data
+        Folder of the console.
+    file
+        File to write.
+    database
+        As of `serve`.
+
+    Raises
+    ------
+    HabitusError
+        If there is no console, or the file cannot be written.
+    """
+    from habitus.console.backup import backup
+
+    with _database_errors():
+        backup(ServerSettings(Path(data), database=database), Path(file))
+
+
+def restore(
+    file: str | os.PathLike[str], data: str | os.PathLike[str], *, database: str | None = None
+) -> None:
+    """Put a backup into an empty folder, and, if it is of PostgreSQL, an empty database.
+
+    Parameters
+    ----------
+    file
+        What `back_up` wrote.
+    data
+        Folder that is empty, or not there.
+    database
+        As of `serve`.
+
+    Raises
+    ------
+    HabitusError
+        If the file is no backup, or the folder or the database is not empty.
+    """
+    from habitus.console.backup import restore as put_back
+
+    with _database_errors():
+        put_back(ServerSettings(Path(data), database=database), Path(file))
 
 
 def run(
@@ -217,13 +273,21 @@ def run(
 def _opened(settings: ServerSettings) -> Console:
     """Return a console whose folder and database can be used."""
     try:
-        return open_console(settings)
+        with _database_errors():
+            return open_console(settings)
     except OSError as error:
         raise FileError(
             f"cannot write to {settings.data}: {error.strerror or error}: name another folder",
             parameter="data",
         ) from error
-    except SQLAlchemyError as error:
+
+
+@contextmanager
+def _database_errors() -> Iterator[None]:
+    """Tell in one line what is wrong with a database."""
+    try:
+        yield
+    except (SQLAlchemyError, ImportError) as error:
         raise FileError(
             f"cannot use the database: {first_line(error)}", parameter="database"
         ) from error

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from habitus.cameras.relearning import describe
-from habitus.console import administration, queries, uploads
+from habitus.console import administration, queries
 from habitus.console.api.answers import (
     BehaviourRecord,
     CameraChanges,
@@ -24,7 +24,6 @@ from habitus.console.database import Camera
 from habitus.console.refusals import NotFoundError
 from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
-from habitus.errors import InvalidInputError
 
 router = APIRouter(prefix="/api/cameras", tags=["cameras"])
 MOST_POINTS = 5000
@@ -40,18 +39,7 @@ def list_cameras(request: Request, actor: Viewer) -> Any:
 @router.post("", response_model=CameraDetails, status_code=201)
 def add_camera(request: Request, actor: Admin, camera: NewCamera) -> Any:
     """Add a camera by address, or by a file that was uploaded, and watch it."""
-    console = console_of(request)
-    values = _given(camera)
-    upload, kind = values.pop("upload", None), values.pop("kind", "stream")
-    if (upload is None) == (values.get("address") is None):
-        raise InvalidInputError("give either an address or an upload", parameter="address")
-    if (upload is None) != (kind == "stream"):
-        raise InvalidInputError(
-            "an address is a stream; an upload is a playback or a recording", parameter="kind"
-        )
-    if upload is not None:
-        values["address"] = str(uploads.path_of(console.settings, upload))
-    return administration.add_camera(console, actor.name, kind=kind, **values)
+    return administration.add_camera(console_of(request), actor.name, **_given(camera))
 
 
 @router.get("/{camera}", response_model=CameraDetails)
