@@ -100,7 +100,9 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
         )
     if scope["method"] not in READING:
         origin = headers.get("Origin")
-        own = {host.lower(), _place(settings.public_url or "")}
+        own = {host.lower()}
+        if settings.public_url is not None:
+            own.add(_place(settings.public_url))
         if (origin is not None and _place(origin) not in own) or (
             headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         ):

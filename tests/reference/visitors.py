@@ -1,0 +1,54 @@
+"""Who asks a console: browsers with cookies, programs with tokens, without a network between."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from httpx import Response
+
+from habitus.console.administration import add_token, add_user
+from habitus.console.app import create_app
+from habitus.console.server import Console
+
+HERE = "http://127.0.0.1:8420"
+PASSWORD = "correct horse"  # noqa: S105
+ROLES = ("viewer", "reviewer", "admin")
+
+
+class Visitor(TestClient):
+    """A browser, or a program, that asks one application."""
+
+    def __init__(self, app: FastAPI, *, token: str | None = None, address: str = HERE) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        super().__init__(
+            app,
+            base_url=address,
+            headers=headers,
+            client=("127.0.0.1", 50_000),
+            follow_redirects=False,
+        )
+
+    def csrf(self) -> str:
+        """What pages of this browser send along."""
+        found: str = self.get("/api/session").json()["csrf"]
+        return found
+
+    def change(self, method: str, path: str, **options: Any) -> Response:
+        """Send a change as a page does."""
+        headers = {"X-CSRF-Token": self.csrf(), **options.pop("headers", {})}
+        return self.request(method, path, headers=headers, **options)
+
+    def log_in(self, name: str, password: str = PASSWORD) -> Response:
+        """Log in by the form of the page."""
+        page = self.get("/login").text
+        csrf = page.partition('name="csrf_token" value="')[2].partition('"')[0]
+        form = {"name": name, "password": password, "csrf_token": csrf}
+        return self.post("/login", data=form)
+
+
+def visitors(console: Console) -> tuple[FastAPI, dict[str, Visitor]]:
+    """An application with an admin, and a program of each role."""
+    app = create_app(console)
+    add_user(console, "test", "admin", PASSWORD, "admin")
+    tokens = {role: add_token(console, "test", role, role).secret for role in ROLES}
+    return app, {role: Visitor(app, token=secret) for role, secret in tokens.items()}
