@@ -1,16 +1,21 @@
 #!/bin/sh
 # What the tests need beyond Python: a real RTSP server, a browser that runs without a screen, a
-# broker of MQTT and a server of PostgreSQL.
+# broker of MQTT, a server of PostgreSQL, and what checks a unit of systemd.
 # Root gets what is missing from Debian. For anybody else it is named, and the tests skip what needs
 # it; with CI=true a package that is missing is an error. With --missing, only lists them.
 set -eu
 
-# Whether a library's file is there, in any of the folders that distributions put them in.
-library() {
-  for found in /usr/lib/*/"$1" /usr/lib64/"$1" /usr/lib/"$1"; do
+# Whether one of these files is there.
+any_of() {
+  for found in "$@"; do
     [ ! -e "$found" ] || return 0
   done
   return 1
+}
+
+# Whether a library's file is there, in any of the folders that distributions put them in.
+library() {
+  any_of /usr/lib/*/"$1" /usr/lib64/"$1" /usr/lib/"$1"
 }
 
 needs() { # a package, and the test that shows it
@@ -28,7 +33,8 @@ look() {
   needs gstreamer1.0-plugins-base library gstreamer-1.0/libgstapp.so
   needs gstreamer1.0-plugins-good library gstreamer-1.0/libgstrtp.so
   needs mosquitto [ -x /usr/sbin/mosquitto ]
-  needs postgresql sh -c 'ls /usr/lib/postgresql/*/bin/postgres'
+  needs systemd command -v systemd-analyze
+  needs postgresql any_of /usr/lib/postgresql/*/bin/postgres
 }
 
 # Quiet, unless it fails.

@@ -18,8 +18,8 @@ from habitus.console.delivery import Deliverer
 from habitus.console.server import Console
 from reference.consoles import add_camera
 from reference.processes import LONG, wait_until
+from reference.system import BROKER, needs
 from reference.telling import (
-    MOSQUITTO,
     Broker,
     a_trouble,
     add_channel,
@@ -28,8 +28,6 @@ from reference.telling import (
     outcomes,
     tell,
 )
-
-pytestmark = pytest.mark.skipif(not MOSQUITTO.exists(), reason="Mosquitto is not installed")
 
 
 class Subscriber:
@@ -79,6 +77,7 @@ class Subscriber:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
+    needs(BROKER)
     folder = tmp_path / "broker"
     folder.mkdir()
     server = Broker(folder)

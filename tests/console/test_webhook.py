@@ -1,6 +1,7 @@
 import asyncio
 import hashlib
 import hmac
+import json
 import socket
 import threading
 import time
@@ -78,6 +79,20 @@ def test_an_event_is_told_with_links(tmp_path: Path, hook: Receiver) -> None:
         "heat": "https://cameras.example.org/api/events/event1/heat",
         "clip": "https://cameras.example.org/api/events/event1/clip",
     }
+
+
+def test_the_documents_show_what_is_sent(console: Console) -> None:
+    page = Path(__file__).parents[2] / "docs/how-to/notifications.md"
+    shown = json.loads(page.read_text().split("```json\n")[1].split("```")[0])
+    add_camera(console)
+    add_channel(console, "webhook", {"url": "http://127.0.0.1:9/"})
+    tell(console, "started", an_event(1))
+    (row,) = outbox(console)
+    sent = channels.Notification(row.subject, row.kind, row.created, row.body)
+    real = sent.to_json(console.settings)
+    assert list(shown) == list(real)
+    for part in ("camera", "event", "links"):
+        assert list(shown[part]) == list(real[part])
 
 
 def test_answers_that_are_not_success_are_failures(console: Console, hook: Receiver) -> None:

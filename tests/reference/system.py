@@ -9,6 +9,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "system_packages.sh"
 BROWSER = ("chromium", "libatomic1")
+BROKER = ("mosquitto",)
+UNIT_CHECK = ("systemd",)
 RTSP_SERVER = (
     "python3-gi",
     "gir1.2-gst-rtsp-server-1.0",
