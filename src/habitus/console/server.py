@@ -98,7 +98,7 @@ def serve(
         Path(data), host, port, database, demo, behind_proxy, public_url and _checked(public_url)
     )
     console = _opened(settings)
-    with closing(console.database), _listening(settings) as listener:
+    with closing(console.database), listening(settings) as listener:
         _check_password(console)
         with working(console):
             run(console, listener, started, stop or threading.Event())
@@ -314,7 +314,7 @@ def first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
+def listening(settings: ServerSettings) -> Iterator[socket.socket]:
     """Open the socket that requests come to."""
     if not 0 <= settings.port <= LAST_PORT:
         raise InvalidInputError(
@@ -326,6 +326,9 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
         )
         family, _, _, _, address = found[0]
         with socket.create_server(address[:2], family=family, backlog=256) as listener:
+            # asyncio does so only for sockets of its own making: answers would wait for an
+            # acknowledgement, 40 ms each.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield listener
     except OSError as error:
         reason = error.strerror or error
