@@ -85,8 +85,8 @@ class Scene:
     kind: str
     boxes: tuple[tuple[int, int, int, int], ...]
     seconds: float
-    files: Path
-    """Path of its pictures and clip, without their suffix."""
+    files: Path | None
+    """Path of its pictures and clip, without their suffix, if there are any."""
 
 
 def seeded_console(
@@ -97,6 +97,8 @@ def seeded_console(
     n_days: int = 2,
     places: tuple[Place, ...] = PLACES,
     model: bool = False,
+    pictures: bool = True,
+    enabled: bool = True,
     settings: dict[str, Any] | None = None,
 ) -> Console:
     """Return the console of a new data folder with cameras, events and all that pages show.
@@ -113,14 +115,22 @@ def seeded_console(
         The cameras.
     model
         Whether the first camera has a model, learnt from two minutes: half a minute more.
+    pictures
+        Whether the newest events have pictures and clips: a minute for each seed among the places.
+    enabled
+        Whether the cameras are to be watched.
     settings
         Further fields of `ServerSettings`.
     """
     console = open_console(ServerSettings(folder, **(settings or {})))
-    scenes = [_scenes(folder / "scenes", place) for place in places]
+    by_seed = {
+        place.seed: _scenes(folder / "scenes", place, pictures=pictures)
+        for place in {place.seed: place for place in places}.values()
+    }
+    scenes = [by_seed[place.seed] for place in places]
     with console.database.transaction() as session:
         for place in places:
-            session.add(_camera(console, place, now, n_days))
+            session.add(_camera(console, place, now, n_days, enabled=enabled))
         session.flush()
         for rows in _batches(_event_rows(console, places, scenes, now, n_events, n_days)):
             session.execute(insert(tables.Event), rows)
@@ -138,7 +148,9 @@ def seeded_console(
     return console
 
 
-def _camera(console: Console, place: Place, now: float, n_days: int) -> tables.Camera:
+def _camera(
+    console: Console, place: Place, now: float, n_days: int, *, enabled: bool
+) -> tables.Camera:
     return tables.Camera(
         id=place.id,
         name=place.name,
@@ -150,7 +162,7 @@ def _camera(console: Console, place: Place, now: float, n_days: int) -> tables.C
         mask=[],
         region=[],
         options={},
-        enabled=True,
+        enabled=enabled,
         created=now - n_days * DAY - 3600,
         width=360,
         height=288,
@@ -161,7 +173,7 @@ def _camera(console: Console, place: Place, now: float, n_days: int) -> tables.C
     )
 
 
-def _scenes(folder: Path, place: Place) -> list[Scene]:
+def _scenes(folder: Path, place: Place, *, pictures: bool) -> list[Scene]:
     """Render the anomalies of a camera: a clip, a picture and a heat map of each."""
     folder.mkdir(parents=True, exist_ok=True)
     junction = Junction(
@@ -171,6 +183,11 @@ def _scenes(folder: Path, place: Place) -> list[Scene]:
         anomalies_per_hour=360.0,
         anomalies=("wrong-way", "jaywalker", "pavement", "u-turn", "red-light"),
     )
+    if not pictures:
+        return [
+            Scene(anomaly.kind, (_peak(junction, anomaly)[1],), _seconds(anomaly), None)
+            for anomaly in junction.truth()
+        ]
     wanted = {number for anomaly in junction.truth() for number in _span(junction, anomaly)}
     frames = {n: frame for n, frame in enumerate(junction.frames()) if n in wanted}
     return [
@@ -181,23 +198,32 @@ def _scenes(folder: Path, place: Place) -> list[Scene]:
 
 def _span(junction: Junction, anomaly: Anomaly) -> range:
     """Return the frames of an anomaly's clip."""
-    seconds = min(anomaly.end - anomaly.start, LONGEST)
+    seconds = _seconds(anomaly)
     first = max(0, round((anomaly.start - BEFORE) * junction.fps))
     return range(
         first, min(junction.n_frames, round((anomaly.start + seconds + AFTER) * junction.fps))
     )
 
 
+def _seconds(anomaly: Anomaly) -> float:
+    return min(anomaly.end - anomaly.start, LONGEST)
+
+
+def _peak(junction: Junction, anomaly: Anomaly) -> tuple[int, tuple[int, int, int, int]]:
+    """Return frame and box in the middle of an anomaly."""
+    middle = round(_seconds(anomaly) / 2 * junction.fps)
+    frame, *box = anomaly.boxes[min(len(anomaly.boxes) // 2, middle)]
+    left, top, right, bottom = map(int, box)
+    return int(frame), (left, top, right, bottom)
+
+
 def _scene(files: Path, junction: Junction, frames: dict[int, Any], anomaly: Anomaly) -> Scene:
-    seconds = min(anomaly.end - anomaly.start, LONGEST)
     _encode(files.with_suffix(".mp4"), [frames[n] for n in _span(junction, anomaly)], junction)
-    peak = anomaly.boxes[min(len(anomaly.boxes) // 2, round(seconds / 2 * junction.fps))]
-    left, top, right, bottom = (int(side) for side in peak[1:])
-    box = (left, top, right, bottom)
-    picture = to_bgr(frames[int(peak[0])])
+    frame, box = _peak(junction, anomaly)
+    picture = to_bgr(frames[frame])
     cv2.imwrite(str(files.with_suffix(".jpg")), picture, [cv2.IMWRITE_JPEG_QUALITY, 85])
     cv2.imwrite(str(files.with_suffix(".heat.jpg")), _heated(picture, box))
-    return Scene(anomaly.kind, (box,), seconds, files)
+    return Scene(anomaly.kind, (box,), _seconds(anomaly), files)
 
 
 def _encode(path: Path, frames: list[Any], junction: Junction) -> None:
@@ -295,7 +321,7 @@ def _event_row(
         rarity=known["rarity"],
         cue=cue,
     )
-    files = _files(console, place, scene, identity) if number < WITH_FILES else {}
+    files = _files(console, place, scene.files, identity) if number < WITH_FILES else {}
     sizes = {suffix: _folder(console, place, name).stat().st_size for suffix, name in files.items()}
     return {
         "id": identity,
@@ -324,12 +350,14 @@ def _folder(console: Console, place: Place, *names: str) -> Path:
     return console.settings.camera_folder(place.id).joinpath("events", *names)
 
 
-def _files(console: Console, place: Place, scene: Scene, identity: str) -> dict[str, str]:
+def _files(console: Console, place: Place, files: Path | None, identity: str) -> dict[str, str]:
+    if files is None:
+        return {}
     folder = _folder(console, place)
     folder.mkdir(parents=True, exist_ok=True)
     names = {suffix: f"{identity}.{suffix}" for suffix in ("jpg", "heat.jpg", "mp4")}
     for suffix, name in names.items():
-        os.link(scene.files.with_suffix(f".{suffix}"), folder / name)
+        os.link(files.with_suffix(f".{suffix}"), folder / name)
     return names
 
 
