@@ -8,13 +8,13 @@ second, and so can one whose writer was killed.
 """
 
 import math
-import time as clock
+import time as wall
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -81,6 +81,8 @@ class PacketRing:
         How much is kept at most.
     speed
         Of a file that plays as a camera, as a multiple of its own speed.
+    clock
+        Returns seconds since the epoch.
     """
 
     def __init__(
@@ -90,15 +92,15 @@ class PacketRing:
         seconds: float = KEPT_SECONDS,
         most_bytes: int = KEPT_BYTES,
         speed: float = 1.0,
+        clock: Callable[[], float] = wall.time,
     ) -> None:
         self.folder, self.seconds, self.most_bytes = folder, seconds, most_bytes
-        self.speed = speed
+        self.speed, self.clock = speed, clock
         self._stream: Any = None
         self._segment: _Segment | None = None
         self._notes: list[str] = []
-        self._opens_at = -math.inf
-        """When to try again after a failure, by the monotonic clock."""
-        self._failed = False
+        self._failed_at: float | None = None
+        """When nothing could be written; None once something could."""
 
     def start(self, stream: Any, notes: list[str]) -> None:
         """Expect packets of a stream that was opened now; `notes` receives remarks."""
@@ -107,7 +109,7 @@ class PacketRing:
     def take(self, packet: Any, time: float | None) -> None:
         """Write the next packet; see `habitus.video.PacketTap`."""
         try:
-            self._write(packet, time, clock.time())
+            self._write(packet, time, self.clock())
         except (OSError, av.error.FFmpegError, ValueError) as error:
             self._fail(error)
 
@@ -121,7 +123,7 @@ class PacketRing:
     def _write(self, packet: Any, time: float | None, now: float) -> None:
         if packet.is_keyframe and (self._segment is None or self._segment.is_over(now)):
             self._close()
-            if clock.monotonic() < self._opens_at:
+            if self._failed_at is not None and 0 <= now - self._failed_at < AGAIN:
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
             prune(self.folder, now, seconds=self.seconds, most_bytes=self.most_bytes)
@@ -133,9 +135,9 @@ class PacketRing:
         segment, self._segment = self._segment, None
         if segment is not None:
             segment.close()
-            if self._failed:
+            if self._failed_at is not None:
                 self._notes.append("recording goes on")
-            self._failed = False
+            self._failed_at = None
 
     def _fail(self, error: Exception) -> None:
         """Note the first of several failures; some time later, try again."""
@@ -143,9 +145,9 @@ class PacketRing:
         if segment is not None:
             with suppress(OSError, av.error.FFmpegError):
                 segment.close()
-        if not self._failed:
+        if self._failed_at is None:
             self._notes.append(f"recording stopped, there will be no clips: {reason_of(error)}")
-        self._failed, self._opens_at = True, clock.monotonic() + AGAIN
+        self._failed_at = self.clock()
 
 
 class _Segment:
@@ -285,8 +287,8 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
             break
         piece = _scanned(Source(str(path)), at - LEAD / 1000)
         if piece is not None:
-            if pieces and abs(piece.times[0] - pieces[-1].end) < JOINT:
-                piece = piece.moved(pieces[-1].end - piece.times[0])
+            if pieces and abs(piece.start - pieces[-1].end) < JOINT:
+                piece = piece.moved(pieces[-1].end - piece.start)
             pieces.append(piece)
     return _written(_within(pieces, since, until), output)
 
@@ -306,7 +308,7 @@ def cut_clip_of_file(path: Path, start: float, end: float, output: Path) -> Clip
     source = Source(str(path))
     since, until = start - BEFORE, min(end, start + LONGEST) + AFTER
     piece = _found(source, since, until)
-    if piece is not None:
+    if piece is not None and _container_of([piece]):
         return _written(_within([piece], since, until), output)
     with Reader(source, since=max(0.0, since)) as reader:
         return _encoded(_shown(reader, since, until), output)
@@ -335,6 +337,11 @@ class _Piece(NamedTuple):
         shown = sorted(self.times)
         steps = [later - earlier for earlier, later in pairwise(shown)]
         return median(steps) if steps else 0.04
+
+    @property
+    def start(self) -> float:
+        """When its first frame is shown: not always that of its first packet."""
+        return min(self.times)
 
     @property
     def end(self) -> float:
@@ -426,7 +433,7 @@ def _found(source: Source, since: float, until: float) -> _Piece | None:
 
 def _within(pieces: Sequence[_Piece], since: float, until: float) -> list[_Piece]:
     """Return the packets from the last keyframe at or before a time to another time."""
-    kept = [piece for piece in pieces if max(piece.times) >= since and min(piece.times) <= until]
+    kept = [piece for piece in pieces if max(piece.times) >= since and piece.start <= until]
     found = []
     for n, piece in enumerate(kept):
         known = [i for i, is_key in enumerate(piece.keys) if is_key]
@@ -445,12 +452,19 @@ def _written(pieces: Sequence[_Piece], output: Path) -> Clip | None:
     """Write packets to a file: as they are where browsers play them, else encoded anew."""
     if not pieces:
         return None
-    codec, pixels, *_ = pieces[0].kind
-    formats, container = PLAYABLE.get(str(codec), (frozenset(), ""))
-    if pixels in formats and all(piece.kind == pieces[0].kind for piece in pieces):
+    form = _container_of(pieces)
+    if form:
         with suppress(av.error.FFmpegError):  # the container does not take it
-            return _copied(pieces, output.with_suffix(f".{container}"), container)
+            return _copied(pieces, output.with_suffix(f".{form}"), form)
     return _encoded(_decoded(pieces), output)
+
+
+def _container_of(pieces: Sequence[_Piece]) -> str:
+    """Return the container in which browsers play packets as they are; empty if there is none."""
+    codec, pixels, *_ = pieces[0].kind
+    formats, form = PLAYABLE.get(str(codec), (frozenset(), ""))
+    alike = all(piece.kind == pieces[0].kind for piece in pieces)
+    return form if pixels in formats and alike else ""
 
 
 def _copied(pieces: Sequence[_Piece], output: Path, form: str) -> Clip:
@@ -500,16 +514,27 @@ def _increasing(ticks: list[int]) -> list[int]:
 
 def _decoded(pieces: Sequence[_Piece]) -> Iterator[tuple[float, Any]]:
     """Yield the frames of packets with their times; what is damaged is left out."""
-    for piece in pieces:
-        with piece.packets() as (stream, packets):
-            for packet in [*packets, None]:
-                try:
-                    pictures = stream.codec_context.decode(packet)
-                except av.error.FFmpegError:
-                    continue
-                for picture in pictures:
-                    if picture.pts is not None:
-                        yield piece.shift + float(picture.pts * stream.time_base), picture
+    for _, group in groupby(pieces, key=lambda piece: piece.kind):
+        with ExitStack() as stack:
+            codec: Any = None  # one for all: frames may be predicted from those of another file
+            for piece in group:
+                stream, packets = stack.enter_context(piece.packets())
+                codec = codec or stream.codec_context
+                shift = round(piece.shift / stream.time_base)
+                for packet in packets:
+                    packet.pts, packet.dts = packet.pts + shift, None
+                    yield from _pictures(codec, packet, stream.time_base)
+            yield from _pictures(codec, None, stream.time_base)
+
+
+def _pictures(codec: Any, packet: Any, base: Fraction) -> Iterator[tuple[float, Any]]:
+    try:
+        pictures = codec.decode(packet)
+    except av.error.FFmpegError:
+        return
+    for picture in pictures:
+        if picture.pts is not None:
+            yield float(picture.pts * base), picture
 
 
 def _shown(reader: Reader, since: float, until: float) -> Iterator[tuple[float, Any]]:
@@ -534,7 +559,7 @@ def _encoded(pictures: Iterator[tuple[float, Any]], output: Path) -> Clip | None
         return None
     output, (start, picture) = output.with_suffix(".mp4"), first
     latest, step = -1, 40
-    with written_whole(output) as temporary, _told(output):
+    with _told(output), written_whole(output) as temporary:
         with av.open(str(temporary), "w", format="mp4", container_options=MOVING_INDEX) as made:
             stream: Any = made.add_stream("libx264", rate=25, options=X264_OPTIONS)
             stream.width, stream.height = _size(picture.width, picture.height)
