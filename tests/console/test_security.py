@@ -298,6 +298,7 @@ def test_a_name_that_is_not_known_takes_as_long() -> None:
     assert not passwords.fits(PASSWORD, None)
     assert passwords._nobody is not None
     assert passwords._nobody.split("$")[1:4] == known.split("$")[1:4]
+    assert known.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 1001])

@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx import Response
 
 from habitus.console.administration import add_token, add_user
 from habitus.console.app import create_app
+from habitus.console.security import PASSWORDS
 from habitus.console.server import Console
 
 HERE = "http://127.0.0.1:8420"
 PASSWORD = "correct horse"  # noqa: S105
+# As safe as it is for no test to last long by it; what it is in use, test_security says.
+PASSWORDS._hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 ROLES = ("viewer", "reviewer", "admin")
 
 

@@ -97,6 +97,8 @@ def _host(address: str) -> str:
 
 def _resolved(host: str) -> list[IPAddress]:
     """Return all addresses of a host."""
+    if f".{host.rstrip('.')}".endswith(".localhost"):  # whatever the resolver says
+        return [ipaddress.IPv4Address(0x7F000001)]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -94,10 +94,8 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _on_database_error(request: Request, error: Exception) -> Response:
-    if not cast(DBAPIError, error).connection_invalidated and not _is_away(error):
-        raise error
-    return error_answer(request, 503, "the database does not answer; it is tried again")
-
-
-def _is_away(error: Exception) -> bool:
-    return type(error).__name__ in ("OperationalError", "InterfaceError")
+    if isinstance(error, DataError):  # such as a zero byte, which PostgreSQL does not take
+        return error_answer(request, 422, "a value cannot be stored")
+    if isinstance(error, OperationalError | InterfaceError):
+        return error_answer(request, 503, "the database does not answer; it is tried again")
+    raise error

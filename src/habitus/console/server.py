@@ -21,8 +21,6 @@ from habitus.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from habitus.console.delivery import Deliverer
-    from habitus.console.demo import Demo
-    from habitus.console.retention import Retention
     from habitus.console.supervisor import Supervisor
 
 # Seconds that open requests have once the console ends.

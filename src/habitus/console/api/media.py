@@ -22,7 +22,7 @@ def file_answer(path: Path, media: str, what: str, *, lasting: bool = False) -> 
     Parameters
     ----------
     path
-        The file; its last part is a name that a camera's process gave.
+        The file.
     media
         Its media type.
     what
@@ -35,8 +35,7 @@ def file_answer(path: Path, media: str, what: str, *, lasting: bool = False) -> 
     NotFoundError
         If it is not there, or not any more.
     """
-    found = path.parent / path.name
-    if not found.is_file():
+    if ".." in path.parts or not path.is_file():
         raise NotFoundError(f"the {what} is not there, or not any more")
     headers = {"Cache-Control": f"private, max-age={KEPT}"} if lasting else {}
-    return FileResponse(found, media_type=media, headers=headers)
+    return FileResponse(path, media_type=media, headers=headers)
