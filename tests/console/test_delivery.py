@@ -16,7 +16,7 @@ from habitus.console.bulletin import News
 from habitus.console.database import Channel
 from habitus.console.delivery import GIVEN_UP_AFTER, LARGEST_SLATE, Deliverer, Slate
 from habitus.console.server import Console
-from reference.consoles import add_camera
+from reference.consoles import PostgresServer, add_camera
 from reference.processes import LONG, wait_until
 from reference.streams import free_port
 from reference.telling import (
@@ -124,6 +124,25 @@ def test_what_cannot_be_committed_is_not_told_again(console: Console, hook: Rece
         assert outcomes(console) == ["waiting", "waiting"]
         execute(console, BACK)
         wait_until(lambda: all_told(console), "both are committed")
+    assert hook.keys == keys(1, 2)
+
+
+def test_a_database_that_is_away_meanwhile_is_told_later(
+    postgres_console: Console, postgres_server: PostgresServer, hook: Receiver
+) -> None:
+    add_camera(postgres_console)
+    add_channel(postgres_console, "webhook", {"url": hook.url})
+    tell(postgres_console, "started", an_event(1), an_event(2))
+    hook.gate.clear()
+    with delivering(postgres_console) as notices:
+        wait_until(lambda: hook.posted, "the receiver has it")
+        postgres_server.stop()
+        try:
+            hook.gate.set()
+            wait_until(lambda: any("away" in line for line in notices), "a notice")
+        finally:
+            postgres_server.start()
+        wait_until(lambda: all_told(postgres_console), "both are committed")
     assert hook.keys == keys(1, 2)
 
 

@@ -186,11 +186,15 @@ def test_what_may_have_been_told_before_says_so(console: Console) -> None:
     assert "may have been told before" in first._replace(again=True).text(console.settings)
 
 
-def test_a_wrong_password_is_a_clear_failure_without_it(console: Console, post: Post) -> None:
+def test_a_wrong_password_is_a_clear_failure_without_it(
+    console: Console, post: Post, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
     channel = add_channel(console, "apprise", {"url": post.url("wr0ng")})
     with pytest.raises(DeliveryError) as told:
         channels.send_test(console, channel)
     assert "wr0ng" not in str(told.value)
+    assert "wr0ng" not in caplog.text
     assert "\n" not in str(told.value)
     channels.send_test(console, add_channel(console, "apprise", {"url": post.url()}))
     assert post.mail[0]["Subject"] == "habitus: a test message"

@@ -9,11 +9,12 @@ from typing import Any
 
 import paho.mqtt.client as mqtt
 import pytest
+from sqlalchemy import select
 
 from habitus import InvalidInputError
 from habitus.console import channels
 from habitus.console.channels import DeliveryError
-from habitus.console.database import Camera, Channel
+from habitus.console.database import Camera, Channel, Setting
 from habitus.console.delivery import Deliverer
 from habitus.console.server import Console
 from reference.consoles import add_camera
@@ -166,6 +167,8 @@ def test_home_assistant_finds_cameras_and_forgets_removed_ones(
         with console.database.transaction() as session:
             session.delete(session.get_one(Channel, channel.id))
         wait_until(lambda: not heard.retained, "everything is gone with the channel")
+    with console.database.session() as session:
+        assert session.scalars(select(Setting)).all() == []
 
 
 def configurations(heard: Subscriber) -> dict[str, Any]:

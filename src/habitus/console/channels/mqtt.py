@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiomqtt import Client, MqttError, Will
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from habitus.console.channels.notification import (
     DeliveryError,
@@ -119,6 +119,8 @@ class MqttSender:
         self._listener: asyncio.Task[None] | None = None
         self._retained: Retained = {}
         """What the broker has by now."""
+        self._is_known = False
+        """Whether it has nothing else, from before."""
         self._looked = -REFRESH
         self._stands = False
 
@@ -170,7 +172,7 @@ class MqttSender:
         except (MqttError, OSError) as error:
             raise DeliveryError(f"the broker is away: {error}") from error
         self._client, self._listener = client, asyncio.create_task(_listen(client))
-        self._retained, self._looked = {}, -REFRESH
+        self._retained, self._is_known, self._looked = {}, False, -REFRESH
         if self._stands:
             await self._publish(client, status, "online", retain=True)
         return client
@@ -197,6 +199,8 @@ class MqttSender:
 
     async def _retain(self, client: Client, wanted: Retained) -> None:
         """Publish what is new or another than before, and clear what is no more."""
+        if self._is_known and wanted == self._retained:
+            return
         gone = await asyncio.to_thread(self._remember, {*self._retained, *wanted}) - {*wanted}
         for topic in sorted(gone):
             await self._publish(client, topic, "", retain=True)
@@ -208,6 +212,7 @@ class MqttSender:
                 self._retained[topic] = payload
         if gone:
             await asyncio.to_thread(self._remember, {*wanted}, only=True)
+        self._is_known = True
 
     def _remember(self, topics: set[str], *, only: bool = False) -> set[str]:
         """Write down which topics are retained, before they are; return these and earlier ones."""
@@ -218,6 +223,8 @@ class MqttSender:
             after = topics if only else before | topics
             if setting is None and after:
                 session.add(Setting(key=key, value={"topics": sorted(after)}))
+            elif setting is not None and not after:
+                session.delete(setting)
             elif setting is not None and after != before:
                 setting.value = {"topics": sorted(after)}
         return after
@@ -233,12 +240,17 @@ class MqttSender:
         return wanted
 
     def _states(self, session: Session, camera: Camera) -> Retained:
-        alarms = select(Event).where(Event.camera_id == camera.id, Event.alarm)
-        going_on = session.scalar(alarms.where(Event.end.is_(None)).limit(1))
-        last = session.scalar(alarms.order_by(Event.start.desc()).limit(1))
+        last = session.scalar(
+            select(Event)
+            .where(Event.camera_id == camera.id, Event.alarm)
+            .order_by(Event.start.desc())
+            .limit(1)
+            .options(defer(Event.details), defer(Event.signature))
+        )
+        going_on = last is not None and last.end is None
         top = f"{self._base}/{camera.id}"
         states: Retained = {
-            f"{top}/state": "OFF" if going_on is None else "ON",
+            f"{top}/state": "ON" if going_on else "OFF",
             f"{top}/condition": camera.state,
         }
         if last is not None:
