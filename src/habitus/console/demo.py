@@ -22,7 +22,7 @@ from habitus.errors import HabitusError
 if TYPE_CHECKING:
     from habitus.console.server import Console
 
-SECONDS, NORMAL_FOR, ANOMALIES_PER_HOUR = 360.0, 180.0, 90.0
+SECONDS, NORMAL_FOR, ANOMALIES_PER_HOUR = 300.0, 150.0, 90.0
 """Length of a scene, of its beginning without anomalies, and how frequent they are then."""
 ALERTS_PER_DAY = 40.0
 # Scenes that are rendered at the same time.
@@ -107,7 +107,10 @@ class Demo:
             while not self._stopping.is_set():
                 while waiting and len(rendering) < AT_ONCE:
                     scene = waiting.pop(0)
-                    rendering[scene] = self._render(scene)
+                    if self._path(scene).exists():
+                        self._change(scene, preparing=False)
+                    else:
+                        rendering[scene] = self._render(scene)
                 for scene, process in list(rendering.items()):
                     if process.step(TICK / 2):
                         process.kill()
