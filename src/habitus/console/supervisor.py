@@ -140,11 +140,18 @@ class Supervisor:
     ----------
     console
         Whose cameras.
+    nursery
+        Where processes are forked from; one of its own by default.
+    silence
+        Seconds without a report after which a process is killed.
     """
 
-    def __init__(self, console: "Console") -> None:
-        self.console = console
-        self.nursery = Nursery()
+    def __init__(
+        self, console: "Console", nursery: Nursery | None = None, *, silence: float = SILENCE
+    ) -> None:
+        self.console, self.silence = console, silence
+        self.nursery = nursery or Nursery()
+        self._owns_nursery = nursery is None
         self.learner = Learner(console, self.nursery)
         self._lock = threading.Lock()
         self._watched: dict[str, _Watched] = {}
@@ -177,7 +184,8 @@ class Supervisor:
         self._wake()
         if self._thread.is_alive():
             self._thread.join()
-        self.nursery.close()
+        if self._owns_nursery:
+            self.nursery.close()
         if self._folder_lock is not None:
             os.close(self._folder_lock)
             self._folder_lock = None
@@ -258,16 +266,17 @@ class Supervisor:
         self._refresh, self._looked = False, now
         with self.console.database.session() as session:
             found = {camera.id: camera for camera in session.scalars(select(Camera))}
-            ready = [c for c in found.values() if c.enabled and not c.options.get("preparing")]
             jobs = {
                 camera.id: self._job(camera, tuple(reviews.accepted(session, camera.id)))
-                for camera in ready
+                for camera in found.values()
             }
         for camera_id, job in jobs.items():
-            if job is not None:
-                self._want(job, ended=found[camera_id].state == CameraState.ENDED)
-        for camera_id, watched in list(self._watched.items()):
-            watched.wanted = jobs.get(camera_id) is not None
+            camera = found[camera_id]
+            wanted = camera.enabled and not camera.options.get("preparing", False)
+            if job is not None and (wanted or camera_id in self._watched or _has_entries(job)):
+                self._want(job, wanted=wanted, ended=camera.state == CameraState.ENDED)
+        for camera_id, watched in self._watched.items():
+            watched.wanted &= jobs.get(camera_id) is not None
             watched.removed = camera_id not in found
         for camera in found.values():
             if not camera.enabled and camera.state != CameraState.OFF:
@@ -293,10 +302,11 @@ class Supervisor:
             accepted=accepted,
         )
 
-    def _want(self, job: CameraJob, *, ended: bool) -> None:
+    def _want(self, job: CameraJob, *, wanted: bool, ended: bool) -> None:
         """Have a camera watched as a job says; by orders, if its process runs already."""
         with self._lock:
             watched = self._watched.setdefault(job.camera, _Watched(job))
+        watched.wanted = wanted
         if _fixed(watched.job) != _fixed(job):
             watched.ended, watched.deaths, watched.start_at = False, 0, 0.0
         elif watched.process is None and job.kind == "recording":
@@ -368,12 +378,13 @@ class Supervisor:
             elif not watched.wanted or watched.needs_another_process:
                 process.order(Stop())
                 watched.stopping_since = now
-            elif now - process.last_heard > SILENCE:
+            elif now - process.last_heard > self.silence:
                 self._bury(camera_id, watched, process, now)
 
     def _start_if_due(self, camera_id: str, watched: _Watched, now: float) -> None:
         if not watched.wanted:
-            self._forget(camera_id, watched)
+            if watched.removed or not watched.orphaned:
+                self._forget(camera_id, watched)
             return
         # What the process before it left is written first, unless the database is away.
         if watched.ended or now < watched.start_at:
@@ -545,9 +556,13 @@ class Supervisor:
         self._attempt(self._write)
 
 
+def _has_entries(job: CameraJob) -> bool:
+    return next((job.folder / "journal").glob("*.json"), None) is not None
+
+
 def _end_in_words(code: int | None) -> str:
     if code is None:
-        return f"said nothing for {SILENCE:.0f} s"
+        return "said nothing for too long"
     return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"
 
 

@@ -1,0 +1,282 @@
+"""The supervisor with real processes of cameras, which play files many times as fast."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+import habitus
+from habitus.cameras.journal import file_entry
+from habitus.cameras.nursery import Nursery
+from habitus.console import queries, reviews
+from habitus.console.database import Camera, Event, Learning, Minute
+from habitus.console.server import Console
+from habitus.console.supervisor import Supervisor
+from reference.consoles import START, add_camera, entry
+from reference.processes import running, wait_until
+from reference.two_lanes import HEIGHT, SECONDS, WIDTH, WRONG, two_lanes
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
+
+
+@pytest.fixture(scope="module")
+def model(video: Path) -> Path:
+    path = video.with_name("model-1.habitus")
+    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
+    return path
+
+
+@pytest.fixture
+def supervised(console: Console, nursery: Nursery) -> Iterator[Callable[..., Supervisor]]:
+    """A function that starts the supervisor of a console; it is stopped at the end."""
+
+    def start(**options: Any) -> Supervisor:
+        console.supervisor = Supervisor(console, nursery, **options)
+        console.supervisor.start()
+        return console.supervisor
+
+    yield start
+    if console.supervisor is not None:
+        console.supervisor.stop()
+
+
+@pytest.fixture
+def playing(console: Console, video: Path, model: Path) -> str:
+    """A camera that plays the scene for ever, with a model."""
+    folder = console.settings.camera_folder("north")
+    folder.mkdir(parents=True)
+    shutil.copy(model, folder)
+    options = {"speed": 20.0, "local": True}
+    add_camera(
+        console, address=str(video), kind="playback", options=options, model="model-1.habitus"
+    )
+    return "north"
+
+
+def camera(console: Console, camera_id: str = "north") -> Camera:
+    with console.database.session() as session:
+        return session.get_one(Camera, camera_id)
+
+
+def change(console: Console, **fields: Any) -> None:
+    with console.database.transaction() as session:
+        found = session.get_one(Camera, "north")
+        for name, value in fields.items():
+            setattr(found, name, value)
+    assert console.supervisor is not None
+    console.supervisor.refresh()
+
+
+def wait_for_state(console: Console, state: str, camera_id: str = "north") -> None:
+    wait_until(lambda: camera(console, camera_id).state == state, f"{camera_id} is {state}")
+
+
+def alarms(console: Console) -> list[queries.EventCard]:
+    with console.database.session() as session:
+        return queries.events(session).events
+
+
+def pid_of(supervisor: Supervisor, camera_id: str = "north") -> int:
+    found: list[int] = []
+
+    def known() -> bool:
+        pid = supervisor.latest(camera_id).pid
+        found[:] = [pid] if pid else []
+        return bool(found)
+
+    wait_until(known, "there is a process")
+    return found[0]
+
+
+def test_a_camera_is_watched_and_its_events_are_written(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    supervisor = supervised()
+    wait_until(lambda: [event for event in alarms(console) if event.clip], "an event with a clip")
+    found = camera(console)
+    assert (found.state, found.width, found.height) == ("watching", WIDTH, HEIGHT)
+    latest = supervisor.latest("north")
+    assert latest.seen is not None
+    assert latest.seen.jpeg[:2] == b"\xff\xd8"
+    assert latest.judged is not None
+    assert len(latest.recent) > 5
+    supervisor.stop()
+    with console.database.session() as session:
+        assert session.scalar(select(func.sum(Minute.n_judged)))
+        assert session.scalars(select(Event).where(Event.end.is_(None))).all() == []
+        assert session.scalars(select(Event.signature)).first() is not None
+    folder = console.settings.camera_folder("north")
+    assert list((folder / "journal").glob("*.json")) == []
+    for event in alarms(console):
+        assert (folder / "events" / str(event.thumbnail)).is_file()
+
+
+def test_a_process_that_is_killed_is_started_again(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    supervisor = supervised()
+    wait_for_state(console, "watching")
+    before = pid_of(supervisor)
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: supervisor.latest("north").restarts == 1, "its death is noticed")
+    wait_until(lambda: pid_of(supervisor) != before, "another process")
+    n = len(alarms(console))
+    wait_until(lambda: len(alarms(console)) > n, "events go on")
+    wait_for_state(console, "watching")
+    assert any("signal 9" in notice.text for notice in console.bulletin.notices())
+
+
+def test_a_process_that_hangs_is_killed(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    supervisor = supervised(silence=4.0)
+    wait_for_state(console, "watching")
+    before = pid_of(supervisor)
+    os.kill(before, signal.SIGSTOP)
+    wait_until(lambda: not running(before), "it was killed")
+    wait_until(lambda: pid_of(supervisor) != before, "another process")
+
+
+def test_what_is_changed_is_done_by_an_order_or_by_another_process(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    supervisor = supervised()
+    wait_for_state(console, "watching")
+    before = pid_of(supervisor)
+    threshold = supervisor.latest("north").judged
+    assert threshold is not None
+    change(console, alerts_per_day=2000.0)
+
+    def changed() -> bool:
+        judged = supervisor.latest("north").judged
+        return judged is not None and judged.threshold != threshold.threshold
+
+    wait_until(changed, "another threshold")
+    assert pid_of(supervisor) == before
+    change(console, mask=[[[0, 0], [20, 0], [20, 20]]])
+    wait_until(lambda: pid_of(supervisor) != before, "another process for another mask")
+    change(console, enabled=False)
+    wait_for_state(console, "off")
+    wait_until(lambda: supervisor.latest("north").pid is None, "no process")
+    change(console, enabled=True)
+    wait_until(lambda: camera(console).state != "off", "it is on again")
+    last = pid_of(supervisor)
+    with console.database.transaction() as session:
+        session.delete(session.get_one(Camera, "north"))
+    supervisor.refresh()
+    folder = console.settings.camera_folder("north")
+    wait_until(lambda: not running(last) and not folder.exists(), "nothing is left of it")
+
+
+def test_a_model_is_learnt_and_used_at_once(
+    console: Console, video: Path, supervised: Callable[..., Supervisor]
+) -> None:
+    options = {"speed": 20.0, "local": True}
+    add_camera(console, address=str(video), kind="playback", options=options)
+    supervisor = supervised()
+    wait_for_state(console, "learning")
+    pid = pid_of(supervisor)
+    wait_until(lambda: (kept := supervisor.latest("north").kept) and kept.seconds > 60, "footage")
+    supervisor.learn_now("north")
+    wait_until(lambda: supervisor.learning("north") is not None, "it is being learnt")
+    wait_for_state(console, "watching")
+    assert pid_of(supervisor) == pid
+    with console.database.session() as session:
+        row = session.scalars(select(Learning)).one()
+    assert (row.occasion, row.model) == ("asked", "model-1.habitus")
+    assert row.n_documents > 50
+    assert camera(console).model == "model-1.habitus"
+    judged = supervisor.latest("north").judged
+    assert judged is not None
+    assert judged.threshold is not None
+
+
+def test_a_recording_is_learnt_from_judged_and_done(
+    console: Console, video: Path, supervised: Callable[..., Supervisor], nursery: Nursery
+) -> None:
+    options = {"local": True, "starts": START}
+    add_camera(console, address=str(video), kind="recording", options=options)
+    supervisor = supervised()
+    wait_for_state(console, "ended")
+    wait_until(lambda: supervisor.latest("north").pid is None, "its process has ended")
+    supervisor.stop()
+    found = alarms(console)
+    assert [START + WRONG[0] - 2 < event.start < START + WRONG[1] for event in found] == [True]
+    with console.database.session() as session:
+        assert session.scalar(select(func.sum(Minute.n_documents))) == SECONDS
+    again = supervised()
+    again.refresh()
+    time.sleep(1.5)  # it would be started within this time
+    assert again.latest("north").pid is None
+
+
+def test_a_review_teaches_and_its_undoing_too(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    supervised()
+    wait_until(lambda: len(alarms(console)) >= 3, "three alarms")
+    first, *others = alarms(console)
+    with console.database.transaction() as session:
+        for event in session.scalars(select(Event)):  # as if they were of these days
+            event.start = time.time()
+    said: list[reviews.Reviewed] = []
+    for event in [*others[1:], first]:
+        said.append(reviews.review(console, event.id, "normal", "me"))
+    assert [each.note for each in said] == [""] * len(said)
+    assert {card.id for each in said for card in each.silenced} <= {
+        event.id for event in alarms(console)
+    }
+    with console.database.session() as session:
+        assert len(reviews.accepted(session, "north")) == len(said)
+    undone = reviews.undo(console, first.id, "me")
+    assert undone.verdict is None
+    with console.database.session() as session:
+        assert len(reviews.accepted(session, "north")) == len(said) - 1
+        assert [row.action for row in queries.audit(session)][:2] == [
+            "review undone",
+            "event reviewed",
+        ]
+
+
+def test_what_waits_in_journals_is_written_at_the_start(
+    console: Console, supervised: Callable[..., Supervisor]
+) -> None:
+    add_camera(console, enabled=False)
+    journal = console.settings.camera_folder("north") / "journal"
+    file_entry(journal, entry("a1"))
+    file_entry(journal, entry("a2", kind="started", end=None, start=START + 5, peak=START + 5))
+    file_entry(journal, entry("a3", event={"no": "event"}))
+    (journal / "0-damaged.json").write_text("{")
+    supervised()
+    wait_until(lambda: list(journal.glob("*.json")) == [], "the journal is empty")
+    wait_until(lambda: all(event.end for event in alarms(console)), "nothing is left open")
+    assert {event.id: event.end for event in alarms(console)} == {"a1": START + 1, "a2": START + 6}
+    assert len(list(journal.glob("*.damaged"))) == 2
+    assert sum("put aside" in notice.text for notice in console.bulletin.notices()) == 2
+
+
+def test_only_one_server_has_a_folder(
+    console: Console, nursery: Nursery, supervised: Callable[..., Supervisor]
+) -> None:
+    first = supervised()
+    with pytest.raises(habitus.InvalidInputError, match="another habitus serve runs"):
+        Supervisor(console, nursery).start()
+    first.stop()
+    second = Supervisor(console, nursery)
+    second.start()
+    second.stop()
