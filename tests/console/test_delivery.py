@@ -3,7 +3,6 @@ import json
 import os
 import signal
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +24,7 @@ from reference.telling import (
     add_channel,
     all_told,
     an_event,
+    deliverer_process,
     outbox,
     outcomes,
     receiver,
@@ -144,10 +144,6 @@ def test_a_database_that_is_away_meanwhile_is_told_later(
             postgres_server.start()
         wait_until(lambda: all_told(postgres_console), "both are committed")
     assert hook.keys == keys(1, 2)
-
-
-def deliverer_process(start: Any, console: Console) -> Any:
-    return start([sys.executable, __file__, console.settings.data])
 
 
 def test_killed_before_the_commit_it_does_not_tell_again(
@@ -292,11 +288,3 @@ def test_a_slate_that_is_damaged_or_large_is_read_and_rewritten(tmp_path: Path) 
         ["1:b/started", None],
         [1, 2.0],
     ]
-
-
-if __name__ == "__main__":
-    from habitus.console.server import open_console
-    from habitus.console.settings import ServerSettings
-
-    Deliverer(open_console(ServerSettings(Path(sys.argv[1]))), first_wait=0.05).start()
-    signal.pause()

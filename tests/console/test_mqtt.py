@@ -2,7 +2,6 @@ import contextlib
 import gc
 import json
 import queue
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from reference.telling import (
     add_channel,
     all_told,
     an_event,
+    deliverer_process,
     outcomes,
     tell,
 )
@@ -255,11 +255,6 @@ def test_a_console_that_dies_is_offline(console: Console, broker: Broker, start:
         wait_until(lambda: heard.text("habitus/status") == "online", "it is there")
         process.kill()
         wait_until(lambda: heard.text("habitus/status") == "offline", "its will is told")
-
-
-def deliverer_process(start: Any, console: Console) -> Any:
-    script = Path(__file__).with_name("test_delivery.py")
-    return start([sys.executable, script, console.settings.data])
 
 
 def test_states_are_not_limited_but_messages_are(

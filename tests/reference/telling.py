@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -214,6 +215,12 @@ def tell(console: Console, kind: Kind, *about: Event | Trouble, now: float | Non
             merged = session.merge(one)
             session.flush()
             enqueue(session, kind, merged, now=now)
+
+
+def deliverer_process(start: Any, console: Console) -> Any:
+    """A process that tells the outbox, by the fixture `start`."""
+    script = Path(__file__).with_name("telling_process.py")
+    return start([sys.executable, script, console.settings.data])
 
 
 def outbox(console: Console) -> list[OutboxEntry]:

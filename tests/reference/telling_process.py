@@ -1,0 +1,13 @@
+"""Tells the outbox of a data folder until it is killed; the folder is the one argument."""
+
+import signal
+import sys
+from pathlib import Path
+
+from habitus.console.delivery import Deliverer
+from habitus.console.server import open_console
+from habitus.console.settings import ServerSettings
+
+if __name__ == "__main__":
+    Deliverer(open_console(ServerSettings(Path(sys.argv[1]))), first_wait=0.05).start()
+    signal.pause()
