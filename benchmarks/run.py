@@ -37,6 +37,7 @@ NAMES = (
     "motion_quality",
     "extraction",
     "streams",
+    "console_memory",
 )
 PACKAGES = (
     "habitus",

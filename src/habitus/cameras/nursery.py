@@ -33,8 +33,11 @@ from habitus.errors import HabitusError
 COMMAND = "from habitus.cameras.nursery import main; main()"
 # What is loaded in it: all that cameras, decoders and learning need.
 LOADED = "habitus.cameras.loaded"
-# Threads of numerical libraries: a camera is one core's work, and each thread costs memory.
-SINGLE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+# Threads of numerical libraries, and heaps of the C library for threads: a camera is one core's
+# work, and each thread and heap costs memory.
+SMALL = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MALLOC_ARENA_MAX"), "1"
+)
 # Precedes a request and its answer: length in bytes, or a process id.
 HEADER = struct.Struct("<q")
 # Most open files that are handed to a process.
@@ -224,7 +227,7 @@ class Nursery:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, **path, **SINGLE},
+                env={**os.environ, **path, **SMALL},
             )
         self._socket = ours
 
@@ -378,8 +381,7 @@ def _grow_up(data: bytes, nursery: socket.socket, descriptors: Sequence[int]) ->
         _close_all_but([*handed, nursery.fileno()])
         _own_socket = nursery
         request: _Request = pickle.loads(data)  # noqa: S301 - from our own process
-        module, _, name = request.target.partition(":")
-        getattr(importlib.import_module(module), name)(request.job, *handed)
+        _call(request.target, request.job, *handed)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -387,6 +389,13 @@ def _grow_up(data: bytes, nursery: socket.socket, descriptors: Sequence[int]) ->
         with contextlib.suppress(Exception):
             sys.stderr.flush()
         os._exit(code)
+
+
+def _call(target: str, *arguments: Any) -> None:
+    """Call a function that is given as "module:name", in a process that is named for it."""
+    module, _, name = target.partition(":")
+    _name_process(f"habitus-{module.rpartition('.')[2]}")
+    getattr(importlib.import_module(module), name)(*arguments)
 
 
 def _close_all_but(wanted: Sequence[int]) -> None:
@@ -403,9 +412,7 @@ def connected(what: tuple[str, Any], descriptor: int) -> None:
     target, job = what
     connection = Connection(descriptor)
     threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
-    module, _, name = target.partition(":")
-    _name_process(f"habitus-{module.rpartition('.')[2]}")
-    getattr(importlib.import_module(module), name)(job, connection)
+    _call(target, job, connection)
 
 
 def _end_with(descriptor: int) -> None:
