@@ -329,7 +329,10 @@ def _between(name: str, values: dict[str, Any], least: float, most: float) -> fl
 
 
 def _checked_polygons(name: str, polygons: Iterable[Any]) -> list[list[list[float]]]:
-    found = [[[float(x), float(y)] for x, y in polygon] for polygon in polygons]
+    try:
+        found = [[[float(x), float(y)] for x, y in polygon] for polygon in polygons]
+    except (TypeError, ValueError):
+        found = [[]]
     fits = len(found) <= MOST_POLYGONS and all(
         3 <= len(polygon) <= MOST_CORNERS for polygon in found
     )

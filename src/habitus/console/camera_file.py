@@ -61,6 +61,13 @@ def apply_camera_file(console: Console) -> int:
     return len(cameras)
 
 
+def check_camera_file(settings: ServerSettings) -> None:
+    """Raise `FileError` if there is a file that cannot be understood; nothing is changed."""
+    path = settings.data / NAME
+    if path.exists():
+        read_camera_file(path)
+
+
 def read_camera_file(path: Path) -> list[tuple[dict[str, Any], int]]:
     """Return the cameras of a file, each with the line that it begins at.
 

@@ -113,12 +113,13 @@ def working(console: Console) -> Iterator[None]:
     FileError
         If cameras.toml cannot be used.
     """
-    from habitus.console.camera_file import apply_camera_file
+    from habitus.console.camera_file import apply_camera_file, check_camera_file
     from habitus.console.delivery import Deliverer
     from habitus.console.demo import Demo
     from habitus.console.retention import Retention
     from habitus.console.supervisor import Supervisor
 
+    check_camera_file(console.settings)
     with ExitStack() as stack:
         console.supervisor = Supervisor(console)
         stack.callback(console.supervisor.stop)
@@ -329,7 +330,8 @@ def listening(settings: ServerSettings) -> Iterator[socket.socket]:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield listener
     except OSError as error:
-        reason = error.strerror or error
+        known = error.errno is not None and not isinstance(error, socket.gaierror)
+        reason = os.strerror(error.errno or 0) if known else error.strerror
         raise InvalidInputError(
             f"cannot listen at {settings.host}, port {settings.port}: {reason}", parameter="port"
         ) from error
