@@ -153,6 +153,13 @@ def test_of_too_many_documents_whole_minutes_are_taken_evenly(tmp_path):
     assert np.diff(minutes)[np.diff(minutes) < 100].max() <= 12  # every tenth or eleventh
 
 
+def test_documents_of_many_words_are_fewer(tmp_path):
+    write(tmp_path, 600)  # of three distinct words each
+    corpus = read_footage(tmp_path, most_counts=900).corpus
+    assert len(corpus) == 300
+    assert corpus.counts.nnz == 900
+
+
 def test_a_damaged_file_is_left_out_with_a_note(tmp_path):
     write(tmp_path, 300)
     cut, altered, *_ = sorted(tmp_path.iterdir())[1:]

@@ -38,6 +38,8 @@ AFTER = "after"
 """Setting of a corpus: the time of the document that its first one follows."""
 MOST_DOCUMENTS = 86_400
 """Documents that are learnt from at most: a day of one-second ones."""
+MOST_COUNTS = 16_000_000
+"""Distinct words of all these documents together, at most: learning needs about 50 bytes each."""
 # Documents that wait in memory at most while nothing can be written.
 MOST_HELD = 600
 # Stills that the picture of the scene is the median of: at least so many, and less than twice.
@@ -64,6 +66,8 @@ class _Extent(NamedTuple):
     usable: Flags
     kind: str
     """Vocabulary and settings; files of the same can be joined."""
+    n_counts: int
+    """Distinct words of all documents, each counted by itself."""
 
     @classmethod
     def of_file(cls, path: Path) -> "_Extent":
@@ -77,10 +81,12 @@ class _Extent(NamedTuple):
         with safe_open(path, framework="numpy") as file:
             times, conditions = file.get_tensor("times"), file.get_tensor("conditions")
             header = json.loads((file.metadata() or {})["header"])
+            (n_counts,) = file.get_slice("data").get_shape()
         if times.ndim != 1 or times.shape != conditions.shape or not len(times):
             raise ValueError("no documents")
         (header.get("settings") or {}).pop(AFTER, None)
-        return cls(times, conditions == Condition.USABLE, json.dumps(header, sort_keys=True))
+        kind = json.dumps(header, sort_keys=True)
+        return cls(times, conditions == Condition.USABLE, kind, n_counts)
 
 
 class _Count(NamedTuple):
@@ -214,8 +220,8 @@ class FootageWriter:
     def _corpus(self, vocabulary: Vocabulary) -> Corpus:
         """Return the documents that are held."""
         held = self._held
-        indptr = np.cumsum([0, *(len(document.words) for document in held)])
-        words = np.concatenate([document.words for document in held])
+        indptr = np.cumsum([0, *(len(document.words) for document in held)], dtype=np.int32)
+        words = np.concatenate([document.words for document in held]).astype(np.int32)
         counts = np.concatenate([document.counts for document in held])
         begins = np.array([n == 0 or not document.follows for n, document in enumerate(held)])
         settings = self.settings.to_json(vocabulary)
@@ -352,6 +358,7 @@ def read_footage(
     excluded: Sequence[tuple[float, float]] = (),
     *,
     most: int = MOST_DOCUMENTS,
+    most_counts: int = MOST_COUNTS,
 ) -> Footage:
     """Read the documents of a camera.
 
@@ -367,11 +374,14 @@ def read_footage(
         Times between which they start, in seconds since the epoch.
     excluded
         Starts and ends of times not to learn from.
-    most
-        Number of documents to return at most.
+    most, most_counts
+        Number of documents to return at most, and of distinct words of all of them together.
     """
     notes: list[str] = []
     found = list(_of_latest_kind(list(_extents(folder, notes)), notes))
+    n_counts = sum(extent.n_counts for _, extent in found)
+    n_documents = sum(len(extent.times) for _, extent in found)
+    most = min(most, n_documents * most_counts // max(n_counts, 1))
     wanted = [_wanted(extent.times, since, until, excluded) for _, extent in found]
     times = np.concatenate([np.empty(0), *(extent.times for _, extent in found)])
     chosen = np.concatenate([np.empty(0, dtype=np.bool_), *wanted])
@@ -476,13 +486,19 @@ def _loaded(path: Path, taken: Flags, notes: list[str]) -> Iterator[_Part]:
     after = (corpus.settings or {}).get(AFTER)
     if not taken.all():
         corpus = corpus.take(np.flatnonzero(taken))
-    small = np.min_scalar_type(int(corpus.counts.data.max(initial=0)))
     yield _Part(
         replace(corpus, counts=sp.csr_array(corpus.counts.shape)),
-        corpus.counts.astype(small),
+        _small(corpus.counts),
         after if taken[0] else None,
         float(corpus.times[-1]) if taken[-1] else None,
     )
+
+
+def _small(counts: sp.csr_array) -> sp.csr_array:
+    """Return counts in a sixth of the memory, as they are on disk."""
+    kind = np.min_scalar_type(int(counts.data.max(initial=0)))
+    indices, indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)
+    return sp.csr_array((counts.data.astype(kind), indices, indptr), shape=counts.shape)
 
 
 def _assembled(parts: list[_Part]) -> Corpus:
@@ -500,7 +516,7 @@ def _assembled(parts: list[_Part]) -> Corpus:
     pictures = [corpus.picture for corpus in corpora if corpus.picture is not None]
     spread = np.linspace(0, len(pictures) - 1, min(len(pictures), 2 * FEWEST_STILLS - 1))
     counts = sp.vstack([part.counts for part in parts], format="csr")
-    parts.clear()  # the counts are there twice already
+    parts.clear()  # or the counts would be there twice
     return Corpus(
         counts,
         times=np.concatenate([corpus.times for corpus in corpora]),
