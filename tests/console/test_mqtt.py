@@ -179,8 +179,9 @@ def configurations(heard: Subscriber) -> dict[str, Any]:
     }
 
 
-def test_a_camera_that_was_removed_while_the_broker_was_away_is_forgotten(
-    console: Console, broker: Broker
+@pytest.mark.parametrize("removed", [["south"], ["north", "south"]])
+def test_cameras_that_were_removed_while_the_broker_was_away_are_forgotten(
+    console: Console, broker: Broker, removed: list[str]
 ) -> None:
     broker.persist()
     for camera in ("north", "south"):
@@ -192,12 +193,14 @@ def test_a_camera_that_was_removed_while_the_broker_was_away_is_forgotten(
         wait_until(lambda: heard.text("habitus/status") == "offline", "the console has left")
     broker.stop()
     with console.database.transaction() as session:
-        session.delete(session.get_one(Camera, "south"))
+        for camera in removed:
+            session.delete(session.get_one(Camera, camera))
     broker.start()
     with subscribed(broker) as heard:
         wait_until(lambda: len(configurations(heard)) == 8, "the broker forgot nothing")
         with delivered(console):
-            wait_until(lambda: len(configurations(heard)) == 4, "south is gone")
+            n_left = 8 - 4 * len(removed)
+            wait_until(lambda: len(configurations(heard)) == n_left, "they are gone")
 
 
 @contextlib.contextmanager

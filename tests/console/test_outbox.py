@@ -195,6 +195,16 @@ def test_what_waited_for_a_channel_is_not_told_in_the_night(
     assert outcomes(console) == ["held"]
 
 
+def test_a_channel_that_was_away_all_night_tells_of_it_in_one_digest(
+    console: Console, berlin: ZoneInfo
+) -> None:
+    channel = add_channel(console, "webhook", HOOK, quiet_from="22:00", quiet_until="06:30")
+    night = datetime(2026, 1, 15, 23, tzinfo=berlin).timestamp()
+    for k in (1, 2):
+        tell(console, "started", an_event(k), now=night)
+    assert all_told(console, channel, night + 8 * HOUR) == ["digest-1-2/digest"]
+
+
 def test_more_than_the_most_per_hour_goes_into_a_digest(any_console: Console) -> None:
     channel = add_channel(any_console, "webhook", HOOK, most_per_hour=2)
     now = START
