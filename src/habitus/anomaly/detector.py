@@ -492,6 +492,20 @@ class Detector:
             raise _uncalibrated("a threshold other than a fixed value")
         return self._as_normality(self._held_budget(self.held_out, alerts_per_day).threshold)
 
+    def alerts_expected(self, alerts_per_day: float) -> float:
+        """Return how many false alarms a budget comes to in a day.
+
+        More than the budget, where the footage learnt from is too short to hold it.
+
+        Raises
+        ------
+        InvalidInputError
+            As of `threshold_of`.
+        """
+        if self.held_out is None:
+            raise _uncalibrated("an alert budget")
+        return self._held_budget(self.held_out, alerts_per_day).alerts_per_day
+
     def _as_normality(self, score: float) -> float:
         """Return the normality of a known score; by habits, scores are not normalities."""
         if self.habits is None:
