@@ -102,13 +102,16 @@ class Clock:
         return self.now
 
 
-def record(video: Path, folder: Path, *, at: float = EPOCH, **options) -> list[str]:
+def record(
+    video: Path, folder: Path, *, at: float = EPOCH, speed: float = 1.0, **options
+) -> list[str]:
     """Read a video as if its frames arrived in real time; return the notes."""
     clock = Clock()
     clock.now = at
-    with Reader(Source(str(video)), tap=PacketRing(folder, clock=clock, **options)) as reader:
+    ring = PacketRing(folder, clock=clock, speed=speed, **options)
+    with Reader(Source(str(video)), tap=ring) as reader:
         for frame in reader:
-            clock.now = at + frame.time
+            clock.now = at + frame.time / speed
         return reader.notes
 
 
@@ -235,6 +238,14 @@ def test_a_clip_lasts_over_a_gap(videos, tmp_path):
     for time, number in frames:
         at = clip.start - EPOCH + time
         assert number / FPS == pytest.approx(at if at < SECONDS + 1 else at - 23, abs=0.2)
+
+
+def test_a_file_that_plays_faster_than_it_was_recorded(videos, tmp_path):
+    record(videos("h264"), tmp_path / "recent", speed=4.0)
+    clip = cut_clip(tmp_path / "recent", EPOCH + 2, EPOCH + 3, tmp_path / "a.mp4")
+    assert clip.end - clip.start == pytest.approx(SECONDS / 4, abs=0.2)
+    for time, number in shown(clip.path):
+        assert number / FPS / 4 == pytest.approx(clip.start - EPOCH + time, abs=0.1)
 
 
 def test_a_camera_that_comes_back_with_another_picture(videos, tmp_path):

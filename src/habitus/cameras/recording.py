@@ -279,6 +279,14 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
         If it cannot be written or encoded.
     """
     since, until = start - BEFORE, min(end, start + LONGEST) + AFTER
+    try:
+        return _written(_pieces(recent, since, until), output)
+    except VideoError:  # its first segment may have been deleted meanwhile
+        return _written(_pieces(recent, since, until), output)
+
+
+def _pieces(recent: Path, since: float, until: float) -> "list[_Piece]":
+    """Return what the ring of a camera has from one time to another."""
     found = _segments(recent)
     first = max(0, bisect_right([at for at, _ in found], since) - 1)
     pieces: list[_Piece] = []
@@ -290,7 +298,7 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
             if pieces and abs(piece.start - pieces[-1].end) < JOINT:
                 piece = piece.moved(pieces[-1].end - piece.start)
             pieces.append(piece)
-    return _written(_within(pieces, since, until), output)
+    return _within(pieces, since, until)
 
 
 def cut_clip_of_file(path: Path, start: float, end: float, output: Path) -> Clip | None:
