@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+import habitus
+from habitus.cameras.nursery import Nursery
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 from reference.consoles import PostgresServer
+from reference.two_lanes import WRONG, two_lanes
 
 
 @pytest.fixture
@@ -67,3 +70,24 @@ def make_database(postgres_server: PostgresServer) -> Callable[[], str]:
 def postgres(make_database: Callable[[], str]) -> str:
     """Address of a new, empty database of PostgreSQL."""
     return make_database()
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Where processes of cameras are forked from, for all tests of a worker."""
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture(scope="session")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scene of two lanes in which something goes wrong once."""
+    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
+
+
+@pytest.fixture(scope="session")
+def model(video: Path) -> Path:
+    """A model of that scene."""
+    path = video.with_name("model-1.habitus")
+    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
+    return path

@@ -1,7 +1,6 @@
 """The supervisor with real processes of cameras, which play files many times as fast."""
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -18,27 +17,9 @@ from habitus.console import queries, reviews
 from habitus.console.database import Camera, Event, Learning, Minute
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
-from reference.consoles import START, add_camera, entry
+from reference.consoles import START, add_camera, add_playing, entry
 from reference.processes import running, wait_until
-from reference.two_lanes import HEIGHT, SECONDS, WIDTH, WRONG, two_lanes
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture(scope="module")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
-
-
-@pytest.fixture(scope="module")
-def model(video: Path) -> Path:
-    path = video.with_name("model-1.habitus")
-    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
-    return path
+from reference.two_lanes import HEIGHT, SECONDS, WIDTH, WRONG
 
 
 @pytest.fixture
@@ -58,14 +39,7 @@ def supervised(console: Console, nursery: Nursery) -> Iterator[Callable[..., Sup
 @pytest.fixture
 def playing(console: Console, video: Path, model: Path) -> str:
     """A camera that plays the scene for ever, with a model."""
-    folder = console.settings.camera_folder("north")
-    folder.mkdir(parents=True)
-    shutil.copy(model, folder)
-    options = {"speed": 20.0, "local": True}
-    add_camera(
-        console, address=str(video), kind="playback", options=options, model="model-1.habitus"
-    )
-    return "north"
+    return add_playing(console, video, model)
 
 
 def camera(console: Console, camera_id: str = "north") -> Camera:

@@ -87,6 +87,18 @@ def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> Cam
     return camera
 
 
+def add_playing(console: Console, video: Path, model: Path, *, speed: float = 20.0) -> str:
+    """Add a camera that plays a file for ever, with a model; return its id."""
+    folder = console.settings.camera_folder("north")
+    folder.mkdir(parents=True)
+    shutil.copy(model, folder / "model-1.habitus")
+    options = {"speed": speed, "local": True}
+    add_camera(
+        console, address=str(video), kind="playback", options=options, model="model-1.habitus"
+    )
+    return "north"
+
+
 class PostgresServer:
     """A server of Debian's PostgreSQL on a free port of this machine."""
 

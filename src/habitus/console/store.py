@@ -87,7 +87,8 @@ def _new_event(camera_id: str, entry: JournalEntry) -> Event:
 def _describe(event: Event, entry: JournalEntry) -> None:
     """Set everything that an entry of an event's start or end says."""
     told = entry.event
-    event.start, event.end, event.peak = entry.start, entry.end, entry.peak
+    event.start, event.peak = entry.start, max(entry.start, entry.peak)
+    event.end = _end(entry)
     event.alarm, event.at_half = entry.alarm, _at_half(entry)
     event.normality, event.threshold = told["normality"], told["threshold"]
     event.probability, event.rarity = told.get("probability"), told.get("rarity", "")
@@ -96,6 +97,11 @@ def _describe(event: Event, entry: JournalEntry) -> None:
     event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
     event.heat = entry.files.get("heat", event.heat)
     event.n_bytes = entry.n_bytes + event.clip_bytes
+
+
+def _end(entry: JournalEntry) -> float | None:
+    """Return when an event ended: never before its start, though the clock may be set back."""
+    return None if entry.end is None else max(entry.start, entry.end)
 
 
 def _sign(session: Session, event: Event) -> None:
@@ -116,7 +122,7 @@ def _add_clip(session: Session, event: Event, entry: JournalEntry) -> bool:
     event.n_bytes += entry.n_bytes - event.clip_bytes
     event.clip_bytes, event.clip = entry.n_bytes, entry.files.get("clip")
     if event.end is None:
-        event.end = entry.end
+        event.end = _end(entry)
     return session.is_modified(event)
 
 
