@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         summarise_corpus,
         summarise_model,
     )
+    from habitus.video.addresses import check_address
     from habitus.video.source import redacted
 
 __version__ = version("habitus")
@@ -132,6 +133,7 @@ _HOMES = {
     "accept": "habitus.pipeline",
     "back_up": "habitus.console.server",
     "calibrate": "habitus.anomaly",
+    "check_address": "habitus.video.addresses",
     "clock": "habitus.anomaly.events",
     "compare": "habitus.pipeline",
     "comparison_table": "habitus.lab.comparison.results_page",
@@ -208,6 +210,7 @@ __all__ = [
     "accept",
     "back_up",
     "calibrate",
+    "check_address",
     "clock",
     "compare",
     "comparison_table",

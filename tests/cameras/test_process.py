@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import wait
@@ -112,6 +113,7 @@ def camera(nursery: Nursery, tmp_path: Path) -> Iterator[Start]:
     def start(address: object, **job: Any) -> Listener:
         folder = tmp_path / "camera"
         folder.mkdir(exist_ok=True)
+        job["options"] = {"local": True, **job.get("options", {})}
         process = CameraProcess(CameraJob("camera", folder, str(address), **job), nursery)
         process.start()
         processes.append(process)
@@ -190,6 +192,18 @@ def test_a_camera_that_is_absent_is_waited_for(camera: Start, video: Path):
     with rtsp(port, video):
         seen.wait_for_state(CameraState.LEARNING)
         seen.end()
+
+
+def test_a_stream_of_this_machine_is_not_opened_unless_that_is_allowed(camera: Start):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        seen = camera(f"rtsp://127.0.0.1:{server.getsockname()[1]}/x", options={"local": False})
+        seen.wait_for(
+            lambda: any("this machine" in found.reason for found in seen.all(StateChanged)), "why"
+        )
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody has connected
+            server.accept()
+    seen.end()
 
 
 def test_a_decoder_that_is_killed_is_started_again(camera: Start, video: Path):

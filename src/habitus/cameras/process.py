@@ -39,10 +39,10 @@ class CameraJob:
         What not to watch, and what alone to watch (all if empty): polygons in pixels of the
         camera's picture.
     options
-        Of reading: "fps", "fast", "other_hosts", "patience" (seconds of silence until it is
-        opened again), "learn_days". Of a playback: "speed", as a multiple of its own. Of a
-        recording: "starts", the time of its first frame; by default, such that it ends when its
-        file was written.
+        Of reading: "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
+        "patience" (seconds of silence until it is opened again), "learn_days". Of a playback:
+        "speed", as a multiple of its own. Of a recording: "starts", the time of its first frame;
+        by default, such that it ends when its file was written.
     model
         Name of the model file in the folder, if there is one.
     accepted

@@ -109,6 +109,7 @@ class Watcher:
             fast=bool(options.get("fast", False)),
             other_hosts=bool(options.get("other_hosts", False)),
             timeout=self.patience,
+            elsewhere=job.kind == "stream" and not options.get("local", False),
         )
         self.settings = DocumentSettings(
             mask=polygon_text(job.mask), region=polygon_text(job.region), still_every=1

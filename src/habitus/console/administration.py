@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from habitus.cameras.addresses import check_address, shown_address
+import habitus
 from habitus.cameras.messages import CameraState
 from habitus.console import channels, outbox, uploads
 from habitus.console.database import Camera, Channel, Login, Token, User
@@ -121,7 +121,7 @@ def add_camera(
         }
     )
     if upload is None:
-        _check_source(source, kind, values["options"], trusted)
+        _check_source(console, source, kind, values["options"], trusted)
     now = time.time()
     with console.database.transaction() as session:
         camera = Camera(
@@ -181,7 +181,7 @@ def change_camera(
         if address is not None or options != camera.options:
             known = address or console.vault.open(camera.secret_address)
             if address is not None or camera.kind == "stream":
-                _check_source(known, camera.kind, options, trusted)
+                _check_source(console, known, camera.kind, options, trusted)
         if address is not None:
             camera.secret_address = console.vault.seal(address)
             camera.shown_address = _shown(address)
@@ -262,7 +262,7 @@ def _noted(camera: Camera) -> dict[str, Any]:
 
 
 def _shown(address: str) -> str:
-    return shown_address(address) if "://" in address else Path(address).name
+    return habitus.redacted(address) if "://" in address else Path(address).name
 
 
 def _source(console: Console, address: str | None, upload: str | None, kind: str) -> str:
@@ -280,16 +280,21 @@ def _source(console: Console, address: str | None, upload: str | None, kind: str
     return str(uploads.path_of(console.settings, upload))
 
 
-def _check_source(address: str, kind: str, options: dict[str, Any], trusted: bool) -> None:
+def _check_source(
+    console: Console, address: str, kind: str, options: dict[str, Any], trusted: bool
+) -> None:
     """Raise unless a camera may have an address; a host that is not known now is waited for."""
     if trusted:
         return
     if options.get("other_hosts"):
         raise NotAllowedError("other_hosts can be set in cameras.toml only")
-    if kind != "stream" and not options.get("local"):
-        raise NotAllowedError("files are uploaded, or named in cameras.toml")
+    if kind != "stream":
+        uploaded = Path(address).parent == console.settings.uploads.resolve()
+        if not (uploaded or options.get("local")):
+            raise NotAllowedError("files are uploaded, or named in cameras.toml")
+        return
     with suppress(VideoError):
-        check_address(address, local=bool(options.get("local")))
+        habitus.check_address(address, local=bool(options.get("local")))
 
 
 def _checked_camera(values: dict[str, Any]) -> dict[str, Any]:

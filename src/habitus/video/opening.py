@@ -28,6 +28,7 @@ import av
 import av.error
 
 from habitus.errors import VideoError
+from habitus.video.addresses import check_address
 from habitus.video.source import IMAGES, Source, redacted
 
 # Containers, raw streams and single images: all that FFmpeg reads from one file alone. Those of
@@ -84,7 +85,11 @@ def open_container(source: Source) -> Iterator[Any]:
     ------
     VideoError
         If it cannot be opened, or leads elsewhere.
+    InvalidInputError
+        If it is of this machine, and must not be.
     """
+    if source.elsewhere:
+        check_address(source.address)
     if not source.is_live:
         path = Path(source.address)
         if not path.exists():
@@ -231,6 +236,8 @@ class _OwnHost:
                 "that is opened only where other_hosts allows it",
                 parameter="other_hosts",
             )
+        if self.source.elsewhere:  # its name may lead to another address by now
+            check_address(url)
 
     def _request(self, url: str, options: dict[str, str]) -> Request:
         parts = urlsplit(url)

@@ -42,6 +42,8 @@ class Source:
         Seconds that opening or reading may take before the source counts as lost.
     other_hosts
         Whether an http(s) or rtsp address may lead to other hosts, by redirections and playlists.
+    elsewhere
+        Whether it is opened only if it is on another machine, as `check_address` says.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Source:
     fast: bool = False
     timeout: float = 10.0
     other_hosts: bool = False
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         for name, value in {"fps": self.fps, "timeout": self.timeout}.items():

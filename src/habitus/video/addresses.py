@@ -1,4 +1,4 @@
-"""Which addresses a camera may have: other machines' streams, unless an admin allows more.
+"""Which addresses may be opened for somebody else: other machines' streams alone.
 
 An address that somebody gives on a page is opened by the server: without a check it could read
 files of the server, and speak to services that only the server reaches.
@@ -9,11 +9,11 @@ import socket
 from urllib.parse import urlsplit
 
 from habitus.errors import InvalidInputError, VideoError
-from habitus.video.opening import PROTOCOLS
-from habitus.video.source import redacted
 
 SCHEMES = ("rtsp", "rtsps", "http", "https", "rtmp", "rtmps", "srt")
 """Kinds of addresses that are opened on other machines."""
+LOCAL_SCHEMES = ("file", "ftp", "rtp", "tcp", "tls", "udp")
+"""Kinds that an admin has to allow."""
 LONGEST = 2000
 """Characters of an address, at most."""
 
@@ -54,7 +54,7 @@ https://, rtmp://, rtmps://, srt://: an admin may allow local files for this cam
     _check_text(address)
     scheme, separator, _ = address.partition("://")
     if local:
-        if separator and scheme.lower() not in PROTOCOLS:
+        if separator and scheme.lower() not in (*SCHEMES, *LOCAL_SCHEMES):
             raise _refused(f"addresses of the kind {scheme[:20]} are not opened")
         return
     if scheme.lower() not in SCHEMES or not separator:
@@ -143,8 +143,3 @@ def _is_own(address: IPAddress) -> bool:
 
 def _refused(reason: str) -> InvalidInputError:
     return InvalidInputError(reason, parameter="address")
-
-
-def shown_address(address: str) -> str:
-    """Return an address as it may be shown: without user, password and other secrets."""
-    return redacted(address)

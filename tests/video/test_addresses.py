@@ -4,8 +4,11 @@ import socket
 
 import pytest
 
-from habitus.cameras.addresses import check_address, shown_address
 from habitus.errors import InvalidInputError, VideoError
+from habitus.video import Reader, Source
+from habitus.video.addresses import LOCAL_SCHEMES, SCHEMES, check_address
+from habitus.video.opening import PROTOCOLS
+from reference.web import HERE, playlist, site
 
 OTHER_MACHINES = [
     "rtsp://me:secret@192.0.2.1/main",
@@ -143,5 +146,23 @@ def test_errors_show_no_password(address: str) -> None:
     assert "hunter2" not in str(refused.value)
 
 
-def test_what_is_shown_has_no_password() -> None:
-    assert shown_address("rtsp://me:hunter2@192.0.2.1/x") == "rtsp://192.0.2.1/x"
+def test_all_kinds_that_can_be_opened_are_known() -> None:
+    assert {*SCHEMES, *LOCAL_SCHEMES, "pipe"} == set(PROTOCOLS)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "rtsp://localhost/x", "a.mp4"])
+def test_a_source_of_another_machine_is_checked_when_it_is_opened(address: str) -> None:
+    with pytest.raises(InvalidInputError):
+        Reader(Source(address, elsewhere=True))
+
+
+def test_what_a_source_leads_to_is_checked_too() -> None:
+    """As where a name leads to this machine by the time that a part of a playlist is opened."""
+    from habitus.video.opening import _OwnHost
+
+    with site(HERE) as here:
+        here.pages["/a.m3u8"] = playlist("a.ts")
+        source = Source(here.address("/a.m3u8"), elsewhere=True)
+        with pytest.raises(InvalidInputError, match="this machine"):
+            _OwnHost(source).check(here.address("/a.ts"))
+    assert here.asked == []
