@@ -179,6 +179,7 @@ def _scenes(folder: Path, place: Place, *, pictures: bool) -> list[Scene]:
     junction = Junction(
         seed=place.seed,
         seconds=75.0,
+        fps=12.5,
         normal_for=BEFORE,
         anomalies_per_hour=360.0,
         anomalies=("wrong-way", "jaywalker", "pavement", "u-turn", "red-light"),

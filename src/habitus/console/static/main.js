@@ -83,4 +83,4 @@ settle();
 setInterval(() => writeTimes(), 20000);
 startKeys({ t: switchTheme });
 startNews();
-PAGES[document.body.dataset.page]?.();
+Promise.resolve(PAGES[document.body.dataset.page]?.()).then(() => { document.body.dataset.ready = ""; });

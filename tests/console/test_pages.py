@@ -1,0 +1,491 @@
+"""The pages in a real browser: every flow, by mouse, finger and keys."""
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from sqlalchemy import select
+
+from habitus.console import administration, queries, reviews
+from habitus.console.database import Camera, Channel, Event, Token
+from habitus.console.server import working
+from habitus.lab.junction import Junction, render
+from reference.console_pages import DESK, PHONE, Site, empty_site, open_site, seeded_folder, site
+from reference.footage import encode, moving_square
+from reference.processes import wait_until
+from reference.web import HERE
+from reference.web import site as web_site
+
+__all__ = ["empty_site", "open_site", "seeded_folder", "site"]
+
+EVENT = f"{3:012x}"
+PAGES = (
+    "/",
+    "/?wall",
+    "/cameras/new",
+    "/cameras/market-junction",
+    "/cameras/market-junction/edit",
+    "/events",
+    "/events?review=unusual",
+    f"/events/{EVENT}",
+    "/review",
+    "/settings",
+    "/login",
+    "/nothing",
+)
+
+
+def alarms(site: Site, review: str = "any") -> list[queries.EventCard]:
+    with site.console.database.session() as session:
+        return queries.events(session, queries.EventFilter(review=review)).events
+
+
+def stored(site: Site, table: Any) -> list[Any]:
+    with site.console.database.session() as session:
+        return list(session.scalars(select(table)))
+
+
+@pytest.mark.parametrize(("viewport", "theme"), [(DESK, "light"), (PHONE, "dark")])
+def test_every_page_is_accessible_and_fits(site: Site, viewport: Any, theme: str) -> None:
+    visit = site.visit(viewport=viewport, color_scheme=theme, allowed=("404 (Not Found)",))
+    for path in PAGES:
+        page = visit.go(path)
+        page.wait_for_load_state("networkidle" if path == "/login" else "load")
+        if path.endswith("junction"):
+            page.locator("#timeline canvas").wait_for()
+        assert visit.violations() == [], path
+        assert visit.overflow() <= 0, path
+
+
+def test_the_theme_is_switched_and_kept(site: Site) -> None:
+    page = site.visit(color_scheme="light").page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.locator("#theme").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+    page.keyboard.press("t")
+    assert page.evaluate(ground) == light
+
+
+def test_the_wall_shows_cameras_and_news_by_themselves(site: Site) -> None:
+    page = site.visit("/").page
+    expect(page.locator(".tile-name")).to_have_text(
+        ["Harbour gate", "Market junction", "Station road"]
+    )
+    expect(page.locator("#tile-harbour-gate .state")).to_have_text("lost")
+    expect(page.locator("#link-state")).to_have_attribute("data-state", "live")
+    waiting = page.locator("#to-review [data-count]")
+    before = int(waiting.inner_text())
+    site.happen("new1", explanation="in the middle: a cow")
+    expect(page.locator("#latest > li").first).to_contain_text("In the middle: a cow")
+    expect(page.locator("#announce")).to_contain_text("Market junction, In the middle: a cow")
+    expect(waiting).to_have_text(str(before + 1))
+    assert page.locator("#latest > li").count() == 8
+    site.console.bulletin.publish(
+        "judged",
+        camera="market-junction",
+        time=time.time(),
+        normality=-3.0,
+        threshold=-9.0,
+        behaviour=2,
+        expected=[0.1, 0.2, 0.7],
+    )
+    expect(page.locator("#tile-market-junction")).to_contain_text("2 now → 3 next, 70 %")
+
+
+def test_the_wall_screen_has_pictures_alone(site: Site) -> None:
+    page = site.visit("/", viewport={"width": 2560, "height": 1440}).page
+    page.keyboard.press("w")
+    expect(page.locator("body")).to_have_class(re.compile("bare"))
+    expect(page.locator("header")).to_have_count(0)
+    boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
+    assert max(box["y"] + box["height"] for box in boxes) <= 1440
+    page.keyboard.press("Escape")
+    expect(page.locator("header")).to_be_visible()
+
+
+def test_an_empty_console_teaches(empty_site: Site) -> None:
+    page = empty_site.visit("/", viewport=PHONE).page
+    expect(page.locator("main")).to_contain_text("habitus serve --demo")
+    page.get_by_role("link", name="Add a camera").click()
+    expect(page).to_have_url(re.compile("/cameras/new$"))
+    page.go_back()
+    page.goto(f"{empty_site.address}/events")
+    expect(page.locator("#results")).to_contain_text("Nothing unusual yet")
+    page.goto(f"{empty_site.address}/review")
+    expect(page.locator("main")).to_contain_text("Everything is reviewed")
+
+
+def test_a_camera_is_added_by_keys_alone(empty_site: Site) -> None:
+    visit = empty_site.visit("/cameras/new", allowed=("422 (Unprocessable",))
+    page = visit.page
+    page.locator("#name").focus()
+    page.keyboard.type("Front door")
+    page.keyboard.press("Tab")
+    page.keyboard.type("rtsp://me:secret@127.0.0.1/1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#problem")).to_contain_text("127.0.0.1 is this machine")
+    assert "secret" not in page.content()
+    page.locator("#address").focus()
+    page.keyboard.type("rtsp://me:secret@192.0.2.7/1")
+    page.locator("#alerts").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2.5")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Front door")
+    expect(page.get_by_role("status").first).to_contain_text("The camera is added")
+    assert "secret" not in page.content()
+    (camera,) = stored(empty_site, Camera)
+    assert (camera.id, camera.name, camera.alerts_per_day) == ("front-door", "Front door", 2.5)
+
+
+def test_shapes_are_drawn_with_the_mouse_and_undone(site: Site) -> None:
+    page = site.visit("/cameras/market-junction/edit").page
+    canvas = page.locator("#canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+
+    def click(x: float, y: float) -> None:
+        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+    for corner in ((0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.1)):
+        click(*corner)
+    page.get_by_role("button", name="Only here").click()
+    for corner in ((0.6, 0.6), (0.9, 0.6), (0.9, 0.9)):
+        click(*corner)
+    page.get_by_role("button", name="Close the shape").click()
+    expect(page.locator("#canvas polygon")).to_have_count(2)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#canvas polygon")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#canvas polygon")).to_have_count(2)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("The changes are in use")
+    camera = next(c for c in stored(site, Camera) if c.id == "market-junction")
+    assert [len(polygon) for polygon in camera.mask] == [3]
+    assert camera.mask[0][0] == pytest.approx([36, 29], abs=2)
+    assert camera.region[0][2] == pytest.approx([324, 259], abs=2)
+
+
+def test_shapes_are_drawn_by_finger_on_a_phone(site: Site) -> None:
+    page = site.visit("/cameras/market-junction/edit", viewport=PHONE, has_touch=True).page
+    canvas = page.locator("#canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    for x, y in ((0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.2)):
+        page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+
+
+def test_shapes_are_drawn_with_keys_and_the_camera_is_removed(site: Site) -> None:
+    page = site.visit("/cameras/station-road/edit").page
+    page.locator("#canvas").focus()
+    for keys in ("Enter", "Shift+ArrowRight Enter", "Shift+ArrowDown Enter", "Enter"):
+        for key in keys.split():
+            page.keyboard.press(key)
+    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+    page.keyboard.press("Delete")
+    expect(page.locator("#canvas polygon")).to_have_count(0)
+    page.keyboard.press("Backspace")
+    assert json.loads(page.locator("#mask").input_value()) == [[[180, 144], [216, 144], [216, 180]]]
+    page.get_by_label("Yes, remove Station road").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("It is removed")
+    assert {camera.id for camera in stored(site, Camera)} == {"harbour-gate", "market-junction"}
+
+
+def test_a_recording_is_dropped_and_plays_as_a_camera(empty_site: Site, tmp_path: Path) -> None:
+    video = encode(tmp_path / "yard at noon.mp4", moving_square(50))
+    page = empty_site.visit("/cameras/new").page
+    page.locator("#recording").set_input_files(video)
+    expect(page.locator("#name")).to_have_value("yard at noon")
+    page.get_by_label("Judge it at once").check()
+    page.get_by_role("button", name="Upload and add").click()
+    expect(page.locator("h1")).to_have_text("yard at noon")
+    (camera,) = stored(empty_site, Camera)
+    assert camera.kind == "recording"
+    kept = Path(empty_site.console.vault.open(camera.secret_address))
+    assert kept.read_bytes() == video.read_bytes()
+
+
+def test_what_is_no_video_is_refused(empty_site: Site, tmp_path: Path) -> None:
+    text = tmp_path / "a.mp4"
+    text.write_text("not a video")
+    page = empty_site.visit("/cameras/new", allowed=("status of 4",)).page
+    page.locator("#recording").set_input_files(text)
+    page.get_by_role("button", name="Upload and add").click()
+    expect(page.locator("#toasts .bad")).to_be_visible()
+    expect(page.locator("#save")).to_be_enabled()
+    assert stored(empty_site, Camera) == []
+
+
+def test_the_timeline_is_zoomed_and_opens_events(site: Site) -> None:
+    page = site.visit("/cameras/market-junction").page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.locator("#timeline canvas").wait_for()
+    page.get_by_role("button", name="7 days").click()
+    expect(page.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+    page.locator("#timeline").focus()
+    for key in ("+", "-", "ArrowLeft", "End", "Home"):
+        n = len(asked)
+        page.keyboard.press(key)
+        wait_until(lambda n=n: _moved(page, asked, n), f"a timeline after {key}", seconds=20)
+    page.keyboard.press("End")
+    page.get_by_role("button", name="6 h").click()
+    with page.expect_response(lambda answer: "timeline" in answer.url):
+        page.mouse.move(*_middle(page.locator("#timeline .u-over")))
+        page.mouse.wheel(0, -300)
+    expect(page.locator("#readout")).to_contain_text(re.compile(r"normality|lost"))
+    page.keyboard.press("End")
+    page.get_by_role("button", name="7 days").click()
+    page.wait_for_timeout(300)
+    page.keyboard.press("]")
+    expect(page.locator("#readout")).to_contain_text(":")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/events/[0-9a-f]{12}$"))
+
+
+def _moved(page: Any, asked: list[str], n: int) -> bool:
+    page.wait_for_timeout(20)
+    return any("timeline" in url for url in asked[n:])
+
+
+def _middle(locator: Any) -> tuple[float, float]:
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_events_are_filtered_in_the_address_bar_and_endless(site: Site) -> None:
+    page = site.visit("/events").page
+    everything = len(alarms(site)) + 1
+    cards = page.locator("#results > .event")
+    expect(cards).to_have_count(48)
+    page.get_by_role("link", name="Older events").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 20000)
+    expect(page.get_by_role("link", name="Older events")).to_have_count(0)
+    assert cards.count() >= everything - 1
+    page.get_by_label("Camera").select_option("harbour-gate")
+    expect(page).to_have_url(re.compile(r"camera=harbour-gate"))
+    expect(page.locator("#results .meta", has_text="Market junction")).to_have_count(0)
+    page.get_by_label("Reviewed").select_option("unusual")
+    wanted = queries.EventFilter(["harbour-gate"], review="unusual")
+    with site.console.database.session() as session:
+        n_found = queries.count(session, wanted)
+    expect(cards).to_have_count(n_found)
+    expect(page.locator("#how-many")).to_have_text(f"{n_found} events")
+    page.reload()
+    expect(cards).to_have_count(n_found)
+    site.happen("other", camera="market-junction")
+    page.get_by_label("Reviewed").select_option("none")
+    expect(page).to_have_url(re.compile("review=none"))
+    site.happen("new2", camera="harbour-gate", explanation="a boat")
+    expect(cards.first).to_contain_text("A boat")
+    expect(page.locator("#event-other")).to_have_count(0)
+
+
+def test_an_event_has_clip_heat_map_and_neighbours(site: Site) -> None:
+    newest, second = alarms(site)[:2]
+    visit = site.visit(f"/events/{newest.id}")
+    page = visit.page
+    wait_until(
+        lambda: page.evaluate("document.getElementById('clip').readyState") >= 2,
+        "a clip",
+        seconds=30,
+    )
+    expect(page.locator(".why-large")).to_contain_text(newest.explanation[1:])
+    expect(page.locator(".similar .event").first).to_be_visible()
+    page.keyboard.press("h")
+    expect(page.locator("#heat")).to_be_visible()
+    page.keyboard.press("h")
+    expect(page.locator("#heat")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(f"{site.address}/events/{second.id}")
+    visit.settled()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(f"{site.address}/events/{newest.id}")
+
+
+def test_events_are_reviewed_by_keys(site: Site) -> None:
+    first, second, third = alarms(site, "none")[:3]
+    page = site.visit("/review", viewport=PHONE).page
+    stage = page.locator("#stage")
+    expect(stage).to_have_attribute("data-event", first.id)
+    page.keyboard.press("n")
+    expect(stage).to_have_attribute("data-event", second.id)
+    expect(page.locator("#said")).to_contain_text("Normal.")
+    page.keyboard.press("u")
+    expect(stage).to_have_attribute("data-event", third.id)
+    assert {e.id: e.review for e in stored(site, Event) if e.id in (first.id, second.id)} == {
+        first.id: "normal",
+        second.id: "unusual",
+    }
+    page.keyboard.press("z")
+    expect(stage).to_have_attribute("data-event", second.id)
+    page.keyboard.press("z")
+    expect(stage).to_have_attribute("data-event", first.id)
+    expect(page.locator("#said")).to_contain_text("Taken back.")
+    assert alarms(site, "none")[0].id == first.id
+    older = alarms(site)[1]
+    page.keyboard.press("ArrowRight")
+    expect(stage).to_have_attribute("data-event", older.id)
+    page.keyboard.press("ArrowLeft")
+    expect(stage).to_have_attribute("data-event", first.id)
+    expect(page.locator("#precision-title + p")).to_contain_text("90 % interval")
+
+
+def test_a_review_in_one_tab_shows_in_the_other(site: Site) -> None:
+    first = alarms(site, "none")[0]
+    visit = site.visit("/review")
+    other = site.tab(visit.page.context, "/events").page
+    card = other.locator(f"#event-{first.id}")
+    expect(card).to_be_visible()
+    expect(other.locator("#link-state")).to_have_attribute("data-state", "live")
+    visit.page.bring_to_front()
+    visit.page.keyboard.press("u")
+    expect(card.locator(".verdict-unusual")).to_be_visible()
+    third = site.tab(visit.page.context, f"/events/{first.id}").page
+    expect(third.locator("#link-state")).to_have_attribute("data-state", "live")
+    reviews.undo(site.console, first.id, "bo")
+    expect(card.locator(".verdict-unusual")).to_have_count(0)
+    expect(third.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+def test_lists_and_reviews_work_without_scripts(site: Site) -> None:
+    first = alarms(site, "none")[0]
+    page = site.visit("/events?review=none", java_script_enabled=False).page
+    page.locator(f"#event-{first.id} a").click()
+    page.get_by_role("button", name="Unusual").click()
+    expect(page.get_by_role("status").first).to_contain_text("written down")
+    page.get_by_role("button", name="Undo").click()
+    assert alarms(site, "none")[0].id == first.id
+    page.goto(f"{site.address}/review")
+    page.get_by_role("button", name="Normal").click()
+    expect(page.locator("#said")).to_contain_text("Normal.")
+
+
+def test_channels_are_added_tested_and_removed(site: Site) -> None:
+    with web_site(HERE) as receiver:
+        page = site.visit("/settings", allowed=("status of",)).page
+        page.get_by_text("Add a webhook").click()
+        form = page.locator("details[open] form")
+        form.get_by_label("Name").fill("Night desk")
+        form.get_by_label("Address").fill(receiver.address("/in/secret-path"))
+        form.get_by_label("Quiet from").fill("22:00")
+        form.get_by_label("until").fill("06:00")
+        form.get_by_role("button", name="Add").click()
+        added = page.locator("li", has_text="Night desk").first
+        expect(added).to_contain_text("quiet 22:00 to 06:00")
+        assert "secret-path" not in page.content()
+        added.get_by_role("button", name="Send a test").click()
+        expect(page.locator(".flash")).to_be_visible()
+    page.on("dialog", lambda dialog: None)
+    site.visits[-1].allowed = ("status of", "dialog: Remove the channel")
+    n_before = len(stored(site, Channel))
+    page.locator("li", has_text="Night desk").first.get_by_label("Remove the channel").click()
+    assert len(stored(site, Channel)) == n_before  # the dialog was dismissed
+
+
+def test_people_log_in_and_see_what_they_may(site: Site) -> None:
+    page = site.visit("/settings", allowed=("401 (Unauthorized)", "403 (Forbidden)")).page
+    page.get_by_text("Add somebody").click()
+    form = page.locator("#people details[open] form")
+    form.get_by_label("Name").fill("admin")
+    form.get_by_label("Password").fill("correct horse")
+    form.get_by_role("button", name="Add").click()
+    expect(page).to_have_url(re.compile("/login"))
+    page.get_by_label("Name").fill("admin")
+    page.get_by_label("Password").fill("wrong horse")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("do not fit")
+    page.get_by_label("Password").fill("correct horse")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Settings")
+    page.get_by_text("Make a token").click()
+    page.locator("#tokens").get_by_label("Name").fill("script")
+    page.get_by_role("button", name="Make", exact=True).click()
+    secret = page.locator("#new-token").inner_text()
+    assert secret.startswith("habitus_")
+    page.goto(f"{site.address}/settings")
+    assert secret not in page.content()
+    assert [token.name for token in stored(site, Token)] == ["script"]
+    administration.add_user(site.console, "admin", "vera", "correct horse", "viewer")
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_label("Name").fill("vera")
+    page.get_by_label("Password").fill("correct horse")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Settings")).to_have_count(0)
+    page.goto(f"{site.address}/events/{EVENT}")
+    expect(page.get_by_role("button", name="Unusual")).to_have_count(0)
+    page.goto(f"{site.address}/settings")
+    expect(page.locator("h1")).to_have_text("Not allowed")
+
+
+def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
+    visit = site.visit("/")
+    page = visit.page
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("wall screen")
+    page.keyboard.press("Escape")
+    for key, name in (("e", "Events"), ("r", "Review"), ("s", "Settings"), ("w", "Wall")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(name)
+        visit.settled()
+
+
+def test_names_and_addresses_are_inert(site: Site) -> None:
+    evil = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+    with site.console.database.transaction() as session:
+        camera = session.get(Camera, "market-junction")
+        assert camera is not None
+        camera.name, camera.shown_address = evil, f"rtsp://{evil}/"
+        camera.reason = evil
+        channel = session.get(Channel, 1)
+        assert channel is not None
+        channel.name, channel.shown_settings = evil, {"url": evil}
+    site.happen("evil", explanation=evil, rarity=evil, cue=evil)
+    site.console.bulletin.post(evil, "market-junction")
+    visit = site.visit("/")
+    for path in (*PAGES[:-2], "/events/evil", "/review/evil"):
+        page = visit.go(path)
+        site.happen("evil", explanation=evil, rarity=evil, cue=evil)
+        site.console.bulletin.publish("notice", camera=None, text=evil, time=time.time())
+        page.wait_for_timeout(200)
+        assert page.locator("img[src=x]").count() == 0, path
+        assert "<img src=x" not in page.content().replace('placeholder="rtsp://<img src=x', ""), (
+            path
+        )
+
+
+def test_a_playing_camera_is_seen_live(empty_site: Site, tmp_path: Path) -> None:
+    video = tmp_path / "junction.mp4"
+    render(Junction(seed=12, seconds=20.0, normal_for=20.0), video)
+    console = empty_site.console
+    with working(console):
+        administration.add_camera(
+            console, "me", name="Junction", address=str(video), kind="playback"
+        )
+        page = empty_site.visit("/").page
+        picture = page.locator("#tile-junction img.live-picture")
+        expect(picture).to_be_visible(timeout=60_000)
+        first = picture.get_attribute("src")
+        expect(picture).not_to_have_attribute("src", str(first), timeout=30_000)
+        page.locator(".tile-name").click()
+        expect(page.locator("#picture")).to_be_visible(timeout=30_000)
+        page.get_by_role("button", name="Arrows").click()
+        drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)"
+        wait_until(
+            lambda: page.locator("#overlay").evaluate(drawn), "arrows on the picture", seconds=60
+        )
+        expect(page.locator("#learning")).to_contain_text("of the five minutes", timeout=30_000)

@@ -1,0 +1,168 @@
+"""A console that answers on a free port of this machine, and its pages in a real browser."""
+
+import contextlib
+import queue
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from habitus.console import store
+from habitus.console.server import Console, open_console, run
+from habitus.console.settings import ServerSettings
+from reference.consoles import entry, event_json
+from reference.seeded_console import seeded_console
+
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 360, "height": 740}
+AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+@contextlib.contextmanager
+def answering(console: Console) -> Iterator[str]:
+    """Answer requests in a thread; gives the address to open."""
+    stop, started = threading.Event(), queue.Queue[str]()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=run, args=(console, listener, started.put, stop))
+        thread.start()
+        try:
+            yield started.get(timeout=60).rstrip("/")
+        finally:
+            stop.set()
+            thread.join()
+
+
+@dataclass
+class Visit:
+    """A browser's tab, and what it complained about."""
+
+    page: Any
+    address: str
+    complaints: list[str] = field(default_factory=list)
+    allowed: tuple[str, ...] = ()
+    """Complaints with one of these texts are expected."""
+
+    def __post_init__(self) -> None:
+        page, complain = self.page, self.complaints.append
+        page.on("console", lambda said: complain(f"console: {said.text}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("dialog", lambda dialog: (complain(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", self._look_at)
+
+    def _look_at(self, request: Any) -> None:
+        if not request.url.startswith((f"{self.address}/", "blob:", "data:")):
+            self.complaints.append(f"request: {request.url}")
+
+    def go(self, path: str) -> Any:
+        """Open a page, and wait until its scripts have started, if it has any."""
+        self.page.goto(self.address + path)
+        return self.settled()
+
+    def settled(self) -> Any:
+        """Wait until the scripts of the page have started."""
+        started = "body[data-ready], body:not(:has(#toasts)), noscript > *"
+        self.page.wait_for_selector(started, state="attached")
+        return self.page
+
+    def check(self) -> None:
+        """Fail if anything was complained about that was not expected."""
+        found = [c for c in self.complaints if not any(text in c for text in self.allowed)]
+        assert found == []
+
+    def violations(self) -> list[str]:
+        """What axe-core finds wrong with the page, by WCAG 2 A and AA."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate(
+            "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", RULES
+        )["violations"]
+        return [
+            f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
+            for rule in found
+            for node in rule["nodes"]
+        ]
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the screen."""
+        width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        return int(self.page.evaluate(width))
+
+
+@dataclass
+class Site:
+    """A console that answers, and a browser to visit it with."""
+
+    console: Console
+    address: str
+    browser: Any
+    contexts: list[Any] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+
+    def visit(self, path: str = "/", *, allowed: tuple[str, ...] = (), **look: Any) -> Visit:
+        """Open a page in a browser of its own."""
+        self.contexts.append(context := self.browser.new_context(**({"viewport": DESK} | look)))
+        return self.tab(context, path, allowed=allowed)
+
+    def tab(self, context: Any, path: str = "/", *, allowed: tuple[str, ...] = ()) -> Visit:
+        """Open a page in another tab of a browser."""
+        visit = Visit(context.new_page(), self.address, allowed=allowed)
+        self.visits.append(visit)
+        visit.go(path)
+        return visit
+
+    def happen(self, event_id: str, camera: str = "market-junction", **fields: Any) -> None:
+        """Let an event be written and told to pages, as the supervisor does."""
+        start = fields.pop("start", time.time() - 2)
+        told = entry(event_id, start=start, end=start + 1, peak=start, event=event_json(**fields))
+        with self.console.database.transaction() as session:
+            store.ingest(session, camera, told)
+        self.console.bulletin.publish(
+            "event", camera=camera, event=event_id, kind="started", alarm=True
+        )
+
+
+@pytest.fixture(scope="session")
+def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with days behind it; to be copied."""
+    folder = tmp_path_factory.mktemp("seeded") / "data"
+    seeded_console(folder, now=time.time()).database.close()
+    return folder
+
+
+@pytest.fixture
+def open_site(browser: Any) -> Iterator[Callable[[Console], Site]]:
+    """A function that lets a console answer, to be visited; what pages complain of fails."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(console: Console) -> Site:
+            stack.callback(console.database.close)
+            site = Site(console, stack.enter_context(answering(console)), browser)
+            stack.callback(lambda: [context.close() for context in site.contexts])
+            sites.append(site)
+            return site
+
+        sites: list[Site] = []
+        yield opened
+        for site in sites:
+            for visit in site.visits:
+                visit.check()
+
+
+@pytest.fixture
+def site(open_site: Callable[[Console], Site], seeded_folder: Path, tmp_path: Path) -> Site:
+    """A console with days behind it."""
+    folder = tmp_path / "data"
+    shutil.copytree(seeded_folder, folder, ignore=shutil.ignore_patterns("scenes"))
+    return open_site(open_console(ServerSettings(folder)))
+
+
+@pytest.fixture
+def empty_site(open_site: Callable[[Console], Site], tmp_path: Path) -> Site:
+    """A console without any camera."""
+    return open_site(open_console(ServerSettings(tmp_path / "data")))
