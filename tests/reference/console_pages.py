@@ -74,7 +74,7 @@ class Visit:
     def check(self) -> None:
         """Fail if anything was complained about that was not expected."""
         found = [c for c in self.complaints if not any(text in c for text in self.allowed)]
-        assert found == []
+        assert not found, "\n".join(found)
 
     def violations(self) -> list[str]:
         """What axe-core finds wrong with the page, by WCAG 2 A and AA."""

@@ -269,6 +269,7 @@ export class Timeline {
     const n = this.found.events.length;
     if (!n) return;
     this.chosen = this.chosen < 0 ? (by > 0 ? 0 : n - 1) : clamp(this.chosen + by, 0, n - 1);
+    this.root.focus({ preventScroll: true });
     this.tell(this.found.events[this.chosen]);
   }
 
