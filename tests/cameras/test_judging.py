@@ -1,9 +1,126 @@
-"""The alert budget of a camera whose model knows little."""
+"""Events within the budget of a camera, also where its model knows little."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from habitus.cameras.judging import DAY, HEAD_START, Ration
+from habitus.anomaly.scene_model import SceneModel
+from habitus.cameras.filing import Filing
+from habitus.cameras.journal import JournalEntry, filed_entries
+from habitus.cameras.judging import DAY, HEAD_START, Judging, Ration, load_scene
+from habitus.cameras.messages import Report
+from habitus.cameras.nursery import Nursery
+from habitus.errors import FileError, InvalidInputError
+from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
+from habitus.ingest.live import Arrived
+from habitus.video import Reader, Source
+from reference.processes import wait_until
+from reference.two_lanes import WRONG
+
+EPOCH = 1.7e9
+SETTINGS = DocumentSettings(still_every=1)
+
+
+@pytest.fixture(scope="module")
+def arrivals(video: Path) -> list[Arrived]:
+    with Reader(Source(str(video))) as reader:
+        v = vocabulary_of(reader, SETTINGS)
+    found = documents(Source(str(video)), SETTINGS)
+    return [Arrived(d, d.number > 0, EPOCH + d.time, d.time, v) for d in found]
+
+
+@pytest.fixture
+def filing(nursery: Nursery, tmp_path: Path) -> Iterator[Filing]:
+    reports: list[Report] = []
+    filing = Filing(tmp_path, reports.append, nursery)
+    yield filing
+    filing.close(within=60)
+
+
+def judging_of(model: Path, filing: Filing) -> Judging:
+    return Judging(
+        SceneModel.load(model), 5.0, name="camera", filing=filing, new_id=lambda start: "e1"
+    )
+
+
+def filed(filing: Filing, kind: str) -> list[JournalEntry]:
+    found = [entry for _, entry in filed_entries(filing.folder / "journal")]
+    return [e for e in found if isinstance(e, JournalEntry) and e.kind == kind]
+
+
+def soon(condition: Callable[[], object]) -> None:
+    wait_until(condition, "it is in the journal")
+
+
+def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
+    arrivals: list[Arrived], model: Path, filing: Filing, nursery: Nursery, tmp_path: Path
+):
+    strongest = int(WRONG[0])
+    arrivals = arrivals[strongest - 1 :]
+    judging = judging_of(model, Filing(tmp_path / "before", lambda report: None, nursery))
+    scores = [judging.take(arrival).normality for arrival in arrivals]
+    assert min(scores) == scores[1] < judging.threshold < scores[0], "the second is the strongest"
+    judging.filing.close(within=60)
+    assert [entry.alarm for entry in filed(judging.filing, "started")][:1] == [True]
+
+    judging = judging_of(model, filing)
+    between, above = (scores[0] + scores[1]) / 2, scores[0] / 2
+    judging.ration = None
+    judging.thresholds, judging.detector.threshold = (between - 1, between, above), above
+    judging.take(arrivals[0])
+    soon(lambda: [e.alarm for e in filed(filing, "started")] == [False])
+    judging.take(arrivals[1])
+    soon(lambda: [e.alarm for e in filed(filing, "started")] == [True])
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (ended,) = filed(filing, "ended")
+    assert ended.alarm
+    assert ended.event["alarm"]
+    assert ended.thresholds == judging.thresholds
+    assert (ended.start, ended.peak) == (EPOCH + strongest - 1, EPOCH + strongest)
+
+
+def test_what_only_twice_the_budget_would_raise_is_no_alarm(
+    arrivals: list[Arrived], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    judging.ration = None
+    judging.thresholds = (-1e9, -1e9, judging.thresholds[-1])
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    (ended,) = filed(filing, "ended")
+    assert not ended.alarm
+    assert not ended.event["alarm"]
+    assert not filed(filing, "clip")
+
+
+def test_what_was_accepted_is_counted_as_normal(
+    arrivals: list[Arrived], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    for arrival in arrivals:
+        judging.take(arrival)
+    soon(lambda: filed(filing, "ended"))
+    (event,) = (entry.event for entry in filed(filing, "ended"))
+    plain, taught = load_scene(model, []), load_scene(model, [json.loads(json.dumps(event))])
+    again = load_scene(model, [{"habitus": "event"}, event])
+    assert plain.habits is not None
+    assert taught.habits is not None
+    assert again.habits is not None
+    assert plain.habits.all_counts.n_documents < taught.habits.all_counts.n_documents
+    assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
+
+
+def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filing: Filing):
+    with pytest.raises(FileError, match="found nothing"):
+        load_scene(tmp_path / "none.habitus", [])
+    with pytest.raises(InvalidInputError):
+        judging_of(model, filing).set_budget(0.0)
 
 
 def alarms(normalities, times, alerts_per_day) -> int:

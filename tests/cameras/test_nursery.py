@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,12 +13,6 @@ from habitus.errors import HabitusError
 from reference.processes import LONG, running, wait_until
 
 HERE = "cameras.test_nursery"
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
 
 
 def answer(child: Child) -> Any:

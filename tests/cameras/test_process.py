@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import cv2
 import pytest
 
-import habitus
 from habitus.cameras.journal import JournalEntry, filed_entries
 from habitus.cameras.messages import (
     CameraState,
@@ -34,7 +33,7 @@ from habitus.cameras.process import CameraJob, CameraProcess
 from reference.footage import encode, moving_square
 from reference.processes import LONG, command_of, descendants, running, wait_until
 from reference.streams import free_port, rtsp
-from reference.two_lanes import HEIGHT, WIDTH, WRONG, two_lanes
+from reference.two_lanes import HEIGHT, WIDTH, WRONG
 
 R = TypeVar("R")
 
@@ -82,24 +81,6 @@ class Listener:
         assert self.process.nursery.pid is not None
         (found,) = [p for p in descendants(self.process.nursery.pid) if p != self.process.pid]
         return found
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture(scope="module")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
-
-
-@pytest.fixture(scope="module")
-def model(video: Path) -> Path:
-    path = video.with_name("model-1.habitus")
-    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
-    return path
 
 
 Start = Callable[..., Listener]
@@ -324,7 +305,7 @@ def test_a_full_disk_is_told_and_events_wait(camera: Start, video: Path, model: 
     journal = seen.process.job.folder / "journal"
     journal.write_text("in the way: nothing can be written here")
     seen.wait_for(lambda: [r for r in seen.all(Remark) if "wait in memory" in r.text], "a remark")
-    assert len([r for r in seen.all(Remark) if "events" in r.text]) == 1
+    assert len([r for r in seen.all(Remark) if "be written" in r.text]) == 1
     journal.unlink()
     seen.wait_for(lambda: [e for e in seen.entries("ended") if e.alarm], "events are written")
     seen.wait_for(lambda: [r for r in seen.all(Remark) if "again" in r.text], "that is told")
@@ -338,3 +319,24 @@ def test_passwords_are_on_no_command_line(camera: Start, nursery: Nursery):
     for pid in [nursery.pid, *descendants(nursery.pid)]:
         assert "hunter2" not in command_of(pid)
     assert not [report for report in seen.reports if "hunter2" in str(report)]
+
+
+def test_what_cannot_be_done_is_refused_and_nothing_is_started_anew(camera: Start, video: Path):
+    for options in ({"fps": 0.0}, {"speed": 0.0}):
+        seen = camera(video, kind="playback", options=options)
+        seen.wait_for_state(CameraState.REFUSED)
+        assert "above 0" in seen.all(StateChanged)[-1].reason
+        seen.end()
+
+
+def test_an_impossible_budget_is_a_remark(camera: Start, video: Path, model: Path):
+    seen = camera(video, kind="playback", model=str(model), options={"speed": 5.0})
+    seen.wait_for_state(CameraState.WATCHING)
+    seen.process.order(SetBudget(0.0))
+    seen.wait_for(lambda: [r for r in seen.all(Remark) if "budget stays" in r.text], "a remark")
+    seen.process.order(UseModel("no such file"))
+    seen.wait_for(lambda: [r for r in seen.all(Remark) if "cannot be used" in r.text], "a remark")
+    n_judged = len(seen.all(Judged))
+    seen.wait_for(lambda: len(seen.all(Judged)) > n_judged + 2, "it goes on as before")
+    assert seen.all(Judged)[-1].threshold is not None
+    seen.end()

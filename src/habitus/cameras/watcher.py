@@ -41,7 +41,7 @@ from habitus.cameras.process import CameraJob, Polygons
 from habitus.cameras.recording import PacketRing
 from habitus.cameras.sight import heat_in, seen
 from habitus.corpus.documents import Condition
-from habitus.errors import HabitusError, VideoError
+from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import FrameSizeError
@@ -54,6 +54,8 @@ FIRST_MODEL = 300.0
 PATIENCE = 10.0
 # Seconds until a file that could not be read is tried again: at first, and at most.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+# Largest speed of a file that plays.
+MOST_SPEED = 1000.0
 # Seconds from one picture to the next, and from one sign of life to the next.
 PICTURE_EVERY, BEAT_EVERY = 0.9, 5.0
 # Documents that may wait to be kept, and of how many one keeps its still.
@@ -79,6 +81,11 @@ def watch_camera(job: CameraJob, connection: Connection) -> None:
     line = ReportLine(connection)
     try:
         watcher = Watcher(job, line, Nursery.inherited())
+    except HabitusError as error:  # a frame rate of 0, say: it stays so until the job is another
+        line.tell(StateChanged(CameraState.REFUSED, time.time(), str(error)))
+        while not line.stop.wait(BEAT_EVERY):
+            line.tell(Kept(0.0, time.time()))
+    else:
         try:
             watcher.run()
         finally:
@@ -115,10 +122,17 @@ class Watcher:
             mask=polygon_text(job.mask), region=polygon_text(job.region), still_every=1
         )
         self.speed = float(options.get("speed", 1.0)) if job.kind == "playback" else None
+        if self.speed is not None and not 0 < self.speed <= MOST_SPEED:
+            raise InvalidInputError(
+                f"speed must be above 0 and at most {MOST_SPEED:g}, found {self.speed:g}",
+                parameter="speed",
+            )
         self.alerts_per_day = job.alerts_per_day
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
+        self._told: tuple[str, ...] = ()
+        """Notes of the model that were told."""
         self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
         self.recording = Recording(options.get("starts")) if job.kind == "recording" else None
@@ -205,9 +219,7 @@ class Watcher:
         if isinstance(order, UseModel):
             self._use(order.path, order.accepted)
         elif isinstance(order, SetBudget):
-            self.alerts_per_day = order.alerts_per_day
-            if self.judging is not None:
-                self.judging.set_budget(order.alerts_per_day)
+            self._set_budget(order.alerts_per_day)
         elif isinstance(order, GoOn) and self.recording is not None:
             self.recording.go_on(order.reason)
 
@@ -229,9 +241,22 @@ class Watcher:
             return
         if self.judging is not None:
             self.judging.end_event()
+            if judging.ration is not None and self.judging.ration is not None:
+                judging.ration = self.judging.ration  # a review is no new day
         self.judging = judging
         for note in judging.notes:
-            self._remark(note)
+            if note not in self._told:
+                self._remark(note)
+        self._told = judging.notes
+
+    def _set_budget(self, alerts_per_day: float) -> None:
+        try:
+            if self.judging is not None:
+                self.judging.set_budget(alerts_per_day)
+        except HabitusError as error:
+            self._remark(f"the budget stays as it was: {error}")
+        else:
+            self.alerts_per_day = alerts_per_day
 
     def _new_id(self, start: float) -> str:
         """Return the id of an event; a recording that is judged again has the same ones again."""
