@@ -38,8 +38,8 @@ AFTER = "after"
 """Setting of a corpus: the time of the document that its first one follows."""
 MOST_DOCUMENTS = 86_400
 """Documents that are learnt from at most: a day of one-second ones."""
-MOST_COUNTS = 16_000_000
-"""Distinct words of all these documents together, at most: learning needs about 50 bytes each."""
+MOST_COUNTS = 8_000_000
+"""Distinct words of all these documents together, at most: learning needs about 100 bytes each."""
 # Documents that wait in memory at most while nothing can be written.
 MOST_HELD = 600
 # Stills that the picture of the scene is the median of: at least so many, and less than twice.

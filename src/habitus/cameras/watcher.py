@@ -186,6 +186,7 @@ class Watcher:
     def _live(self) -> LiveSource:
         """Return the source, to be opened."""
         recorded = self.recording is not None
+        ring = PacketRing(self.job.folder / "recent", speed=self.speed or 1.0)
         return LiveSource(
             self.source,
             self.settings,
@@ -195,7 +196,7 @@ class Watcher:
             repeats=self.job.kind == "playback",
             speed=self.speed,
             measured=recorded,
-            tap=None if recorded else PacketRing(self.job.folder / "recent"),
+            tap=None if recorded else ring,
             launch=decoders_of(self.nursery),
         )
 
