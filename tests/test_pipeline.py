@@ -17,6 +17,7 @@ import habitus
 from habitus import pipeline
 from habitus.cli.main import app
 from habitus.cli.options import plain
+from habitus.console import server
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
@@ -42,7 +43,7 @@ def test_every_command_is_a_function_of_the_library():
     commands = {command.callback.__name__ for command in app.registered_commands}
     assert commands <= set(habitus.__all__)
     for name in commands:
-        assert getattr(habitus, name) is getattr(pipeline, name)
+        assert getattr(habitus, name) is getattr(server if name == "serve" else pipeline, name)
         assert "Parameters\n" in inspect.getdoc(getattr(habitus, name))
 
 

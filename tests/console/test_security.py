@@ -107,7 +107,7 @@ def test_a_proxy_that_was_not_declared_opens_nothing(console: Console) -> None:
     browser = Visitor(create_app(console))
     answer = browser.get("/api/cameras", headers={"X-Forwarded-For": "203.0.113.9"})
     assert answer.status_code == 401
-    assert "--behind-proxy" in answer.json()["detail"]
+    assert "behind a proxy" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_another_server_on_the_same_folder_is_refused(start: Start, tmp_path: Pa
     started(start, tmp_path / "data")
     other = run("--data", tmp_path / "data", "--port", 0)
     assert other.returncode == 1
-    assert "another habitus serve runs" in other.stderr
+    assert "another console runs" in other.stderr
     assert other.stderr.count("\n") == 1
 
 
@@ -130,13 +130,13 @@ def refusals(folder: Path) -> dict[str, tuple[list[object], str]]:
         "a database that is away": (["--database", nobody], "cannot use the database"),
         "no database": (["--database", "nonsense"], "cannot use the database"),
         "no driver": (["--database", "mysql://a/b"], "cannot use the database"),
-        "no password": (["--host", "0.0.0.0"], "habitus serve --set-password"),  # noqa: S104
-        "no password behind a proxy": (["--behind-proxy"], "habitus serve --set-password"),
+        "no password": (["--host", "0.0.0.0"], "set one first (--set-password)"),  # noqa: S104
+        "no password behind a proxy": (["--behind-proxy"], "set one first (--set-password)"),
         "no address": (["--public-url", "example.org"], "public_url must be as"),
         "a short password": (["--password-file", file], "a password must have 8"),
         "no password file": (["--password-file", folder / "none"], "cannot read"),
         "no backup": (["--restore", file], "not a complete backup"),
-        "nothing to back up": (["--backup", folder / "b.zip"], "no data of habitus serve here"),
+        "nothing to back up": (["--backup", folder / "b.zip"], "no data of a console here"),
     }
 
 

@@ -248,7 +248,7 @@ def test_only_one_server_has_a_folder(
     console: Console, nursery: Nursery, supervised: Callable[..., Supervisor]
 ) -> None:
     first = supervised()
-    with pytest.raises(habitus.InvalidInputError, match="another habitus serve runs"):
+    with pytest.raises(habitus.InvalidInputError, match="another console runs"):
         Supervisor(console, nursery).start()
     first.stop()
     second = Supervisor(console, nursery)

@@ -73,7 +73,7 @@ def backup(settings: ServerSettings, file: Path, *, clips: bool = False) -> None
         If there is no console, or the file cannot be written.
     """
     if not settings.secret_key.is_file():
-        raise InvalidInputError(f"{settings.data}: no data of habitus serve here", parameter="data")
+        raise InvalidInputError(f"{settings.data}: no data of a console here", parameter="data")
     with (
         written_whole(file) as temporary,
         closing(_database(settings)) as database,

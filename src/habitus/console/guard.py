@@ -96,7 +96,7 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
     host = headers.get("Host", "")
     if not is_own_name(_name_of(host), settings):
         raise NotAllowedError(
-            "this console does not answer to that name: give it by --public-url", parameter="host"
+            "this console does not answer to that name: start it with its public address"
         )
     if scope["method"] not in READING:
         origin = headers.get("Origin")

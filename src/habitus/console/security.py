@@ -293,8 +293,8 @@ def current_actor(request: Request, sent: SentCsrf) -> Actor:
     if actor is None:
         if console.settings.is_exposed or FORWARDED & set(request.headers):
             raise NotLoggedInError(
-                "no password is set, and others can reach this console: set one with "
-                "habitus serve --set-password, and start it with --behind-proxy behind a proxy"
+                "no password is set, and others can reach this console: set one, and start it as "
+                "one that is behind a proxy if there is one"
             )
         actor = Actor(OWNER, Role.ADMIN, _csrf_of_browser(request))
     _check_csrf(request, sent, actor.csrf)

@@ -301,8 +301,8 @@ def _check_password(console: Console) -> None:
         if settings.is_exposed and not has_users(session):
             raise InvalidInputError(
                 f"{settings.public_url or settings.host} can be reached by others, and no "
-                "password is set: set one first, with habitus serve --set-password",
-                parameter="host",
+                "password is set: set one first",
+                parameter="set_password",
             )
 
 

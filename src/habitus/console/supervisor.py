@@ -586,7 +586,7 @@ def _lock_folder(folder: Path) -> int | None:
     except OSError as error:
         os.close(descriptor)
         raise InvalidInputError(
-            f"another habitus serve runs with {folder}: stop it, or name another folder",
+            f"another console runs with {folder}: stop it, or name another folder",
             parameter="data",
         ) from error
     return descriptor
