@@ -32,8 +32,8 @@ from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob, CameraProcess
 from reference.footage import encode, moving_square
 from reference.processes import LONG, command_of, descendants, running, wait_until
-from reference.streams import free_port, rtsp
-from reference.two_lanes import HEIGHT, WIDTH, WRONG
+from reference.streams import free_port, motion_jpeg, rtsp
+from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, lanes_at
 
 R = TypeVar("R")
 
@@ -184,6 +184,17 @@ def test_a_stream_of_this_machine_is_not_opened_unless_that_is_allowed(camera: S
         server.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody has connected
             server.accept()
+    seen.end()
+
+
+def test_pictures_without_times_are_a_camera_too(camera: Start):
+    pictures = [cv2.imencode(".jpg", lanes_at(n / FPS))[1].tobytes() for n in range(60)]
+    with motion_jpeg(pictures, fps=FPS) as address:
+        seen = camera(address)
+        seen.wait_for_state(CameraState.LEARNING)
+        assert seen.all(Connected) == [Connected(WIDTH, HEIGHT)]
+        seen.wait_for_state(CameraState.LOST)
+    assert 4 <= len(seen.all(Judged)) <= 6
     seen.end()
 
 
