@@ -350,7 +350,9 @@ class Database:
 
 
 def _engine(url: str) -> Engine:
-    engine = create_engine(url, pool_pre_ping=True)
+    # A server of PostgreSQL that does not answer is away.
+    options = {"connect_timeout": 5} if url.startswith("postgresql") else {}
+    engine = create_engine(url, pool_pre_ping=True, connect_args=options)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
     return engine

@@ -7,6 +7,7 @@ half are its past minutes. From then on it plays as a camera.
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +23,8 @@ from habitus.errors import HabitusError
 if TYPE_CHECKING:
     from habitus.console.server import Console
 
-SECONDS, NORMAL_FOR, ANOMALIES_PER_HOUR = 300.0, 150.0, 90.0
-"""Length of a scene, of its beginning without anomalies, and how frequent they are then."""
+SECONDS, ANOMALIES_PER_HOUR = 300.0, 90.0
+"""Length of a scene, and how frequent anomalies are in its second half."""
 ALERTS_PER_DAY = 40.0
 # Scenes that are rendered at the same time.
 AT_ONCE = 2
@@ -54,16 +55,28 @@ class Demo:
         Where they are added; its supervisor runs.
     nursery
         Where processes are forked from.
+    scenes
+        The cameras.
+    seconds
+        Length of each scene; nothing unusual happens in its first half.
     """
 
-    def __init__(self, console: "Console", nursery: Nursery) -> None:
+    def __init__(
+        self,
+        console: "Console",
+        nursery: Nursery,
+        *,
+        scenes: Sequence[DemoScene] = SCENES,
+        seconds: float = SECONDS,
+    ) -> None:
         self.console, self.nursery = console, nursery
+        self.scenes, self.seconds = scenes, seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="demo", daemon=True)
 
     def start(self) -> None:
         """Add the cameras that are not there, and begin to prepare them."""
-        for scene in SCENES:
+        for scene in self.scenes:
             self._add(scene)
         self._thread.start()
 
@@ -101,7 +114,7 @@ class Demo:
             session.add(camera)
 
     def _run(self) -> None:
-        waiting = [scene for scene in SCENES if self._is(scene, preparing=True)]
+        waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
         rendering: dict[DemoScene, RenderingProcess] = {}
         try:
             while not self._stopping.is_set():
@@ -118,7 +131,7 @@ class Demo:
                         self._change(scene, preparing=False)
                     else:
                         self._say(scene, f"preparing: rendering, {100 * process.progress:.0f} %")
-                judged = [scene for scene in SCENES if self._is(scene, preparing=False)]
+                judged = [scene for scene in self.scenes if self._is(scene, preparing=False)]
                 for scene in judged:
                     self._play_if_judged(scene)
                 if not (waiting or rendering or judged):
@@ -132,7 +145,13 @@ class Demo:
                 process.kill()
 
     def _render(self, scene: DemoScene) -> RenderingProcess:
-        job = SceneJob(self._path(scene), scene.seed, SECONDS, NORMAL_FOR, ANOMALIES_PER_HOUR)
+        job = SceneJob(
+            self._path(scene),
+            scene.seed,
+            seconds=self.seconds,
+            normal_for=self.seconds / 2,
+            anomalies_per_hour=ANOMALIES_PER_HOUR,
+        )
         return RenderingProcess(job, self.nursery)
 
     def _is(self, scene: DemoScene, *, preparing: bool) -> bool:

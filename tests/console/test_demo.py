@@ -1,0 +1,45 @@
+from pathlib import Path
+
+from habitus.cameras.nursery import Nursery
+from habitus.console.database import Camera
+from habitus.console.demo import SCENES, Demo
+from habitus.console.server import Console
+from habitus.console.supervisor import Supervisor
+from reference.processes import wait_until
+
+
+def camera(console: Console) -> Camera:
+    with console.database.session() as session:
+        return session.get_one(Camera, SCENES[0].id)
+
+
+def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
+    console: Console, nursery: Nursery
+) -> None:
+    supervisor = console.supervisor = Supervisor(console, nursery)
+    supervisor.start()
+    demo = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    demo.start()
+    assert camera(console).state == "learning"
+    assert camera(console).reason.startswith("preparing")
+    wait_until(lambda: camera(console).kind == "playback", "it was judged to its end")
+    wait_until(lambda: camera(console).state == "watching", "it plays as a camera")
+    demo.stop()
+    supervisor.stop()
+    film = Path(console.vault.open(camera(console).secret_address))
+    rendered = film.stat().st_mtime_ns
+    assert (camera(console).width, camera(console).height) == (360, 288)
+    again = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    again.start()
+    again.stop()
+    assert film.stat().st_mtime_ns == rendered
+    assert camera(console).kind == "playback"
+
+
+def test_what_cannot_be_rendered_is_a_notice(console: Console, nursery: Nursery) -> None:
+    (console.settings.data / "demo").write_text("in the way")
+    demo = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    demo.start()
+    wait_until(lambda: console.bulletin.notices(), "a notice")
+    demo.stop()
+    assert "cannot be prepared" in console.bulletin.notices()[0].text
