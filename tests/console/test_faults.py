@@ -116,25 +116,40 @@ def test_a_database_that_is_stopped_for_a_while(
     console = postgres_console
     add_playing(console, video, model)
     journal = console.settings.camera_folder("north") / "journal"
+
+    def waiting() -> set[str]:
+        return {path.name.split("-")[1] for path in journal.glob("*.json")}
+
+    def are_written(ids: set[str]) -> bool:
+        with console.database.session() as session:
+            return ids <= set(session.scalars(select(Event.id)))
+
     with supervised(console, nursery) as supervisor:
         wait_until(lambda: n_events(console) > 0, "an event")
         pid = supervisor.latest("north").pid
-        postgres_server.stop()
-        try:
+        with stopped(postgres_server):
             wait_until(lambda: has_notice(console, "database cannot be used"), "a notice")
-            wait_until(lambda: list(journal.glob("*.json")), "what waits in the journal")
+            wait_until(waiting, "what waits in the journal")
             goes_on(supervisor)
-        finally:
-            postgres_server.start()
-        waiting = {path.name.split("-")[1] for path in journal.glob("*.json")}
-        assert waiting
-
-        def all_written() -> bool:
-            with console.database.session() as session:
-                return waiting <= set(session.scalars(select(Event.id)))
-
-        wait_until(all_written, "what waited is written")
+            first = waiting()
+        wait_until(lambda: are_written(first), "what waited is written")
         assert supervisor.latest("north").pid == pid
+        with stopped(postgres_server):
+            wait_until(waiting, "what waits in the journal")
+            supervisor.stop()
+            second = waiting()
+    with supervised(console, nursery):
+        wait_until(lambda: are_written(second), "what waited is written after a restart")
+
+
+@contextmanager
+def stopped(server: PostgresServer) -> Iterator[None]:
+    """Have a database stopped in the block."""
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()
 
 
 def test_a_database_that_somebody_else_holds(

@@ -6,6 +6,7 @@ its camera has learnt. A row is changed before its files are deleted: after a cr
 files that no row knows are swept.
 """
 
+import logging
 import shutil
 import threading
 import time
@@ -48,6 +49,8 @@ QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
 """Seconds between two looks at the quota, and at everything else."""
 UNKNOWN_FOR = 3600.0
 """Seconds after which a file that no row knows is deleted."""
+
+logger = logging.getLogger(__name__)
 
 
 class Swept(NamedTuple):
@@ -94,6 +97,9 @@ class Retention:
             except (SQLAlchemyError, OSError, HabitusError) as error:
                 reason = str(error).partition("\n")[0]
                 self.console.bulletin.post(f"old data cannot be deleted: {reason}")
+            except Exception as error:  # the disk would be full one day if the thread ended
+                logger.exception("in the retention")
+                self.console.bulletin.post(f"old data cannot be deleted: {error}")
 
 
 def keep_quota(console: "Console") -> Swept:

@@ -234,7 +234,7 @@ class Supervisor:
 
     def _attempt(self, step: Callable[[], None]) -> None:
         """Do something; a notice where it fails, as where the database or the disk is away."""
-        in_database = step not in (self._listen, self._watch_over)
+        in_database = step in (self._look, self._write, self._learn)
         if in_database and time.monotonic() < self._database_again:
             return
         try:
