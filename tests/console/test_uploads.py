@@ -58,6 +58,18 @@ def test_a_video_is_kept_under_a_new_name(browser: Visitor, console: Console, vi
     assert uploads.path_of(console.settings, found["id"]).read_bytes() == video
 
 
+@pytest.mark.parametrize("kind", ["playback", "recording"])
+def test_the_page_makes_an_upload_a_camera(browser: Visitor, video: bytes, kind: str) -> None:
+    upload = browser.change("POST", "/api/uploads", content=video).json()["id"]
+    form = {"name": "Dropped", "upload": upload, "kind": kind}
+    answer = browser.change("POST", "/cameras", data=form)
+    assert answer.status_code == 303
+    camera = browser.get("/api/cameras/dropped").json()
+    assert (camera["kind"], camera["shown_address"]) == (kind, "a file that was uploaded")
+    changed = browser.change("POST", "/cameras/dropped", data={"name": "Still there"})
+    assert changed.status_code == 303
+
+
 @pytest.mark.parametrize("name", NO_VIDEOS)
 def test_what_is_no_video_is_refused_and_not_kept(
     browser: Visitor, console: Console, name: str

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from habitus.cameras.relearning import description_of
-from habitus.console import administration, queries, uploads
+from habitus.console import administration, queries
 from habitus.console.database import Camera
 from habitus.console.pages.rendering import go, has_picture, now_at, page
 from habitus.console.refusals import RefusedError
@@ -121,8 +121,7 @@ def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
     try:
         values = given._replace(enabled=True).values()
         if given.upload:
-            values["address"] = str(uploads.path_of(console.settings, given.upload))
-            values["kind"] = given.kind
+            values["upload"], values["kind"] = given.upload, given.kind
         elif given.address:
             values["address"] = given.address
         else:
@@ -130,7 +129,7 @@ def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
         camera = administration.add_camera(console, actor.name, **values)
     except HabitusError as error:
         return _again(request, actor, None, given, error)
-    return go(f"/cameras/{camera.id}", "added")
+    return go(f"/cameras/{camera.id}", "given" if camera.kind == "recording" else "added")
 
 
 @router.get("/{camera}")

@@ -47,7 +47,7 @@ ERRORS = {
 STALE = 30.0
 """Seconds after which a document does not say any more what happens now."""
 OCCASIONS = {
-    "first": "first model, after five minutes",
+    "first": "first model",
     "hour": "after an hour",
     "night": "nightly",
     "asked": "asked for",
@@ -109,6 +109,7 @@ def part(template: str, actor: Actor, **context: Any) -> HTMLResponse:
 
 SAID = {
     "added": "The camera is added. It learns what is usual from now on.",
+    "given": "The recording is read now; what is unusual in it comes to the events.",
     "changed": "The changes are in use.",
     "removed": "It is removed.",
     "learning": "Learning starts as soon as the machine is free for it.",

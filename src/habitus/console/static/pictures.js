@@ -34,6 +34,11 @@ async function draw(image, blob) {
     image.src = address;
   });
   delete image.dataset.waiting;
+  // A camera whose size was not known when the page was made: the view takes that of the picture.
+  const view = image.closest(".view");
+  if (view && !view.style.aspectRatio && image.naturalWidth) {
+    view.style.aspectRatio = `${image.naturalWidth} / ${image.naturalHeight}`;
+  }
   const placeholder = image.parentElement?.querySelector("[data-placeholder]");
   if (placeholder) placeholder.hidden = true;
   if (before.startsWith("blob:")) URL.revokeObjectURL(before);
