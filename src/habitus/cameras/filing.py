@@ -131,6 +131,11 @@ class Filing:
         for seen in due:
             self._clips.add(lambda seen=seen: self._cut(seen))  # type: ignore[misc]
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is to be written yet, or a clip to be cut."""
+        return bool(self._due) or len(self._entries) > 0 or len(self._clips) > 0
+
     def close(self, *, within: float) -> None:
         """Write what waits, clips too, in some seconds."""
         until = time.monotonic() + within

@@ -361,7 +361,9 @@ class Watcher:
         if self.judging is not None:
             self.judging.end_event()
             reason = ""
-        self.filing.close(within=LAST_CLIPS)
+        until = time.monotonic() + LAST_CLIPS
+        while self.filing.is_busy and time.monotonic() < until and not self.line.stop.is_set():
+            self._wait(0.1)
         self._say(CameraState.ENDED, reason)
         return True
 
