@@ -444,6 +444,21 @@ def test_nothing_that_is_sent_makes_it_fail(
         assert "\n" not in answer.json()["detail"]
 
 
+def test_values_that_a_database_does_not_take(any_console: Console) -> None:
+    """PostgreSQL takes no zero bytes, and neither takes numbers of any size."""
+    browser = Visitor(create_app(any_console))
+    add_camera(any_console)
+    assert browser.get("/api/cameras").status_code == 200
+    assert browser.get("/api/events/%00").status_code in (404, 422)
+    assert browser.get("/api/cameras/a%00/now").status_code in (404, 422)
+    assert browser.get("/api/events", params={"cue": "\0"}).status_code in (200, 422)
+    for far, status in {9e10: 200, 1e15: 422, 1e300: 422}.items():
+        span = {"since": far, "until": far + 3600}
+        answer = browser.get("/api/cameras/north/timeline", params=span)
+        assert answer.status_code == status
+        assert browser.get("/api/events", params=span).status_code == status
+
+
 def test_an_upload_becomes_a_camera(browser: Visitor, console: Console, tmp_path: Path) -> None:
     video = encode(tmp_path / "a.mp4", moving_square(75))
     upload = browser.change("POST", "/api/uploads", content=video.read_bytes())

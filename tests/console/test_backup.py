@@ -94,7 +94,7 @@ def test_a_backup_is_made_amid_a_transaction(console: Console, tmp_path: Path) -
 
 
 def test_no_console_no_backup(tmp_path: Path) -> None:
-    with pytest.raises(habitus.InvalidInputError, match="no data of habitus serve"):
+    with pytest.raises(habitus.InvalidInputError, match="no data of a console"):
         backup(ServerSettings(tmp_path), tmp_path / "a.zip")
     assert list(tmp_path.iterdir()) == []
 

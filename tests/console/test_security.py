@@ -437,6 +437,15 @@ def test_a_withdrawn_token_is_not_known(console: Console) -> None:
     assert viewer.get("/api/session").status_code == 401
 
 
+def test_a_password_of_the_proxy_is_not_ours(console: Console) -> None:
+    app, _ = visitors(console)
+    browser = Visitor(app)
+    browser.log_in("admin")
+    basic = {"Authorization": "Basic cHJveHk6c2VjcmV0"}
+    assert browser.get("/api/session", headers=basic).status_code == 200
+    assert Visitor(app).get("/api/session", headers=basic).status_code == 401
+
+
 def test_ones_own_password(console: Console) -> None:
     app, known = visitors(console)
     browser = Visitor(app)

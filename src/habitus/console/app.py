@@ -5,7 +5,13 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import (
+    DataError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -40,7 +46,7 @@ def create_app(console: Console) -> FastAPI:
     app.add_exception_handler(HabitusError, _on_project_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(DBAPIError, _on_database_error)
+    app.add_exception_handler(SQLAlchemyError, _on_database_error)
     add_api(app)
     add_pages(app)
     return app
@@ -96,6 +102,6 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 def _on_database_error(request: Request, error: Exception) -> Response:
     if isinstance(error, DataError):  # such as a zero byte, which PostgreSQL does not take
         return error_answer(request, 422, "a value cannot be stored")
-    if isinstance(error, OperationalError | InterfaceError):
+    if isinstance(error, OperationalError | InterfaceError | NoConnectionError):
         return error_answer(request, 503, "the database does not answer; it is tried again")
     raise error

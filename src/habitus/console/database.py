@@ -23,6 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
+# Threads of the server that may use it at once, beside ten connections that are kept.
+MOST_THREADS = 40
 # Seconds that a writer waits for another one (SQLite).
 PATIENCE = 10.0
 # What events are filtered by.
@@ -352,7 +354,9 @@ class Database:
 def _engine(url: str) -> Engine:
     # A server of PostgreSQL that does not answer is away.
     options = {"connect_timeout": 5} if url.startswith("postgresql") else {}
-    engine = create_engine(url, pool_pre_ping=True, connect_args=options)
+    engine = create_engine(
+        url, pool_pre_ping=True, pool_size=10, max_overflow=MOST_THREADS, connect_args=options
+    )
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
     return engine

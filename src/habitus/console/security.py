@@ -283,9 +283,9 @@ def current_actor(request: Request, sent: SentCsrf) -> Actor:
         If something is to be changed without the proof that a page asks.
     """
     console = console_of(request)
-    authorization = request.headers.get("Authorization")
-    if authorization is not None:
-        return _actor_of_token(console, authorization)
+    token = _sent_token(request)
+    if token is not None:
+        return _actor_of_token(console, token)
     with console.database.session() as session:
         actor = _actor_of_cookie(request, session)
         if actor is None and has_users(session):
@@ -323,7 +323,7 @@ def admin(actor: CurrentActor) -> Actor:
 def from_here(request: Request) -> None:
     """Let programs of this machine pass, and all who are known."""
     here = request.client is not None and is_loopback(request.client.host)
-    if not here or FORWARDED & set(request.headers) or "Authorization" in request.headers:
+    if not here or FORWARDED & set(request.headers) or _sent_token(request) is not None:
         current_actor(request, "")
 
 
@@ -345,12 +345,17 @@ def _with_role(actor: Actor, role: Role) -> Actor:
     return actor
 
 
-def _actor_of_token(console: Console, authorization: str) -> Actor:
-    kind, _, secret = authorization.partition(" ")
+def _sent_token(request: Request) -> str | None:
+    """Return the token of the API that came with a request; a proxy may have a password too."""
+    kind, _, secret = request.headers.get("Authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None
+
+
+def _actor_of_token(console: Console, secret: str) -> Actor:
     now = time.time()
     with console.database.session() as session:
-        token = session.scalar(select(Token).where(Token.digest == digest(secret.strip())))
-        if kind.lower() != "bearer" or token is None:
+        token = session.scalar(select(Token).where(Token.digest == digest(secret)))
+        if token is None:
             raise NotLoggedInError("the token is not known, or was withdrawn")
         if token.last_used is None or abs(now - token.last_used) > SECONDS_BETWEEN_NOTES:
             token.last_used = now

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Seconds that open requests have once the console ends.
 GRACE = 5
 LAST_PORT = 65_535
+# Connections at once, open pages among them; further ones are refused, and tried again.
+MOST_CONNECTIONS = 500
 
 
 @dataclass
@@ -264,6 +266,7 @@ def run(
         server_header=False,
         proxy_headers=console.settings.behind_proxy,
         timeout_keep_alive=30,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE,
     )
     asyncio.run(Server(config).serve([listener]))

@@ -8,6 +8,8 @@ Polygon = Annotated[list[tuple[float, float]], Field(min_length=3, max_length=20
 Polygons = Annotated[list[Polygon], Field(max_length=50)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
+Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
+"""Seconds since the epoch, within some thousand years."""
 Id = Annotated[str, Field(max_length=100)]
 
 

@@ -17,6 +17,7 @@ from habitus.console.api.answers import (
     CameraTimeline,
     LearningProgress,
     LearningRecord,
+    Moment,
     NewCamera,
 )
 from habitus.console.api.media import JPEG, file_answer
@@ -107,8 +108,8 @@ def show_timeline(
     request: Request,
     actor: Viewer,
     camera: str,
-    since: float,
-    until: float,
+    since: Moment,
+    until: Moment,
     points: Annotated[int, Query(ge=2, le=MOST_POINTS)] = 1200,
 ) -> Any:
     """Show how usual a span of time was, with its events and troubles."""

@@ -11,6 +11,7 @@ from habitus.console.api.answers import (
     EventList,
     Figures,
     Id,
+    Moment,
     PrecisionReport,
     ReviewOutcome,
     SimilarRecord,
@@ -28,8 +29,8 @@ def list_events(
     request: Request,
     actor: Viewer,
     camera: Annotated[list[Id], Query(max_length=100)] = [],  # noqa: B006 - FastAPI's own way
-    since: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-    until: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     cue: Annotated[str | None, Query(max_length=100)] = None,
     review: Literal["any", "none", "normal", "unusual"] = "any",
     alarms_only: bool = True,
