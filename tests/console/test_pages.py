@@ -14,7 +14,7 @@ from habitus.console import administration, queries, reviews
 from habitus.console.database import Camera, Channel, Event, Token
 from habitus.console.server import working
 from habitus.lab.junction import Junction, render
-from reference.console_pages import DESK, PHONE, Site, empty_site, open_site, seeded_folder, site
+from reference.console_pages import PHONE, Site, empty_site, open_site, seeded_folder, site
 from reference.footage import encode, moving_square
 from reference.processes import wait_until
 from reference.web import HERE
@@ -23,20 +23,6 @@ from reference.web import site as web_site
 __all__ = ["empty_site", "open_site", "seeded_folder", "site"]
 
 EVENT = f"{3:012x}"
-PAGES = (
-    "/",
-    "/?wall",
-    "/cameras/new",
-    "/cameras/market-junction",
-    "/cameras/market-junction/edit",
-    "/events",
-    "/events?review=unusual",
-    f"/events/{EVENT}",
-    "/review",
-    "/settings",
-    "/login",
-    "/nothing",
-)
 
 
 def alarms(site: Site, review: str = "any") -> list[queries.EventCard]:
@@ -47,18 +33,6 @@ def alarms(site: Site, review: str = "any") -> list[queries.EventCard]:
 def stored(site: Site, table: Any) -> list[Any]:
     with site.console.database.session() as session:
         return list(session.scalars(select(table)))
-
-
-@pytest.mark.parametrize(("viewport", "theme"), [(DESK, "light"), (PHONE, "dark")])
-def test_every_page_is_accessible_and_fits(site: Site, viewport: Any, theme: str) -> None:
-    visit = site.visit(viewport=viewport, color_scheme=theme, allowed=("404 (Not Found)",))
-    for path in PAGES:
-        page = visit.go(path)
-        page.wait_for_load_state("networkidle" if path == "/login" else "load")
-        if path.endswith("junction"):
-            page.locator("#timeline canvas").wait_for()
-        assert visit.violations() == [], path
-        assert visit.overflow() <= 0, path
 
 
 def test_the_theme_is_switched_and_kept(site: Site) -> None:
@@ -295,6 +269,8 @@ def test_events_are_filtered_in_the_address_bar_and_endless(site: Site) -> None:
     site.happen("new2", camera="harbour-gate", explanation="a boat")
     expect(cards.first).to_contain_text("A boat")
     expect(page.locator("#event-other")).to_have_count(0)
+    reviews.review(site.console, "new2", "unusual", "bo")
+    expect(page.locator("#event-new2")).to_have_count(0)
 
 
 def test_an_event_has_clip_heat_map_and_neighbours(site: Site) -> None:
@@ -447,30 +423,6 @@ def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
         page.keyboard.press(key)
         expect(page.locator("h1")).to_have_text(name)
         visit.settled()
-
-
-def test_names_and_addresses_are_inert(site: Site) -> None:
-    evil = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
-    with site.console.database.transaction() as session:
-        camera = session.get(Camera, "market-junction")
-        assert camera is not None
-        camera.name, camera.shown_address = evil, f"rtsp://{evil}/"
-        camera.reason = evil
-        channel = session.get(Channel, 1)
-        assert channel is not None
-        channel.name, channel.shown_settings = evil, {"url": evil}
-    site.happen("evil", explanation=evil, rarity=evil, cue=evil)
-    site.console.bulletin.post(evil, "market-junction")
-    visit = site.visit("/")
-    for path in (*PAGES[:-2], "/events/evil", "/review/evil"):
-        page = visit.go(path)
-        site.happen("evil", explanation=evil, rarity=evil, cue=evil)
-        site.console.bulletin.publish("notice", camera=None, text=evil, time=time.time())
-        page.wait_for_timeout(200)
-        assert page.locator("img[src=x]").count() == 0, path
-        assert "<img src=x" not in page.content().replace('placeholder="rtsp://<img src=x', ""), (
-            path
-        )
 
 
 def test_a_playing_camera_is_seen_live(empty_site: Site, tmp_path: Path) -> None:

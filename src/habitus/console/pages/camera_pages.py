@@ -16,6 +16,7 @@ from habitus.console.server import Console
 from habitus.errors import HabitusError, InvalidInputError
 
 router = APIRouter(prefix="/cameras")
+N_LATEST = 3
 
 
 class Given(NamedTuple):
@@ -143,6 +144,7 @@ def one_camera(
         found = administration.camera_of(session, camera)
         today = queries.today(session, camera)
         learnings = queries.learnings(session, camera)
+        latest = queries.events(session, queries.EventFilter([camera]), limit=N_LATEST).events
     return page(
         request,
         "camera.html",
@@ -151,6 +153,7 @@ def one_camera(
         camera=found,
         today=today,
         learnings=learnings,
+        latest=latest,
         learning=supervisor.learning(camera) if supervisor else None,
         kept=supervisor.latest(camera).kept if supervisor else None,
         now=now_at(console, camera),

@@ -113,7 +113,7 @@ SAID = {
     "changed": "The changes are in use.",
     "removed": "It is removed.",
     "learning": "Learning starts as soon as the machine is free for it.",
-    "tested": "A test message is on its way.",
+    "tested": "The test message was told.",
     "reviewed": "The review is written down.",
     "undone": "The review is taken back.",
 }

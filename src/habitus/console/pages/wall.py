@@ -41,10 +41,11 @@ def wall(request: Request, actor: Viewer) -> HTMLResponse:
 
 
 @router.get("/parts/latest")
-def latest(request: Request, actor: Viewer) -> HTMLResponse:
-    """Show the latest events, as a piece of the wall."""
+def latest(request: Request, actor: Viewer, camera: str = "") -> HTMLResponse:
+    """Show the latest events, of all cameras or of one, as a piece of a page."""
+    wanted = queries.EventFilter([camera] if camera else [])
     with console_of(request).database.session() as session:
-        found = queries.events(session, limit=N_LATEST).events
+        found = queries.events(session, wanted, limit=N_LATEST).events
     return part("latest.html", actor, latest=found)
 
 

@@ -3,6 +3,7 @@
 import { settle } from "./main.js";
 import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
+import { showLatest } from "./latest.js";
 import { behaviourChip } from "./behaviours.js";
 import { watchPictures } from "./pictures.js";
 import { Timeline } from "./timeline.js";
@@ -132,5 +133,6 @@ onNews(["again"], () => { renew("state", "state-words", "learning"); timeline.re
 onKeys({ a: () => toggle("arrows"), h: () => toggle("heat") });
 new ResizeObserver(draw).observe(part("view"));
 press();
+showLatest();
 watchPictures();
 look();

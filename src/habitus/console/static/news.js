@@ -70,31 +70,35 @@ export function announce(text) {
 }
 
 // Bring a list up to date with what the server shows now: new items are put where they belong,
-// changed ones are replaced, and all others stay as they are.
-export async function merge(list, address) {
+// changed ones are replaced, those that do not belong there any more go, and older ones stay.
+export async function merge(list, address, most = Infinity) {
   const answer = await fetch(address, { headers: { "HX-Request": "true" } });
   if (!answer.ok) return [];
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = [...page.querySelectorAll("li[data-event]")];
+  const fresh = [...page.querySelectorAll("li[data-event]")].slice(0, most);
+  const wanted = new Set(fresh.map((item) => item.dataset.event));
   if (!fresh.length) return [];
   list.querySelector(":scope > .nothing")?.remove();
   const known = new Map([...list.querySelectorAll(":scope > li[data-event]")].map((li) => [li.dataset.event, li]));
-  const first = known.size === 0;
   const added = [];
-  let place = list.firstElementChild;
+  let last = null;
   for (const item of fresh) {
     const old = known.get(item.dataset.event);
-    if (old) {
-      if (essence(old) !== essence(item) && !old.contains(document.activeElement)) {
-        if (place === old) place = item;
-        old.replaceWith(item);
-      }
-      place = (item.isConnected ? item : old).nextElementSibling;
-    } else {
-      if (!first) item.classList.add("fresh");
-      list.insertBefore(item, place);
+    if (!old) {
+      if (known.size) item.classList.add("fresh");
+      if (last) last.after(item); else list.prepend(item);
       added.push(item);
+      last = item;
+    } else if (essence(old) === essence(item) || old.contains(document.activeElement)) {
+      last = old;
+    } else {
+      old.replaceWith(item);
+      last = item;
     }
+  }
+  for (const [event, old] of known) {
+    const isOlder = last.compareDocumentPosition(old) & Node.DOCUMENT_POSITION_FOLLOWING;
+    if (!wanted.has(event) && !isOlder) old.remove();
   }
   return added;
 }

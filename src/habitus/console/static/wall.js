@@ -1,23 +1,13 @@
 // The wall: pictures, states, and the latest events.
 
 import { settle } from "./main.js";
-import { announce, merge, onNews } from "./news.js";
+import { showLatest } from "./latest.js";
+import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { behaviourChip } from "./behaviours.js";
 import { watchPictures } from "./pictures.js";
 
 const SPARKS_EVERY = 15000;
-const latest = document.getElementById("latest");
-
-async function renewLatest() {
-  if (!latest) return;
-  const added = await merge(latest, latest.dataset.source);
-  if (added.length) announce(`New event: ${added[0].querySelector("strong").textContent}, ${added[0].querySelector(".why").textContent}`);
-  const rows = latest.querySelectorAll(":scope > li");
-  [...rows].slice(8).forEach((row) => row.remove());
-  settle(latest);
-}
-
 // Bring the words of a tile up to date; its picture stays.
 async function renewTile(camera) {
   const tile = document.getElementById(`tile-${camera}`);
@@ -55,7 +45,7 @@ function tellNow(news) {
 
 const renewAll = () => document.querySelectorAll(".tile").forEach((tile) => renewTile(tile.dataset.camera));
 
-onNews(["event", "review", "again"], renewLatest);
+showLatest();
 onNews(["camera", "event"], (news) => news.camera && renewTile(news.camera));
 onNews(["judged"], tellNow);
 onNews(["again"], renewAll);

@@ -1,0 +1,63 @@
+"""Every page in both themes: what axe-core says of it, that it fits, and that names are inert."""
+
+import time
+from typing import Any
+
+import pytest
+
+from habitus.console.database import Camera, Channel
+from reference.console_pages import DESK, PHONE, Site, open_site, seeded_folder, site
+
+__all__ = ["open_site", "seeded_folder", "site"]
+
+EVENT = f"{3:012x}"
+PAGES = (
+    "/",
+    "/?wall",
+    "/cameras/new",
+    "/cameras/market-junction",
+    "/cameras/market-junction/edit",
+    "/events",
+    "/events?review=unusual",
+    f"/events/{EVENT}",
+    "/review",
+    "/settings",
+    "/login",
+    "/nothing",
+)
+
+
+@pytest.mark.parametrize(("viewport", "theme"), [(DESK, "light"), (PHONE, "dark")])
+def test_every_page_is_accessible_and_fits(site: Site, viewport: Any, theme: str) -> None:
+    visit = site.visit(viewport=viewport, color_scheme=theme, allowed=("404 (Not Found)",))
+    for path in PAGES:
+        page = visit.go(path)
+        page.wait_for_load_state("networkidle" if path == "/login" else "load")
+        if path.endswith("junction"):
+            page.locator("#timeline canvas").wait_for()
+        assert visit.violations() == [], path
+        assert visit.overflow() <= 0, path
+
+
+def test_names_and_addresses_are_inert(site: Site) -> None:
+    evil = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+    with site.console.database.transaction() as session:
+        camera = session.get(Camera, "market-junction")
+        assert camera is not None
+        camera.name, camera.shown_address = evil, f"rtsp://{evil}/"
+        camera.reason = evil
+        channel = session.get(Channel, 1)
+        assert channel is not None
+        channel.name, channel.shown_settings = evil, {"url": evil}
+    site.happen("evil", explanation=evil, rarity=evil, cue=evil)
+    site.console.bulletin.post(evil, "market-junction")
+    visit = site.visit("/")
+    for path in (*PAGES[:-2], "/events/evil", "/review/evil"):
+        page = visit.go(path)
+        site.happen("evil", explanation=evil, rarity=evil, cue=evil)
+        site.console.bulletin.publish("notice", camera=None, text=evil, time=time.time())
+        page.wait_for_timeout(200)
+        assert page.locator("img[src=x]").count() == 0, path
+        assert "<img src=x" not in page.content().replace('placeholder="rtsp://<img src=x', ""), (
+            path
+        )
