@@ -623,8 +623,9 @@ def precision(
         End of these days; by default, this moment.
     """
     since = (time.time() if now is None else now) - days * DAY
+    # Both values of `alarm` are named so that only these days are read, by an index.
     statement = select(Event.alarm, Event.at_half, Event.review, func.count()).where(
-        Event.start >= since
+        Event.alarm.in_((True, False)), Event.start >= since
     )
     if camera is not None:
         statement = statement.where(Event.camera_id == camera)
