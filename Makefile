@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench soak lint types layers unit system docs format hooks kernels clean
+.PHONY: demo test bench soak console-soak lint types layers unit system docs format hooks kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
@@ -31,6 +31,9 @@ bench: $(VENV)/.ready-dev
 
 soak: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/soak.py
+
+console-soak: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/console_soak.py --hours 6
 
 docs: $(VENV)/.ready-dev
 	$(BIN)/python scripts/command_reference.py

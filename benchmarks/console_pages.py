@@ -55,7 +55,11 @@ class Asked(NamedTuple):
 
     def row(self) -> str:
         """Return a row of the table."""
-        late = quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else self.seconds[0]
+        late = (
+            quantiles(self.seconds, n=20, method="inclusive")[-1]
+            if len(self.seconds) > 1
+            else self.seconds[0]
+        )
         beside = median(self.peer)
         return (
             f"| `{self.path}` | {1e3 * self.median:.1f} | {1e3 * late:.1f} "

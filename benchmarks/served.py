@@ -13,7 +13,8 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from habitus.console.administration import add_token
+from habitus.console.administration import add_camera, add_token
+from habitus.console.database import Camera, Learning
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 
@@ -123,3 +124,29 @@ def descendants(pid: int) -> list[psutil.Process]:
     with suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
+
+
+def add_with_model(
+    console: Console, name: str, address: str, model: Path | None, **fields: Any
+) -> None:
+    """Add a camera on this machine; one that has a model is not learnt again."""
+    fields = {"options": {"local": True}} | fields
+    add_camera(console, "benchmark", name=name, address=address, trusted=True, **fields)
+    if model is None:
+        return
+    place = console.settings.camera_folder(name)
+    place.mkdir(parents=True)
+    (place / "model-1.habitus").write_bytes(model.read_bytes())
+    learning = Learning(
+        camera_id=name,
+        occasion="night",
+        started=time.time(),
+        ended=time.time(),
+        n_documents=0,
+        model="model-1.habitus",
+        summary="",
+        notes=[],
+    )
+    with console.database.transaction() as session:
+        session.get_one(Camera, name).model = learning.model
+        session.add(learning)

@@ -31,6 +31,8 @@ class Posted(NamedTuple):
     path: str
     headers: dict[str, str]
     raw: bytes
+    taken: bool = True
+    """Whether the answer was that it took it."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -68,7 +70,8 @@ class _Take(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posted.append(Posted(self.path, dict(self.headers), raw))
+        taken = self.server.status < 300
+        self.server.posted.append(Posted(self.path, dict(self.headers), raw, taken))
         self.server.gate.wait()
         with contextlib.suppress(OSError):  # whoever asked is gone
             self.send_response(self.server.status)
