@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -185,6 +186,32 @@ def test_with_a_password_others_may_reach_it(start: Start, tmp_path: Path) -> No
     _, address = started(start, data, "--host", "0.0.0.0")  # noqa: S104
     assert get(address, "/api/cameras")[0] == 401
     assert get(address, "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("again", ["a long password", "another one"])
+def test_a_password_is_asked_for_twice_and_not_shown(
+    start: Start, tmp_path: Path, again: str
+) -> None:
+    ours, theirs = pty.openpty()
+    process = start(
+        [*COMMAND, "--data", tmp_path / "data", "--set-password"],
+        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    answers = ["a long password", again, *(2 * ["a long password"] if "another" in again else [])]
+    output = ""
+    for number, answer in enumerate(answers):
+        prompt = "again: " if number % 2 else "password of admin: "
+        while not output.endswith(prompt):  # what is typed earlier is thrown away
+            output += process.stdout.read(1)
+        os.write(ours, f"{answer}\n".encode())
+        output += "|"
+    output += process.communicate(timeout=LONG)[0]
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, output
+    assert "a long password" not in output
+    assert ("do not match" in output) == (again == "another one")
+    assert "is set" in output
 
 
 def test_a_service_is_given_its_password(start: Start, tmp_path: Path) -> None:
