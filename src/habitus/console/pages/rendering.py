@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -135,6 +136,8 @@ def bare_page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
 def error_page(status: int, detail: str) -> HTMLResponse:
     """Return an error in the style of the console; it needs neither database nor actor."""
     title = ERRORS.get(status, "Something went wrong")
+    if status == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = "there is no such page"
     return bare_page("error.html", status, code=status, title=title, detail=detail)
 
 
