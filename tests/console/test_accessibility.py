@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from habitus.console.database import Camera, Channel
-from reference.console_pages import DESK, PHONE, Site, open_site, seeded_folder, site
-
-__all__ = ["open_site", "seeded_folder", "site"]
+from reference.console_pages import DESK, PHONE, Site
 
 EVENT = f"{3:012x}"
 PAGES = (

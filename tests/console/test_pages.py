@@ -14,13 +14,11 @@ from habitus.console import administration, queries, reviews
 from habitus.console.database import Camera, Channel, Event, Token
 from habitus.console.server import working
 from habitus.lab.junction import Junction, render
-from reference.console_pages import PHONE, Site, empty_site, open_site, seeded_folder, site
+from reference.console_pages import PHONE, Site
 from reference.footage import encode, moving_square
 from reference.processes import wait_until
 from reference.web import HERE
 from reference.web import site as web_site
-
-__all__ = ["empty_site", "open_site", "seeded_folder", "site"]
 
 EVENT = f"{3:012x}"
 
