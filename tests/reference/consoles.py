@@ -94,7 +94,12 @@ def add_playing(console: Console, video: Path, model: Path, *, speed: float = 20
     shutil.copy(model, folder / "model-1.habitus")
     options = {"speed": speed, "local": True}
     add_camera(
-        console, address=str(video), kind="playback", options=options, model="model-1.habitus"
+        console,
+        address=str(video),
+        kind="playback",
+        options=options,
+        model="model-1.habitus",
+        alerts_per_day=500.0,  # what goes wrong is an alarm in each turn
     )
     return "north"
 
