@@ -18,10 +18,10 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from sqlalchemy import Connection, LargeBinary, MetaData, Table, func, inspect, select, text
+from sqlalchemy import Connection, LargeBinary, MetaData, Table, func, inspect, select, text, update
 from typing_extensions import TypedDict
 
-from habitus.console.database import Base, Database
+from habitus.console.database import Base, Database, Event
 from habitus.console.migrations import revision_of, upgrade
 from habitus.console.settings import ServerSettings
 from habitus.errors import FileError, InvalidInputError
@@ -173,6 +173,7 @@ def restore(settings: ServerSettings, file: Path) -> None:
                     "the backup is of a console with SQLite: restore it without a database",
                     parameter="database",
                 )
+            _forget_pictures(settings)
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
         _empty(settings.data, made)
         raise FileError(f"{file}: not a complete backup of habitus: {error}") from error
@@ -226,6 +227,17 @@ def _restore_tables(settings: ServerSettings, revision: str) -> None:
                 _fill(connection, table, folder / f"{table.name}.jsonl")
         upgrade(database)
     shutil.rmtree(folder)
+
+
+def _forget_pictures(settings: ServerSettings) -> None:
+    """Have events name no pictures and clips where the backup holds none."""
+    if any(settings.data.glob("cameras/*/events/*")):
+        return
+    database = (
+        Database(settings.database) if settings.database else Database.in_folder(settings.data)
+    )
+    with closing(database), database.transaction() as session:
+        session.execute(update(Event).values(thumbnail=None, heat=None, clip=None))
 
 
 def _fill(connection: Connection, table: Table, file: Path) -> None:

@@ -1,5 +1,6 @@
 """What is told of an event, a trouble or a digest: for programs as JSON, for people in words."""
 
+import socket
 import time
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -99,10 +100,15 @@ def address_of(settings: ServerSettings) -> str:
     --------
     >>> address_of(ServerSettings(Path("data")))
     'http://127.0.0.1:8420'
+    >>> everywhere = ServerSettings(Path("data"), host="0.0.0.0")
+    >>> address_of(everywhere) == f"http://{socket.gethostname()}:8420"
+    True
     """
     if settings.public_url:
         return settings.public_url.rstrip("/")
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    every = settings.host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound to
+    name = socket.gethostname() if every else settings.host
+    host = f"[{name}]" if ":" in name else name
     return f"http://{host}:{settings.port}"
 
 
