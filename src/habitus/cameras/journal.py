@@ -69,7 +69,7 @@ def file_entry(folder: Path, entry: JournalEntry) -> str:
 
 def filed_entries(folder: Path) -> Iterator[tuple[Path, JournalEntry | FileError]]:
     """Yield the files of a journal folder in their order; an error for one that is damaged."""
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("[0-9]*.json")):  # not those that are being written
         try:
             yield path, decoded(path.read_text(encoding="utf-8"), JournalEntry)
         except (FileError, OSError, UnicodeDecodeError) as error:
