@@ -389,15 +389,19 @@ class Memory(NamedTuple):
     """Megabytes; what processes share counts in parts."""
 
     server: float
-    process: float
-    """Of a camera or a decoder, on average."""
+    below: float
+    """Of everything that it started."""
     n_processes: int
 
 
-def memory(served: Served) -> Memory:
-    """Return what the server has now, and what each process of a camera has."""
-    forked = [pss(process.pid) for process in _forked(served.pid)]
-    return Memory(pss(served.pid), sum(forked) / max(1, len(forked)), len(forked))
+def memory(served: Served, seconds: float = 0.0) -> Memory:
+    """Return the least within some seconds: processes that cut clips or learn come and go."""
+    until, samples = time.monotonic() + seconds, list[Memory]()
+    while not samples or time.monotonic() < until:
+        below = [pss(process.pid) for process in descendants(served.pid)]
+        samples.append(Memory(pss(served.pid), sum(below), len(below)))
+        time.sleep(1.0)
+    return min(samples, key=lambda sample: sample.below)
 
 
 def soak(folder: Path, options: argparse.Namespace) -> bool:
@@ -443,16 +447,14 @@ def _run(scene: Scene, faults: Faults, seconds: float) -> list[Memory]:
     """Have faults happen; return memory from the beginning to the end."""
     _settle(scene)
     began = time.time()
-    time.sleep(min(20.0, seconds / 4))
-    samples = [memory(scene.served)]
+    samples = [memory(scene.served, min(QUIET_END, seconds / 4))]
     while time.time() < began + seconds - QUIET_END:
         faults.step()
         faults.pause()
         progress(f"{time.time() - began:.0f} of {seconds:.0f} s: {scene.happened[-1].kind}")
         samples.append(memory(scene.served))
     faults.end()
-    time.sleep(QUIET_END)
-    return [*samples, memory(scene.served)]
+    return [*samples, memory(scene.served, QUIET_END)]
 
 
 def _settle(scene: Scene) -> bool:
@@ -592,11 +594,10 @@ def _report_memory(samples: list[Memory]) -> list[str]:
     early, late = samples[0], samples[-1]
     print(
         f"\nmemory: server {early.server:.0f} -> {late.server:.0f} MB (at most "
-        f"{max(each.server for each in samples):.0f}), a process of a camera "
-        f"{early.process:.0f} -> {late.process:.0f} MB ({early.n_processes} -> "
-        f"{late.n_processes} processes)"
+        f"{max(each.server for each in samples):.0f}), all that it started {early.below:.0f} -> "
+        f"{late.below:.0f} MB ({early.n_processes} -> {late.n_processes} processes)"
     )
-    grown = max(late.server / early.server, late.process / early.process)
+    grown = max(late.server / early.server, late.below / early.below)
     return [f"memory has grown to {grown:.2f} times"] if grown > MOST_GROWTH else []
 
 
@@ -604,9 +605,10 @@ def _left_over(scene: Scene, events: list[Event]) -> list[str]:
     """Return what is not whole on disk or in the database."""
     data = scene.served.data
     problems = [f"{event.id} has no end" for event in events if event.end is None]
-    for path in data.glob("cameras/*/journal/*"):
+    for path in data.glob("cameras/*/journal/[!.]*"):
         problems.append(f"left in a journal: {path.name}")
-    problems += [f"left: {path.name}" for path in data.rglob(".habitus-*")]
+    # What was being written when a process was killed goes with the next file there.
+    n_temporary = sum(1 for _ in data.rglob(".habitus-*"))
     with contextlib.closing(sqlite3.connect(data / "habitus.sqlite")) as connection:
         (found,) = connection.execute("PRAGMA integrity_check").fetchone()
     if found != "ok":
@@ -621,7 +623,9 @@ def _left_over(scene: Scene, events: list[Event]) -> list[str]:
             n_clips += 1
             problems += _torn_clip(place / event.clip)
     pictures = sum(event.thumbnail is not None for event in events if event.alarm)
-    print(f"files: {pictures} thumbnails of alarms and {n_clips} clips, all whole")
+    print(
+        f"files: {pictures} thumbnails of alarms and {n_clips} clips, all whole; {n_temporary} temporary"
+    )
     return problems
 
 
