@@ -128,6 +128,8 @@ onNews(["learning"], mine((news) => {
   renewing = Date.now();
   if (news.stage === "ended") location.reload(); else renew("learning");
 }));
+// Until there is a model, how much footage there is.
+setInterval(() => { if (part("first-progress")) renew("learning"); }, 10_000);
 onNews(["again"], () => { renew("state", "state-words", "learning"); timeline.renew(); });
 
 onKeys({ a: () => toggle("arrows"), h: () => toggle("heat") });
