@@ -237,7 +237,8 @@ def _forget_pictures(settings: ServerSettings) -> None:
         Database(settings.database) if settings.database else Database.in_folder(settings.data)
     )
     with closing(database), database.transaction() as session:
-        session.execute(update(Event).values(thumbnail=None, heat=None, clip=None))
+        none = {"thumbnail": None, "heat": None, "clip": None, "n_bytes": 0, "clip_bytes": 0}
+        session.execute(update(Event).values(none))
 
 
 def _fill(connection: Connection, table: Table, file: Path) -> None:
