@@ -3,7 +3,7 @@
     habitus serve --demo --data DIR --port 8601    # until all three cameras are watching
     python scripts/console_pictures.py http://127.0.0.1:8601
 
-It reviews two events on the way, and takes them back.
+It reviews an event on the way, and takes that back.
 """
 
 import argparse
@@ -50,8 +50,8 @@ def show_heat(page: Page) -> None:
 
 def show_hour(page: Page) -> None:
     """Show the last hour, in full."""
+    page.set_viewport_size({"width": DESK[0], "height": 1700})
     page.click("[data-span='3600']")
-    page.set_viewport_size({"width": DESK[0], "height": 1340})
     page.wait_for_timeout(SETTLED)
 
 
