@@ -40,7 +40,10 @@ export class Timeline {
     this.colours = colours();
     const at = Number(root.dataset.at);
     const until = at ? at + 300 : clock();
-    this.since = at ? at - 300 : until - 86400;
+    // Of a new camera, what there is of it would be a line at the edge of a day.
+    const age = until - Number(root.dataset.created);
+    const span = [3600, 21600].find((seconds) => age < seconds) ?? 86400;
+    this.since = at ? at - 300 : until - span;
     this.until = until;
     this.listen();
     this.fetch();
