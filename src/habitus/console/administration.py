@@ -49,6 +49,8 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "starts": (int, float),
 }
 """Options of reading, and their types."""
+MOST_OPTION = 1e11
+"""Largest number of an option: a time within some thousand years."""
 CAMERA_FIELDS = frozenset(
     ["name", "address", "alerts_per_day", "learn_days", "mask", "region", "enabled", "options"]
 )
@@ -361,11 +363,9 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
             )
         is_flag = isinstance(value, bool)
         fits = isinstance(value, kinds) and is_flag == (bool in kinds)
-        if value is not None and not (fits and (is_flag or 0 < value < math.inf)):
-            raise InvalidInputError(
-                f"the option {name} must be {'true or false' if bool in kinds else 'above 0'}",
-                parameter="options",
-            )
+        if value is not None and not (fits and (is_flag or 0 < value <= MOST_OPTION)):
+            wanted = "true or false" if bool in kinds else f"above 0 and at most {MOST_OPTION:g}"
+            raise InvalidInputError(f"the option {name} must be {wanted}", parameter="options")
     return options
 
 

@@ -36,6 +36,7 @@ EVENT_FIELDS = (
 )
 TROUBLE_FIELDS = ("kind", "start", "end", "reason")
 HOUR = 3600.0
+MOST_PER_HOUR = 100_000
 N_MOST_UNUSUAL = 5
 """Events that a digest describes."""
 FOLLOWS = {"ended": "started", "recovered": "trouble"}
@@ -147,10 +148,10 @@ def check_limits(
         raise InvalidInputError(
             "quiet hours have a start and another time as their end", parameter="quiet_until"
         )
-    if most_per_hour is not None and most_per_hour < 1:
+    if most_per_hour is not None and not 1 <= most_per_hour <= MOST_PER_HOUR:
         raise InvalidInputError(
-            f"most_per_hour must be 1 or more, found {most_per_hour}: disable the channel to be "
-            "told nothing",
+            f"most_per_hour must be from 1 to {MOST_PER_HOUR}, found {most_per_hour}: disable the "
+            "channel to be told nothing",
             parameter="most_per_hour",
         )
 

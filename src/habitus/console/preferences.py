@@ -41,10 +41,8 @@ class Preferences:
             "upload_bytes": (0, 10**3 * GIGABYTE),
         }
         for name, (least, most) in limits.items():
-            if not least <= (value := getattr(self, name)) <= most:
-                raise InvalidInputError(
-                    f"{name} must be from {least} to {most}, found {value:g}", parameter=name
-                )
+            if not least <= getattr(self, name) <= most:
+                raise InvalidInputError(f"{name} must be from {least} to {most}", parameter=name)
 
 
 def read_preferences(session: Session) -> Preferences:

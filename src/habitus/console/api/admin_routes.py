@@ -3,11 +3,12 @@
 import shutil
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from habitus.console import administration, queries, uploads
 from habitus.console.api.answers import (
+    MOST_ROWS,
     AuditRecord,
     ChannelChanges,
     ChannelFound,
@@ -16,6 +17,7 @@ from habitus.console.api.answers import (
     NewTokenRequest,
     NewUser,
     NoticeFound,
+    Number,
     PasswordChange,
     PreferenceChanges,
     PreferencesFound,
@@ -31,7 +33,6 @@ from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
 
 router = APIRouter(prefix="/api")
-Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 @router.get("/session", tags=["users"])
@@ -133,7 +134,7 @@ def try_channel(request: Request, actor: Admin, channel: Number) -> None:
 def list_audit(
     request: Request,
     actor: Admin,
-    before: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    before: Annotated[int | None, Query(ge=1, le=MOST_ROWS)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Any:
     """List who did what, the newest first."""

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 Polygon = Annotated[list[tuple[float, float]], Field(min_length=3, max_length=200)]
@@ -11,6 +12,10 @@ Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 """Seconds since the epoch, within some thousand years."""
 Id = Annotated[str, Field(max_length=100)]
+MOST_ROWS = 2**31 - 1
+"""Largest number of a row that both databases have."""
+Number = Annotated[int, Path(ge=1, le=MOST_ROWS)]
+"""Of a row, in a path."""
 
 
 class Given(BaseModel):
@@ -43,7 +48,7 @@ class ReadingOptions(Given):
         None, gt=0, le=3600, description="Seconds of silence until it is opened again."
     )
     speed: float | None = Field(None, gt=0, le=1000, description="Of a playback.")
-    starts: float | None = Field(None, gt=0, description="When a recording starts.")
+    starts: Moment | None = Field(None, gt=0, description="When a recording starts.")
 
 
 class CameraChanges(Given):

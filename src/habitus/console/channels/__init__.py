@@ -61,6 +61,11 @@ def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
             f"a channel is of the kind {', '.join(KINDS[:-1])} or {KINDS[-1]}, found {kind!r}",
             parameter="kind",
         )
+    for name, value in settings.items():
+        if isinstance(value, str) and not "".join(value.splitlines()).isprintable():
+            raise InvalidInputError(
+                f"{name[:40]} has characters that cannot be shown", parameter=name[:40]
+            )
     return _SHOWN[kind](settings)
 
 

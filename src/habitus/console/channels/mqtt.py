@@ -97,7 +97,7 @@ def _tls_context(settings: dict[str, Any]) -> ssl.SSLContext | None:
         return None
     try:
         return ssl.create_default_context(cadata=settings["ca"] or None)
-    except (ssl.SSLError, ValueError) as error:
+    except (ssl.SSLError, TypeError, ValueError) as error:
         raise InvalidInputError(
             "ca must be a certificate in PEM form (-----BEGIN CERTIFICATE----- ...)",
             parameter="ca",

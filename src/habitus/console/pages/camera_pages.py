@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from habitus.cameras.relearning import description_of
 from habitus.console import administration, queries
 from habitus.console.database import Camera
-from habitus.console.pages.rendering import go, has_picture, now_at, page
+from habitus.console.pages.rendering import go, has_picture, now_at, number, page
 from habitus.console.refusals import RefusedError
 from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
@@ -57,8 +57,8 @@ class Given(NamedTuple):
         """
         return {
             "name": self.name,
-            "alerts_per_day": _number("alerts per day", self.alerts_per_day),
-            "learn_days": int(_number("days to learn from", self.learn_days)),
+            "alerts_per_day": number("alerts per day", self.alerts_per_day),
+            "learn_days": int(number("days to learn from", self.learn_days)),
             "mask": _polygons("mask", self.mask),
             "region": _polygons("region", self.region),
             "enabled": self.enabled,
@@ -66,17 +66,10 @@ class Given(NamedTuple):
         }
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}") from None
-
-
 def _polygons(name: str, text: str) -> list[list[tuple[float, float]]]:
     try:
         return [[(float(x), float(y)) for x, y in polygon] for polygon in json.loads(text)]
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidInputError(f"{name} must be polygons, each a list of [x, y]") from None
 
 

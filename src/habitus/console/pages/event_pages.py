@@ -18,6 +18,8 @@ from habitus.errors import InvalidInputError
 
 router = APIRouter()
 PER_PART = 48
+FIRST_YEAR, LAST_YEAR = 1971, 9000
+"""Days that are looked for, in any time zone."""
 REVIEWS = ("any", "none", "normal", "unusual")
 
 
@@ -59,9 +61,10 @@ class Chosen(NamedTuple):
 
 def _midnight(day: str) -> datetime | None:
     try:
-        return datetime.strptime(day, "%Y-%m-%d")
+        found = datetime.strptime(day, "%Y-%m-%d")
     except ValueError:
         return None
+    return found if FIRST_YEAR <= found.year <= LAST_YEAR else None
 
 
 @router.get("/events")

@@ -1,5 +1,6 @@
 """How pages are put together: templates, times in words, small drawings, and errors."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,6 +18,7 @@ from habitus.console import queries
 from habitus.console.security import Actor, console_of
 from habitus.console.server import Console
 from habitus.console.store import TROUBLES
+from habitus.errors import InvalidInputError
 
 STATIC = Path(__file__).parents[1] / "static"
 STATES = {
@@ -47,6 +49,8 @@ ERRORS = {
 
 STALE = 30.0
 """Seconds after which a document does not say any more what happens now."""
+MOST = 1e9
+"""Largest number that a form takes."""
 OCCASIONS = {
     "first": "first model",
     "hour": "after an hour",
@@ -295,6 +299,28 @@ def now_at(console: Console, camera: str) -> Now | None:
 def has_picture(console: Console, camera: str) -> bool:
     """Return whether a camera has sent a picture since the console was started."""
     return console.supervisor is not None and console.supervisor.latest(camera).seen is not None
+
+
+def number(name: str, text: str) -> float:
+    """Return a number that was typed.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none, or none that can be counted with.
+
+    Examples
+    --------
+    >>> number("days", "7.5")
+    7.5
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not abs(found) <= MOST:
+        raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}")
+    return found
 
 
 def is_part(request: Request) -> bool:

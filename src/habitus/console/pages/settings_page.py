@@ -3,19 +3,20 @@
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from habitus.console import administration, queries
+from habitus.console.api.answers import MOST_ROWS, Number
 from habitus.console.database import Channel, OutboxEntry, Token, User
-from habitus.console.pages.rendering import go, page
+from habitus.console.pages.rendering import go, number, page
 from habitus.console.preferences import GIGABYTE, read_preferences
 from habitus.console.refusals import RefusedError
 from habitus.console.security import Actor, Admin, console_of
-from habitus.errors import HabitusError, InvalidInputError
+from habitus.errors import HabitusError
 
 router = APIRouter(prefix="/settings")
 N_AUDIT = 50
@@ -53,7 +54,9 @@ class DiskShare(NamedTuple):
 
 
 @router.get("")
-def settings(request: Request, actor: Admin, before: int | None = None) -> HTMLResponse:
+def settings(
+    request: Request, actor: Admin, before: Annotated[int | None, Query(le=MOST_ROWS)] = None
+) -> HTMLResponse:
     """Show all settings."""
     return _page(request, actor, before=before)
 
@@ -112,7 +115,7 @@ def _told(session: Session) -> dict[int, ToldState]:
     }
 
 
-def _error(session: Session, channel: int) -> str:
+def _error(session: Session, channel: Number) -> str:
     found = select(OutboxEntry.error).where(
         OutboxEntry.channel_id == channel, OutboxEntry.sent.is_(None), OutboxEntry.error != ""
     )
@@ -144,12 +147,7 @@ def _text(form: FormData, name: str) -> str:
 
 
 def _number(form: FormData, name: str) -> float:
-    try:
-        return float(_text(form, name))
-    except ValueError:
-        raise InvalidInputError(
-            f"{name.replace('_', ' ')} must be a number, found {_text(form, name)[:20]!r}"
-        ) from None
+    return number(name.replace("_", " "), _text(form, name))
 
 
 def _do(
@@ -178,7 +176,7 @@ def add_channel(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/channels/{channel}")
-def change_channel(request: Request, actor: Admin, channel: int, form: Sent) -> Response:
+def change_channel(request: Request, actor: Admin, channel: Number, form: Sent) -> Response:
     """Change a channel; fields that are left empty stay as they are."""
     console = console_of(request)
 
@@ -217,7 +215,7 @@ def _limits(form: FormData) -> dict[str, Any]:
 
 
 @router.post("/channels/{channel}/switch")
-def switch_channel(request: Request, actor: Admin, channel: int, form: Sent) -> Response:
+def switch_channel(request: Request, actor: Admin, channel: Number, form: Sent) -> Response:
     """Switch a channel on or off."""
     enabled = bool(_text(form, "enabled"))
     return _do(
@@ -231,7 +229,7 @@ def switch_channel(request: Request, actor: Admin, channel: int, form: Sent) -> 
 
 
 @router.post("/channels/{channel}/test")
-def test_channel(request: Request, actor: Admin, channel: int) -> Response:
+def test_channel(request: Request, actor: Admin, channel: Number) -> Response:
     """Tell a test message now."""
     return _do(
         request,
@@ -243,7 +241,7 @@ def test_channel(request: Request, actor: Admin, channel: int) -> Response:
 
 
 @router.post("/channels/{channel}/remove")
-def remove_channel(request: Request, actor: Admin, channel: int) -> Response:
+def remove_channel(request: Request, actor: Admin, channel: Number) -> Response:
     """Remove a channel."""
     return _do(
         request,
@@ -272,7 +270,7 @@ def add_user(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/users/{user}")
-def change_user(request: Request, actor: Admin, user: int, form: Sent) -> Response:
+def change_user(request: Request, actor: Admin, user: Number, form: Sent) -> Response:
     """Change the role or the password of somebody."""
     return _do(
         request,
@@ -289,7 +287,7 @@ def change_user(request: Request, actor: Admin, user: int, form: Sent) -> Respon
 
 
 @router.post("/users/{user}/remove")
-def remove_user(request: Request, actor: Admin, user: int) -> Response:
+def remove_user(request: Request, actor: Admin, user: Number) -> Response:
     """Remove somebody."""
     return _do(
         request,
@@ -312,7 +310,7 @@ def add_token(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/tokens/{token}/remove")
-def remove_token(request: Request, actor: Admin, token: int) -> Response:
+def remove_token(request: Request, actor: Admin, token: Number) -> Response:
     """Withdraw a token."""
     return _do(
         request,
