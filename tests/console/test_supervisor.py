@@ -14,6 +14,8 @@ import habitus
 from habitus.cameras.journal import file_entry
 from habitus.cameras.nursery import Nursery
 from habitus.console import queries, reviews
+from habitus.console.administration import add_camera as add_by_admin
+from habitus.console.administration import remove_camera
 from habitus.console.database import Camera, Event, Learning, Minute
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
@@ -155,6 +157,39 @@ def test_what_is_changed_is_done_by_an_order_or_by_another_process(
     supervisor.refresh()
     folder = console.settings.camera_folder("north")
     wait_until(lambda: not running(last) and not folder.exists(), "nothing is left of it")
+
+
+def test_nothing_is_left_of_a_camera_that_was_off(
+    console: Console, supervised: Callable[..., Supervisor]
+) -> None:
+    supervised()
+    add_camera(console, enabled=False)
+    clip = console.settings.camera_folder("north") / "events" / "a1.mp4"
+    clip.parent.mkdir(parents=True)
+    clip.write_bytes(b"what nobody wants to keep")
+    remove_camera(console, "test", "north")
+    wait_until(lambda: not clip.parents[1].exists(), "its folder is deleted")
+
+
+def test_what_is_left_of_a_camera_is_not_another_one_s(console: Console) -> None:
+    (console.settings.camera_folder("gate") / "documents").mkdir(parents=True)
+    added = add_by_admin(console, "test", name="Gate", address="rtsp://192.0.2.1/main")
+    assert added.id == "gate-2"
+
+
+def test_what_cannot_be_written_of_one_camera_does_not_hold_the_others_up(
+    console: Console, playing: str, video: Path, supervised: Callable[..., Supervisor]
+) -> None:
+    """Times that no database can count, as an earlier version took them."""
+    options = {"local": True, "starts": 1e300}
+    add_camera(console, "south", address=str(video), kind="recording", options=options)
+    supervised()
+    wait_until(
+        lambda: any("minutes cannot" in notice.text for notice in console.bulletin.notices()),
+        "minutes that cannot be written",
+    )
+    change(console, enabled=False)
+    wait_for_state(console, "off")
 
 
 def test_a_model_is_learnt_and_used_at_once(

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -127,7 +128,7 @@ def add_camera(
     now = time.time()
     with console.database.transaction() as session:
         camera = Camera(
-            id=camera_id or _free_id(session, values["name"]),
+            id=camera_id or _free_id(console, session, values["name"]),
             kind=kind,
             secret_address=console.vault.seal(source),
             shown_address="a file that was uploaded" if upload else _shown(source),
@@ -210,7 +211,9 @@ def remove_camera(console: Console, actor: str, camera_id: str) -> None:
         camera = camera_of(session, camera_id)
         write_audit(session, actor, "camera removed", camera_id, name=camera.name)
         session.execute(delete(Camera).where(Camera.id == camera_id))
-    _refresh(console, camera_id, state="removed")
+    if console.supervisor is not None:
+        console.supervisor.remove(camera_id)
+    console.bulletin.publish("camera", camera=camera_id, state="removed")
 
 
 def learn_now(console: Console, actor: str, camera_id: str) -> None:
@@ -251,12 +254,15 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "camera"
 
 
-def _free_id(session: Session, name: str) -> str:
-    """Return the id for a name; with a number, if another camera has it."""
-    start, n = slug(name), 1
-    while session.get(Camera, found := start if n == 1 else f"{start}-{n}") is not None:
-        n += 1
-    return found
+def _free_id(console: Console, session: Session, name: str) -> str:
+    """Return the id for a name; with a number, if another camera has it, or something is left."""
+    start = slug(name)
+    ids = (start if n == 1 else f"{start}-{n}" for n in count(1))
+    return next(
+        found
+        for found in ids
+        if session.get(Camera, found) is None and not console.settings.camera_folder(found).exists()
+    )
 
 
 def _noted(camera: Camera) -> dict[str, Any]:
@@ -369,11 +375,11 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _refresh(console: Console, camera_id: str, **news: Any) -> None:
+def _refresh(console: Console, camera_id: str) -> None:
     """Have a change of a camera seen, by its process and by pages."""
     if console.supervisor is not None:
         console.supervisor.refresh()
-    console.bulletin.publish("camera", camera=camera_id, **news)
+    console.bulletin.publish("camera", camera=camera_id)
 
 
 # Users.

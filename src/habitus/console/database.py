@@ -351,6 +351,12 @@ class Database:
         self.engine.dispose()
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what a database said, without the statement."""
+    said = str(getattr(error, "orig", None) or error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
+
+
 def _engine(url: str) -> Engine:
     # A server of PostgreSQL that does not answer is away.
     options = {"connect_timeout": 5} if url.startswith("postgresql") else {}

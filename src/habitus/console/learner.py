@@ -125,6 +125,13 @@ class Learner:
             self._start_next(candidates)
         return None
 
+    def forget(self, camera_id: str) -> None:
+        """End the learning of a camera that was removed."""
+        with self._lock:
+            self._asked.discard(camera_id)
+        if self._running is not None and self._running.camera_id == camera_id:
+            self.stop()
+
     def stop(self) -> None:
         """End the learning that runs, if any; it is done again when it is due."""
         if self._running is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.console.bulletin import Bulletin
-from habitus.console.database import Database
+from habitus.console.database import Database, first_line
 from habitus.console.migrations import upgrade
 from habitus.console.settings import PORT, ServerSettings
 from habitus.console.vault import Vault
@@ -307,12 +307,6 @@ def _check_password(console: Console) -> None:
                 "password is set: set one first",
                 parameter="set_password",
             )
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of what a database said, without the statement."""
-    said = str(getattr(error, "orig", None) or error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from habitus.cameras.messages import (
 from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob, CameraKind, CameraProcess, Polygons
 from habitus.console import reviews, store
-from habitus.console.database import Camera
+from habitus.console.database import Camera, first_line
 from habitus.console.learner import Candidate, Learner, LearningNow
 from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import fcntl
@@ -58,6 +58,8 @@ REMEMBERED = 300
 SILENCE = 30.0
 # Seconds that a process has to end by itself.
 GRACE = 5.0
+# Of those, seconds that each has at the end at least, though others took all of them.
+LAST_GRACE = 0.5
 # Longest wait, in seconds, before a process that died is started again; it is doubled up to this.
 LONGEST_WAIT = 60.0
 # Seconds that a process has to live for its earlier deaths to be forgotten.
@@ -75,6 +77,9 @@ TOGETHER = 50
 TICK = 0.5
 # What pages are told of a document.
 JUDGED = ("time", "normality", "threshold", "behaviour", "expected")
+
+# What SQLAlchemy raises where a database is away.
+AWAY = (OperationalError, InterfaceError)
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +160,8 @@ class Supervisor:
         self.learner = Learner(console, self.nursery)
         self._lock = threading.Lock()
         self._watched: dict[str, _Watched] = {}
+        self._removed: set[str] = set()
+        """Cameras whose folders are to be deleted, once nothing works there any more."""
         self._reports: list[tuple[str, StateChanged | Connected]] = []
         """What is not written yet, in order."""
         self._minutes = store.MinuteBuffer()
@@ -200,6 +207,12 @@ class Supervisor:
         self._refresh = True
         self._wake()
 
+    def remove(self, camera_id: str) -> None:
+        """End the process of a camera that is not in the database any more; delete its folder."""
+        with self._lock:
+            self._removed.add(camera_id)
+        self.refresh()
+
     def learn_now(self, camera_id: str) -> None:
         """Learn a camera's model as soon as no other one is being learnt."""
         self.learner.ask(camera_id)
@@ -239,10 +252,9 @@ class Supervisor:
             return
         try:
             step()
-        except (OperationalError, InterfaceError) as error:
+        except AWAY as error:
             self._database_again = time.monotonic() + DATABASE_AGAIN
-            reason = str(error.orig or error).strip().partition("\n")[0]
-            self._post(f"the database cannot be used: {reason}; it is tried again")
+            self._post(f"the database cannot be used: {first_line(error)}; it is tried again")
         except OSError as error:
             self._post(f"the disk cannot be used: {error.strerror or error}; it is tried again")
         except HabitusError as error:
@@ -250,7 +262,7 @@ class Supervisor:
         except Exception as error:
             # The thread lives on whatever happens: it is what keeps cameras watched.
             logger.exception("in the supervisor")
-            self._post(f"unexpected: {type(error).__name__}: {error}")
+            self._post(f"unexpected: {type(error).__name__}: {first_line(error)}")
             self._stopping.wait(TICK)
 
     def _post(self, text: str, camera: str | None = None) -> None:
@@ -266,6 +278,8 @@ class Supervisor:
         self._refresh, self._looked = False, now
         with self.console.database.session() as session:
             found = {camera.id: camera for camera in session.scalars(select(Camera))}
+            with self._lock:
+                self._removed -= found.keys()
             jobs = {
                 camera.id: self._job(camera, tuple(reviews.accepted(session, camera.id)))
                 for camera in found.values()
@@ -380,6 +394,7 @@ class Supervisor:
                 watched.stopping_since = now
             elif now - process.last_heard > self.silence:
                 self._bury(camera_id, watched, process, now)
+        self._delete_removed()
 
     def _start_if_due(self, camera_id: str, watched: _Watched, now: float) -> None:
         if not watched.wanted:
@@ -429,39 +444,72 @@ class Supervisor:
     def _forget(self, camera_id: str, watched: _Watched) -> None:
         with self._lock:
             del self._watched[camera_id]
-        if watched.removed:
+            if watched.removed:
+                self._removed.add(camera_id)
+
+    def _delete_removed(self) -> None:
+        """Delete the folders of cameras that were removed, and that nothing works in."""
+        with self._lock:
+            removed = self._removed - self._watched.keys()
+        for camera_id in removed:
             self._minutes.forget(camera_id)
-            shutil.rmtree(watched.job.folder, ignore_errors=True)
+            self.learner.forget(camera_id)
+            shutil.rmtree(self.console.settings.camera_folder(camera_id), ignore_errors=True)
+        with self._lock:
+            self._removed -= removed
 
     # What was reported.
 
     def _write(self) -> None:
         """Write states, documents and events that are not written yet."""
         now = time.monotonic()
-        is_due = now - self._minutes_written >= WRITTEN_AFTER
-        if self._reports or is_due:
-            self._write_reports(with_minutes=is_due)
+        if self._reports:
+            self._write_reports()
+        if now - self._minutes_written >= WRITTEN_AFTER:
+            with self.console.database.transaction() as session:
+                store.tell_troubles(session, time.time())
+            self._write_minutes()
         for camera_id, watched in list(self._watched.items()):
             if watched.has_entries or watched.orphaned or now - watched.journal_seen >= NET:
                 self._take_journal(camera_id, watched)
 
-    def _write_reports(self, *, with_minutes: bool) -> None:
+    def _write_reports(self) -> None:
         reports = list(self._reports)
+        try:
+            self._write_together(reports)
+        except AWAY:
+            raise
+        except Exception:  # one of them cannot be written: find it
+            for camera_id, report in reports:
+                try:
+                    self._write_together([(camera_id, report)])
+                except AWAY:
+                    raise
+                except Exception as error:
+                    self._post(f"its state cannot be written: {first_line(error)}", camera_id)
+        del self._reports[: len(reports)]
+
+    def _write_together(self, reports: list[tuple[str, StateChanged | Connected]]) -> None:
         with self.console.database.transaction() as session:
             changed = [
                 (camera_id, report)
                 for camera_id, report in reports
                 if _write_report(session, camera_id, report)
             ]
-            if with_minutes:
-                self._minutes.write(session)
-            store.tell_troubles(session, time.time())
-        del self._reports[: len(reports)]
-        if with_minutes:
-            self._minutes.clear()
-            self._minutes_written = time.monotonic()
         for camera_id, report in changed:
             self.console.bulletin.publish("camera", camera=camera_id, **report._asdict())
+
+    def _write_minutes(self) -> None:
+        """Write the documents of the last seconds; those that cannot be are left out."""
+        try:
+            with self.console.database.transaction() as session:
+                self._minutes.write(session)
+        except AWAY:
+            raise
+        except Exception as error:
+            self._post(f"some minutes cannot be written: {first_line(error)}")
+        self._minutes.clear()
+        self._minutes_written = time.monotonic()
 
     def _take_journal(self, camera_id: str, watched: _Watched) -> None:
         """Write the entries of a camera's journal, and delete them once they are committed."""
@@ -476,17 +524,17 @@ class Supervisor:
                     entries.append((path, entry))
             try:
                 self._ingest(camera_id, entries)
-            except (OperationalError, InterfaceError, OSError):
+            except (*AWAY, OSError):
                 watched.has_entries = True
                 raise
             except Exception:  # one of them cannot be written: find it
                 for path, entry in entries:
                     try:
                         self._ingest(camera_id, [(path, entry)])
-                    except (OperationalError, InterfaceError, OSError):
+                    except (*AWAY, OSError):
                         raise
                     except Exception as error:
-                        self._put_aside(path, f"{path.name}: {error}", camera_id)
+                        self._put_aside(path, f"{path.name}: {first_line(error)}", camera_id)
         if watched.orphaned and watched.process is None:
             with self.console.database.transaction() as session:
                 closed = store.close_events(session, camera_id)
@@ -547,9 +595,11 @@ class Supervisor:
         }
         for process in running.values():
             process.order(Stop())
+        until = time.monotonic() + GRACE
         for camera_id, process in running.items():
             watched = self._watched[camera_id]
-            for report in process.end(GRACE):
+            # All have the same time, but each some to have its last reports read.
+            for report in process.end(max(until - time.monotonic(), LAST_GRACE)):
                 self._take(camera_id, watched, report)
             watched.process, watched.has_entries = None, True
         self._database_again = self._minutes_written = -math.inf
