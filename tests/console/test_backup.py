@@ -76,6 +76,8 @@ def test_everything_comes_back(
     assert {"model-3.habitus", "cameras.toml", "secret.key"} <= names
     assert not {"a1.jpg", "20250615T15.corpus"} & names
     assert settings.secret_key.stat().st_mode & 0o777 == 0o600
+    assert not (settings.data / "cameras").stat().st_mode & 0o077
+    assert not settings.data.stat().st_mode & 0o077
 
 
 def test_clips_are_there_if_asked_for(filled: Console, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Who may do what, and what every answer has."""
 
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +12,15 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 
 from habitus.console import security
-from habitus.console.administration import add_user, change_user, give_password
+from habitus.console.administration import add_user, change_user, give_password, remove_token
+from habitus.console.api import news_stream
 from habitus.console.app import create_app
-from habitus.console.database import AuditEntry, Login, Token, User
+from habitus.console.database import AuditEntry, Login, Setting, Token, User
 from habitus.console.guard import LARGEST_BODY, is_own_name
 from habitus.console.security import Attempts, Passwords, Role
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
+from reference.processes import wait_until
 from reference.visitors import HERE, PASSWORD, ROLES, Visitor, visitors
 
 ANOTHER = "another password"
@@ -419,7 +423,12 @@ def test_who_did_what_is_written_down_without_secrets(console: Console) -> None:
     token = browser.change("POST", "/api/tokens", json={"name": "script", "role": "viewer"}).json()
     with console.database.session() as session:
         entries = list(session.scalars(select(AuditEntry).where(AuditEntry.actor == "admin")))
-    assert [entry.action for entry in entries] == ["user added", "camera added", "token added"]
+    assert [entry.action for entry in entries] == [
+        "logged in",
+        "user added",
+        "camera added",
+        "token added",
+    ]
     text = str([(entry.subject, entry.details) for entry in entries])
     assert "topsecret" not in text
     assert "password of eve" not in text
@@ -456,6 +465,62 @@ def test_ones_own_password(console: Console) -> None:
     assert browser.change("POST", "/api/password", json=right).status_code == 204
     assert browser.log_in("admin", ANOTHER).status_code == 303
     assert known["admin"].post("/api/password", json=right).status_code == 403
+
+
+def test_ones_old_password_is_tried_a_few_times_only(console: Console) -> None:
+    app, _ = visitors(console)
+    browser = Visitor(app)
+    browser.log_in("admin")
+    wrong = {"old": "a wrong one", "new": ANOTHER}
+    answers = [browser.change("POST", "/api/password", json=wrong) for _ in range(7)]
+    assert [answer.status_code for answer in answers] == [403] * Attempts.FREE + [429] * 2
+    assert "Retry-After" in answers[-1].headers
+
+
+def test_logins_are_written_down(console: Console) -> None:
+    app, _ = visitors(console)
+    Visitor(app).log_in("admin", "a wrong one")
+    Visitor(app).log_in("admin")
+    with console.database.session() as session:
+        found = session.scalars(select(AuditEntry).where(AuditEntry.action == "logged in")).all()
+    assert [(entry.actor, entry.subject) for entry in found] == [("admin", "127.0.0.1")]
+
+
+def test_a_stream_of_news_ends_with_its_token(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(news_stream, "HEARTBEAT", 0.05)
+    _, known = visitors(console)
+    ended: list[bool] = []
+
+    def withdraw() -> None:
+        try:
+            wait_until(lambda: len(console.bulletin) == 1, "somebody listens")
+            with console.database.session() as session:
+                token = session.scalars(select(Token).where(Token.role == "viewer")).one()
+            remove_token(console, "test", token.id)
+            wait_until(lambda: len(console.bulletin) == 0, "nobody listens", seconds=20)
+            ended.append(True)
+        finally:
+            console.closing.set()
+            console.bulletin.publish("closing")
+
+    thread = threading.Thread(target=withdraw)
+    thread.start()
+    assert known["viewer"].get("/api/stream").status_code == 200
+    thread.join()
+    assert ended
+
+
+def test_only_their_owner_reads_files_in_a_folder_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o755)
+    console = open_console(ServerSettings(tmp_path / "data"))
+    with console.database.transaction() as session:
+        session.add(Setting(key="a", value={}))
+    found = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "data").iterdir()}
+    console.database.close()
+    assert found.keys() >= {"habitus.sqlite", "habitus.sqlite-wal", "secret.key", "cameras"}
+    assert set(found.values()) == {0}
 
 
 def test_metrics_are_for_this_machine_or_a_token(console: Console) -> None:

@@ -11,7 +11,7 @@ from habitus.cameras.probe import probe
 from habitus.console import uploads
 from habitus.console.administration import change_preferences
 from habitus.console.app import create_app
-from habitus.console.refusals import NotFoundError
+from habitus.console.refusals import NotFoundError, TooLargeError
 from habitus.console.server import Console
 from habitus.errors import VideoError
 from reference.footage import encode, moving_square
@@ -120,6 +120,18 @@ def test_an_upload_that_is_cut_off_leaves_nothing(console: Console, video: bytes
 
     with pytest.raises(Exception, match="gone"):
         asyncio.run(uploads.receive(console, cut_off(), None))
+    assert kept(console) == []
+
+
+def test_uploads_at_once_do_not_fill_the_disk(
+    console: Console, video: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def filled_meanwhile() -> AsyncIterator[bytes]:
+        yield video
+        monkeypatch.setattr(uploads, "SPARE", 10**18)
+
+    with pytest.raises(TooLargeError, match="no room"):
+        asyncio.run(uploads.receive(console, filled_meanwhile(), None))
     assert kept(console) == []
 
 

@@ -442,21 +442,6 @@ def change_user(
     return user
 
 
-def change_own_password(console: Console, user_id: int | None, old: str, new: str) -> None:
-    """Change one's own password, which ends one's logins.
-
-    Raises
-    ------
-    NotAllowedError
-        If the old one does not fit, or it is not a user who asks.
-    """
-    with console.database.session() as session:
-        user = session.get(User, user_id) if user_id is not None else None
-    if user is None or not PASSWORDS.fits(old, user.password):
-        raise NotAllowedError("the old password does not fit")
-    change_user(console, user.name, user.id, password=new)
-
-
 def remove_user(console: Console, actor: str, user_id: int) -> None:
     """Remove a user, and end their logins."""
     with console.database.transaction() as session:

@@ -161,7 +161,7 @@ def restore(settings: ServerSettings, file: Path) -> None:
             parameter="data",
         )
     made = not settings.data.exists()
-    settings.data.mkdir(parents=True, exist_ok=True)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(checked_path(file)) as archive:
             description = _described(archive)
@@ -202,7 +202,8 @@ def _extract(archive: zipfile.ZipFile, folder: Path) -> None:
         if info.filename == DESCRIPTION:
             continue
         target = folder / PurePosixPath(info.filename)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        for parent in reversed(target.relative_to(folder).parents):
+            (folder / parent).mkdir(mode=0o700, exist_ok=True)
         target.touch(mode=0o600)
         with archive.open(info) as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy)

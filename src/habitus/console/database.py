@@ -5,7 +5,7 @@ tables; a change here needs a migration there.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -329,7 +329,10 @@ class Database:
     @classmethod
     def in_folder(cls, folder: Path) -> "Database":
         """Return the SQLite database of a data folder."""
-        return cls(f"sqlite:///{folder / 'habitus.sqlite'}")
+        path = folder / "habitus.sqlite"
+        with suppress(OSError):  # there is one, or SQLite will say what is wrong
+            path.touch(mode=0o600, exist_ok=False)  # its other files get the same mode
+        return cls(f"sqlite:///{path}")
 
     @property
     def is_sqlite(self) -> bool:

@@ -29,6 +29,7 @@ from habitus.console.database import Login, Token, User
 from habitus.console.refusals import NotAllowedError, NotLoggedInError, TooManyAttemptsError
 from habitus.console.server import Console
 from habitus.console.settings import is_loopback
+from habitus.console.store import write_audit
 from habitus.errors import InvalidInputError
 
 
@@ -219,14 +220,10 @@ def log_in(request: Request, name: str, password: str) -> None:
         If that happened too often.
     """
     console, now = console_of(request), time.time()
-    attempts = cast(Attempts, request.app.state.attempts)
-    keys = f"name {name[:100].casefold()}", f"address {_network(request)}"
-    attempts.begin(*keys)
     with console.database.session() as session:
         user = session.scalar(select(User).where(User.name == name))
-    if not PASSWORDS.fits(password, user.password if user else None) or user is None:
+    if not try_password(request, name, password, user) or user is None:
         raise NotLoggedInError("name and password do not fit")
-    attempts.succeed(*keys)
     cookie = secrets.token_urlsafe(32)
     with console.database.transaction() as session:
         session.execute(delete(Login).where(Login.expires < now))
@@ -239,7 +236,25 @@ def log_in(request: Request, name: str, password: str) -> None:
                 expires=now + LOGIN_SECONDS,
             )
         )
+        write_audit(session, user.name, "logged in", _network(request))
     _set_cookie(request, LOGIN_COOKIE, cookie, LOGIN_SECONDS)
+
+
+def try_password(request: Request, name: str, password: str, user: User | None) -> bool:
+    """Return whether a password is that of a user, if there is one of that name.
+
+    Raises
+    ------
+    TooManyAttemptsError
+        If it was not too often.
+    """
+    attempts = cast(Attempts, request.app.state.attempts)
+    keys = f"name {name[:100].casefold()}", f"address {_network(request)}"
+    attempts.begin(*keys)
+    if not PASSWORDS.fits(password, user.password if user else None):
+        return False
+    attempts.succeed(*keys)
+    return True
 
 
 def log_out(request: Request) -> None:

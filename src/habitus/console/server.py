@@ -46,7 +46,9 @@ class Console:
 
 def open_console(settings: ServerSettings) -> Console:
     """Return the console of a data folder, its database up to date; nothing runs yet."""
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The data folder may have been there before, for others to read.
+    for folder in (settings.data, settings.data / "cameras"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = (
         Database(settings.database) if settings.database else Database.in_folder(settings.data)
     )

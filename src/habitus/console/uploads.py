@@ -6,7 +6,7 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
@@ -99,12 +99,19 @@ async def _write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:
             if n_bytes > most:
                 raise _too_large(n_bytes, most)
             if len(waiting) >= BLOCK:
-                await run_in_threadpool(file.write, bytes(waiting))
+                await run_in_threadpool(_append, file, bytes(waiting))
                 waiting.clear()
-        await run_in_threadpool(file.write, bytes(waiting))
+        await run_in_threadpool(_append, file, bytes(waiting))
     if not n_bytes:
         raise VideoError("the file is empty")
     return n_bytes
+
+
+def _append(file: BinaryIO, data: bytes) -> None:
+    """Write some bytes, unless others have filled the disk meanwhile."""
+    if shutil.disk_usage(file.name).free - len(data) < SPARE:
+        raise TooLargeError("the disk has no room for it: other files take it now")
+    file.write(data)
 
 
 def _room(console: Console) -> int:

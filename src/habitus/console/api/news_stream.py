@@ -4,24 +4,28 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.console.api.answers import Id
 from habitus.console.bulletin import News
 from habitus.console.database import Event
-from habitus.console.security import Viewer, console_of
+from habitus.console.refusals import RefusedError
+from habitus.console.security import Viewer, console_of, current_actor
 from habitus.console.server import Console
 
 router = APIRouter(prefix="/api", tags=["events"])
 
 HEARTBEAT = 15.0
-"""Seconds without news after which a comment is sent, so that proxies keep the connection."""
+"""Seconds without news after which a comment is sent, so that proxies keep the connection; and
+after which it is looked whether who listens still may."""
 LONGEST = 900.0
 """Seconds after which a stream ends; the browser opens it again, if it still may."""
 # Seconds before the last news from which on events are told again: some are written late.
@@ -46,7 +50,7 @@ async def stream_news(
     console = console_of(request)
     wanted = _Wanted(frozenset(topic), frozenset(camera))
     return StreamingResponse(
-        messages(console, wanted, _time_of(last_event_id)),
+        messages(console, wanted, _time_of(last_event_id), may=partial(_is_known, request)),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
@@ -65,9 +69,22 @@ class _Wanted:
         )
 
 
-async def messages(console: Console, wanted: _Wanted, since: float | None) -> AsyncIterator[str]:
-    """Yield messages until the console ends, or it was long enough."""
-    end = time.monotonic() + LONGEST
+def _is_known(request: Request) -> bool:
+    """Return whether who asked is still known: logged in, or with a token."""
+    try:
+        current_actor(request, "")
+    except RefusedError:
+        return False
+    except SQLAlchemyError:  # nobody can say: the next time
+        return True
+    return True
+
+
+async def messages(
+    console: Console, wanted: _Wanted, since: float | None, may: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """Yield messages until the console ends, it was long enough, or who asked may not any more."""
+    end, check = time.monotonic() + LONGEST, time.monotonic() + HEARTBEAT
     listening = console.bulletin.listen()
     coming = asyncio.ensure_future(anext(listening))
     try:
@@ -78,6 +95,10 @@ async def messages(console: Console, wanted: _Wanted, since: float | None) -> As
                 yield _message(news)
         while not console.closing.is_set() and time.monotonic() < end:
             await asyncio.wait({coming}, timeout=HEARTBEAT)
+            if time.monotonic() >= check:
+                check = time.monotonic() + HEARTBEAT
+                if not await run_in_threadpool(may):
+                    return
             if not coming.done():
                 yield f": \nid: {time.time():.3f}\n\n"
                 continue

@@ -107,4 +107,5 @@ def _copy(path: Path, name: str) -> None:
         closing(sqlite3.connect(path)) as source,
         closing(sqlite3.connect(temporary)) as copy,
     ):
+        temporary.chmod(0o600)
         source.backup(copy)
