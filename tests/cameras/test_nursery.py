@@ -91,6 +91,17 @@ def test_a_nursery_that_was_killed_is_started_again():
             each.wait(LONG)
 
 
+def test_a_process_is_not_there_any_more_when_it_is_said_to_have_ended():
+    """Else another one would be started beside it, in the same folder."""
+    with Nursery() as nursery:
+        child = nursery.start_process(f"{HERE}:echo_twice", 1)
+        assert answer(child) == 1
+        assert nursery.pid is not None
+        os.kill(nursery.pid, signal.SIGKILL)
+        wait_until(lambda: not child.is_alive, "its end is told")
+        wait_until(lambda: not running(child.pid), "it has ended")
+
+
 SERVER = f"""
 import time
 from habitus.cameras.nursery import Nursery

@@ -95,12 +95,22 @@ class Child:
 
     def _told_code(self) -> int:
         code = os.read(self._status, HEADER.size)
-        # Nobody knows the code of a process whose nursery was killed.
-        return int(HEADER.unpack(code)[0]) if len(code) == HEADER.size else -signal.SIGKILL
+        if len(code) == HEADER.size:
+            return int(HEADER.unpack(code)[0])
+        # Nobody knows the code of a process whose nursery was killed; it may still be there, and
+        # must not be beside the one that is started in its place.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        return -signal.SIGKILL
 
     def kill(self) -> None:
-        """End it at once, if it is there, and wait for that."""
-        while self.is_alive:
+        """End it at once, if it is there, and wait for that.
+
+        One that waits for a device that does not answer ends only when that does: nobody waits
+        for it.
+        """
+        until = time.monotonic() + ENDING
+        while self.is_alive and time.monotonic() < until:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             self.wait(1.0)
