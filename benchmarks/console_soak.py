@@ -42,10 +42,10 @@ import httpx
 import numpy as np
 import paho.mqtt.client as mqtt
 import psutil
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from habitus.console.administration import add_channel
-from habitus.console.database import Event, OutboxEntry
+from habitus.console.database import Event, Minute, OutboxEntry
 from report import progress
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt
@@ -424,8 +424,8 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
                 add_channel(console, "soak", name="mqtt", kind="mqtt", settings=broker.settings)
         stack.enter_context(served)
         scene = Scene(**made, hook=hook, broker=broker)
-        began, seconds = time.time(), _seconds(options)
-        samples = _run(scene, Faults(scene, rng), seconds)
+        began = time.time()
+        samples = _run(scene, Faults(scene, rng), options)
         is_whole = _settle(scene)
         until = time.time()
         served.end()
@@ -436,22 +436,28 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
         return report(scene, until, told, samples) and is_whole
 
 
-def _seconds(options: argparse.Namespace) -> float:
-    """Return how long it runs; of `hours`, as much as playbacks give together."""
+def _share_done(scene: Scene, options: argparse.Namespace, began: float) -> float:
+    """Return how much of the soak is over, by the clock or by the footage that was read."""
     if options.hours is None:
-        return 60.0 * float(options.minutes)
-    return 3600.0 * float(options.hours) / (options.speed * (options.playbacks + 1))
+        return (time.time() - began + QUIET_END) / (60 * float(options.minutes))
+    return _hours(scene.served) / float(options.hours)
 
 
-def _run(scene: Scene, faults: Faults, seconds: float) -> list[Memory]:
+def _hours(served: Served) -> float:
+    """Return the hours of footage of all cameras so far."""
+    with served.opened() as console, console.database.session() as session:
+        return (session.scalar(select(func.sum(Minute.n_documents))) or 0) / 3600
+
+
+def _run(scene: Scene, faults: Faults, options: argparse.Namespace) -> list[Memory]:
     """Have faults happen; return memory from the beginning to the end."""
     _settle(scene)
     began = time.time()
-    samples = [memory(scene.served, min(QUIET_END, seconds / 4))]
-    while time.time() < began + seconds - QUIET_END:
+    samples = [memory(scene.served, QUIET_END)]
+    while (done := _share_done(scene, options, began)) < 1:
         faults.step()
         faults.pause()
-        progress(f"{time.time() - began:.0f} of {seconds:.0f} s: {scene.happened[-1].kind}")
+        progress(f"{100 * done:.0f} %: {scene.happened[-1].kind}")
         samples.append(memory(scene.served))
     faults.end()
     return [*samples, memory(scene.served, QUIET_END)]
@@ -520,7 +526,10 @@ def report(
     problems += _report_memory(samples)
     kinds = Counter(each.kind for each in scene.happened)
     print("faults: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items())))
-    print(f"{len(events)} events, {sum(event.alarm for event in events)} alarms")
+    print(
+        f"{_hours(scene.served):.1f} hours of footage, {len(events)} events, "
+        f"{sum(event.alarm for event in events)} alarms"
+    )
     for one in problems:
         print(f"  {one}")
     return not problems
@@ -624,7 +633,7 @@ def _left_over(scene: Scene, events: list[Event]) -> list[str]:
             problems += _torn_clip(place / event.clip)
     pictures = sum(event.thumbnail is not None for event in events if event.alarm)
     print(
-        f"files: {pictures} thumbnails of alarms and {n_clips} clips, all whole; {n_temporary} temporary"
+        f"files: {pictures} thumbnails of alarms and {n_clips} clips; {n_temporary} temporary ones"
     )
     return problems
 
@@ -642,7 +651,7 @@ def main() -> None:
     """Run the soak; exit with 1 where something was lost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=3.0)
-    parser.add_argument("--hours", type=float, help="of footage, all playbacks together")
+    parser.add_argument("--hours", type=float, help="of footage, all cameras together")
     parser.add_argument("--speed", type=float, default=10.0)
     parser.add_argument("--playbacks", type=int, default=N_PLAYBACKS)
     parser.add_argument("--seed", type=int, default=0)

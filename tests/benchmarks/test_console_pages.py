@@ -21,6 +21,6 @@ def test_every_page_is_asked_for():
     found = {cells[1].strip(" `") for cells in rows}
     assert set(PAGES) <= found
     assert any(path.startswith("/cameras/camera-") for path in found)
-    assert all(float(cells[2]) > 0 for cells in rows)
+    assert all(float(cells[2]) > 0 and float(cells[3]) > 0 for cells in rows)
     slow = [line for line in done.stdout.splitlines() if line.startswith("slower than")]
     assert done.returncode == (1 if slow else 0)
