@@ -356,6 +356,15 @@ def _late(values: list[float]) -> float:
     return quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
 
 
+def measure(part: str, folder: Path, size: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of one part."""
+    if part == "carried":
+        return carried(folder, size, options)
+    if part == "memory":
+        return memory(folder, size, options)
+    return latency(folder, options, 1 if part == "latency" else options.browsers)
+
+
 def main() -> None:
     """Measure what was asked for, and print its table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -374,13 +383,9 @@ def main() -> None:
         for size in options.sizes if part in ("carried", "memory") else ("",):
             progress(f"{part} {size}")
             with tempfile.TemporaryDirectory() as temporary:
-                folder = Path(temporary)
-                if part == "carried":
-                    rows += carried(folder, size, options)
-                elif part == "memory":
-                    rows += memory(folder, size, options)
-                else:
-                    rows += latency(folder, options, 1 if part == "latency" else options.browsers)
+                for row in measure(part, Path(temporary), size, options):
+                    progress(f"{row.what}: {row.ours:.3g} {row.unit}; {row.note}")
+                    rows.append(row)
     print(json.dumps([row.as_json() for row in rows]) if options.json else table(rows))
     sys.exit(1 if any(row.met is False for row in rows) else 0)
 
