@@ -14,11 +14,11 @@ import habitus
 from habitus.cameras.nursery import Nursery
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
-from reference.console_pages import empty_site, open_site, seeded_folder, site
+from reference.console_pages import empty_site, look, open_site, seeded_folder, site
 from reference.consoles import PostgresServer
 from reference.two_lanes import WRONG, two_lanes
 
-__all__ = ["empty_site", "open_site", "seeded_folder", "site"]
+__all__ = ["empty_site", "look", "open_site", "seeded_folder", "site"]
 
 
 @pytest.fixture

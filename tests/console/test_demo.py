@@ -21,7 +21,7 @@ def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
     demo = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
     demo.start()
     assert camera(console).state == "learning"
-    assert camera(console).reason.startswith("preparing")
+    assert camera(console).reason.startswith("its scene is drawn")
     wait_until(lambda: camera(console).kind == "playback", "it was judged to its end")
     wait_until(lambda: camera(console).state == "watching", "it plays as a camera")
     demo.stop()

@@ -21,15 +21,19 @@ from reference.seeded_console import seeded_console
 
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+LOOKS: dict[str, dict[str, Any]] = {
+    "desk": {"viewport": DESK},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
+}
 AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
 @contextlib.contextmanager
-def answering(console: Console) -> Iterator[str]:
-    """Answer requests in a thread; gives the address to open."""
+def answering(console: Console, port: int = 0) -> Iterator[str]:
+    """Answer requests in a thread, on a free port unless one is given; gives the address."""
     stop, started = threading.Event(), queue.Queue[str]()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         thread = threading.Thread(target=run, args=(console, listener, started.put, stop))
         thread.start()
         try:
@@ -48,13 +52,22 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
     allowed: tuple[str, ...] = ()
     """Complaints with one of these texts are expected."""
+    answer: bool = False
+    """What is said to a page that asks whether one is sure."""
 
     def __post_init__(self) -> None:
         page, complain = self.page, self.complaints.append
         page.on("console", lambda said: complain(f"console: {said.text}"))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
-        page.on("dialog", lambda dialog: (complain(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._answer)
         page.on("request", self._look_at)
+
+    def _answer(self, dialog: Any) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        if self.answer:
+            dialog.accept()
+        else:
+            dialog.dismiss()
 
     def _look_at(self, request: Any) -> None:
         if not request.url.startswith((f"{self.address}/", "blob:", "data:")):
@@ -125,6 +138,12 @@ class Site:
         self.console.bulletin.publish(
             "event", camera=camera, event=event_id, kind="started", alarm=True
         )
+
+
+@pytest.fixture(params=LOOKS)
+def look(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A desk's and a phone's browser, for flows that make sense on both."""
+    return LOOKS[request.param]
 
 
 @pytest.fixture(scope="session")

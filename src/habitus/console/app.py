@@ -1,7 +1,7 @@
 """The web application: all routes of the console."""
 
 from typing import cast
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -77,9 +77,20 @@ def _on_project_error(request: Request, error: Exception) -> Response:
 def _to_login(request: Request) -> Response:
     """Send a browser to the login; a part of a page (htmx) sends the whole page."""
     if "HX-Request" in request.headers:
-        return Response(status_code=401, headers={"HX-Redirect": "/login"})
-    back = request.url.path if request.method == "GET" else "/"
+        back = _page_of(request.headers.get("HX-Current-URL", ""))
+        login = f"/login?{urlencode({'next': back})}"
+        return Response(status_code=401, headers={"HX-Redirect": login})
+    back = _page_of(str(request.url)) if request.method == "GET" else "/"
     return RedirectResponse(f"/login?{urlencode({'next': back})}", 303)
+
+
+def _page_of(address: str) -> str:
+    """Return path and query of an address of the console."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "/"
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def _on_invalid(request: Request, error: Exception) -> Response:

@@ -109,7 +109,7 @@ class Demo:
                 created=now,
                 state=CameraState.LEARNING.value,
                 since=now,
-                reason="preparing",
+                reason="its scene is drawn first",
             )
             session.add(camera)
 
@@ -130,7 +130,7 @@ class Demo:
                         del rendering[scene]
                         self._change(scene, preparing=False)
                     else:
-                        self._say(scene, f"preparing: rendering, {100 * process.progress:.0f} %")
+                        self._say(scene, f"its scene is drawn: {100 * process.progress:.0f} %")
                 judged = [scene for scene in self.scenes if self._is(scene, preparing=False)]
                 for scene in judged:
                     self._play_if_judged(scene)

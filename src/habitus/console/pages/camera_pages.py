@@ -103,9 +103,10 @@ Sent = Annotated[Given, Depends(_sent)]
 
 
 @router.get("/new")
-def new_camera(request: Request, actor: Admin) -> HTMLResponse:
-    """Ask for a camera."""
-    return page(request, "edit.html", actor, camera=None, given=Given(), problem="", ready=False)
+def new_camera(request: Request, actor: Admin, upload: str = "", name: str = "") -> HTMLResponse:
+    """Ask for a camera; its recording may have been uploaded already."""
+    given = Given(name=name, upload=upload)
+    return page(request, "edit.html", actor, camera=None, given=given, problem="", ready=False)
 
 
 @router.post("")
@@ -149,7 +150,7 @@ def one_camera(
         latest=latest,
         learning=supervisor.learning(camera) if supervisor else None,
         kept=supervisor.latest(camera).kept if supervisor else None,
-        now=now_at(console, camera),
+        now=now_at(console, found),
         ready=has_picture(console, camera),
         behaviours=_behaviours(console, found),
         at=at,

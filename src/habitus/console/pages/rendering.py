@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from habitus.console import queries
+from habitus.console.database import Camera
 from habitus.console.security import Actor, console_of
 from habitus.console.server import Console
 from habitus.console.store import TROUBLES
@@ -247,31 +248,64 @@ def in_words(details: Mapping[str, Any]) -> str:
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
 
 
-def spark_path(normality: Sequence[float | None]) -> str:
-    """Return the path of a small drawing of how usual the last minutes were; gaps are gaps.
+class Spark(NamedTuple):
+    """A small drawing of how usual the last minutes were; pages draw on as news come."""
+
+    path: str
+    level: float | None
+    """Where on it alarms begin, from its top."""
+    normality: list[float | None]
+    step: float
+    """Seconds from one value to the next."""
+    last: float
+    """When the last value is."""
+
+
+def spark(line: queries.Timeline, threshold: float | None) -> Spark:
+    """Return the drawing of a part of the timeline.
+
+    Parameters
+    ----------
+    line
+        How usual it was.
+    threshold
+        Below which alarms are, if it is known: the line is then drawn beside it, so that what is
+        usual looks calm.
+    """
+    known = [value for value in line.normality if value is not None]
+    known += [threshold] if known and threshold is not None else []
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    path = spark_path(line.normality, low, high)
+    level = None if threshold is None or not known else _spark_y(threshold, low, high)
+    return Spark(path, level, line.normality, line.step, line.times[-1])
+
+
+def spark_path(normality: Sequence[float | None], low: float, high: float) -> str:
+    """Return the path of a small drawing; gaps are gaps.
 
     Parameters
     ----------
     normality
         From the oldest to the newest; None where nothing was judged.
+    low, high
+        What is at the bottom and at the top.
 
     Examples
     --------
-    >>> spark_path([-3.0, -4.0, None, -3.0])
+    >>> spark_path([-3.0, -4.0, None, -3.0], -4.0, -3.0)
     'M0.0 1.0 L40.0 23.0 M120.0 1.0'
     """
-    known = [value for value in normality if value is not None]
-    if not known:
-        return ""
-    low, height = min(known), max(max(known) - min(known), 1.0)
     step = SPARK_WIDTH / max(len(normality) - 1, 1)
     path, pen = [], "M"
     for k, value in enumerate(normality):
         if value is not None:
-            y = SPARK_HEIGHT - 1 - (value - low) / height * (SPARK_HEIGHT - 2)
-            path.append(f"{pen}{k * step:.1f} {y:.1f}")
+            path.append(f"{pen}{k * step:.1f} {_spark_y(value, low, high):.1f}")
         pen = "M" if value is None else "L"
     return " ".join(path)
+
+
+def _spark_y(value: float, low: float, high: float) -> float:
+    return SPARK_HEIGHT - 1 - (value - low) / max(high - low, 1.0) * (SPARK_HEIGHT - 2)
 
 
 class Now(NamedTuple):
@@ -286,9 +320,11 @@ class Now(NamedTuple):
     threshold: float | None
 
 
-def now_at(console: Console, camera: str) -> Now | None:
+def now_at(console: Console, camera: queries.CameraCard | Camera) -> Now | None:
     """Return what a camera does now; None if it is not being judged."""
-    judged = console.supervisor.latest(camera).judged if console.supervisor else None
+    if console.supervisor is None or camera.state != "watching":
+        return None
+    judged = console.supervisor.latest(camera.id).judged
     if judged is None or time.time() - judged.time > STALE:
         return None
     best = max(range(len(judged.expected)), key=judged.expected.__getitem__, default=-1)

@@ -252,6 +252,22 @@ def remove_channel(request: Request, actor: Admin, channel: Number) -> Response:
     )
 
 
+@router.post("/quiet")
+def change_quiet_hours(request: Request, actor: Admin, form: Sent) -> Response:
+    """Change the quiet hours that new channels start with."""
+    return _do(
+        request,
+        actor,
+        lambda: administration.change_preferences(
+            console_of(request),
+            actor.name,
+            quiet_from=_text(form, "quiet_from"),
+            quiet_until=_text(form, "quiet_until"),
+        ),
+        "channels",
+    )
+
+
 @router.post("/users")
 def add_user(request: Request, actor: Admin, form: Sent) -> Response:
     """Add somebody; whoever adds the first one has to log in from then on."""

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from sqlalchemy.orm import Session
 
 from habitus.console import queries
-from habitus.console.pages.rendering import has_picture, now_at, page, part, spark_path
+from habitus.console.pages.rendering import Now, Spark, has_picture, now_at, page, part, spark
 from habitus.console.security import Viewer, console_of
 
 router = APIRouter()
@@ -24,7 +24,8 @@ def wall(request: Request, actor: Viewer) -> HTMLResponse:
     with console.database.session() as session:
         cameras = queries.wall(session)
         latest = queries.events(session, limit=N_LATEST).events
-        sparks = {camera.id: _spark(session, camera.id) for camera in cameras}
+        nows = {camera.id: now_at(console, camera) for camera in cameras}
+        sparks = {camera.id: _spark(session, camera.id, nows[camera.id]) for camera in cameras}
     return page(
         request,
         "wall.html",
@@ -35,7 +36,7 @@ def wall(request: Request, actor: Viewer) -> HTMLResponse:
         cameras=cameras,
         latest=latest,
         sparks=sparks,
-        nows={camera.id: now_at(console, camera.id) for camera in cameras},
+        nows=nows,
         ready={camera.id for camera in cameras if has_picture(console, camera.id)},
     )
 
@@ -62,14 +63,14 @@ def tile(request: Request, actor: Viewer, camera: str) -> HTMLResponse:
     console = console_of(request)
     with console.database.session() as session:
         found = [card for card in queries.wall(session) if card.id == camera]
-        sparks = {card.id: _spark(session, card.id) for card in found}
+        nows = {card.id: now_at(console, card) for card in found}
+        sparks = {card.id: _spark(session, card.id, nows[card.id]) for card in found}
     if not found:
         return HTMLResponse("")
-    nows = {camera: now_at(console, camera)}
     return part("tile.html", actor, camera=found[0], sparks=sparks, nows=nows, ready=())
 
 
-def _spark(session: Session, camera: str) -> str:
+def _spark(session: Session, camera: str, judged: Now | None) -> Spark:
     now = time.time()
     line = queries.timeline(session, camera, now - SPARK_SECONDS, now, SPARK_POINTS)
-    return spark_path(line.normality)
+    return spark(line, judged.threshold if judged else None)

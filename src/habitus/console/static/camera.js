@@ -1,6 +1,7 @@
 // One camera: its live picture with arrows and heat, what it does now, and its timeline.
 
 import { settle } from "./main.js";
+import { ask, askPage, gathered } from "./asking.js";
 import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { showLatest } from "./latest.js";
@@ -67,7 +68,7 @@ function drawArrows(pen, arrows, width) {
 async function look() {
   if (document.hidden || !part("overlay") || !(shown.arrows || shown.heat)) return;
   try {
-    const answer = await fetch(`/api/cameras/${camera}/now`);
+    const answer = await ask(`/api/cameras/${camera}/now`);
     if (answer.ok) latest = await answer.json();
   } catch { return; }
   draw();
@@ -90,6 +91,7 @@ for (const button of document.querySelectorAll("[data-toggle]")) {
 }
 
 function tellNow(news) {
+  if (!part("state").matches(".state-watching")) return;
   const now = part("now");
   if (news.behaviour) now.replaceChildren(behaviourChip(news.behaviour));
   const expected = news.expected ?? [];
@@ -105,9 +107,8 @@ function tellNow(news) {
 
 // Take parts of the page anew.
 async function renew(...ids) {
-  const answer = await fetch(location.pathname);
-  if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = await askPage(location.pathname);
+  if (!page) return;
   for (const id of ids) {
     const fresh = page.getElementById(id);
     if (fresh) part(id).replaceWith(fresh);
@@ -120,17 +121,15 @@ const timeline = new Timeline(part("timeline"), camera, part("readout"));
 const mine = (listener) => (news) => { if (news.camera === camera) listener(news); };
 onNews(["picture"], mine(look));
 onNews(["judged"], mine((news) => { tellNow(news); timeline.add(news); }));
-onNews(["event", "review"], mine(() => timeline.renew()));
-onNews(["camera"], mine(() => renew("state", "state-words")));
-let renewing = 0;
-onNews(["learning"], mine((news) => {
-  if (news.stage !== "ended" && Date.now() - renewing < 2000) return;
-  renewing = Date.now();
-  if (news.stage === "ended") location.reload(); else renew("learning");
-}));
+onNews(["event", "review"], mine(gathered(() => { timeline.renew(); renew("today"); })));
+const renewState = () => renew("state", "state-words", "now", "next", "usual");
+onNews(["camera"], mine(gathered(renewState)));
+const renewLearning = gathered(() => renew("learning"), 2000);
+const renewModel = gathered(() => renew("learning", "behaviours", "learnt"));
+onNews(["learning"], mine((news) => (news.stage === "ended" ? renewModel() : renewLearning())));
 // Until there is a model, how much footage there is.
-setInterval(() => { if (part("first-progress")) renew("learning"); }, 10_000);
-onNews(["again"], () => { renew("state", "state-words", "learning"); timeline.renew(); });
+setInterval(() => { if (part("first-progress") && !document.hidden) renew("learning"); }, 10_000);
+onNews(["again"], gathered(() => { renewState(); renewModel(); timeline.renew(); }));
 
 onKeys({ a: () => toggle("arrows"), h: () => toggle("heat") });
 new ResizeObserver(draw).observe(part("view"));

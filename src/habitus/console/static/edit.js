@@ -1,7 +1,8 @@
 // Adding and changing a camera: the knob, a dropped recording, and shapes on the picture.
 
-import { csrf, toast } from "./main.js";
+import { toast } from "./main.js";
 import { watchPictures } from "./pictures.js";
+import { cameraName, onDrop, upload } from "./upload.js";
 import { Drawing } from "./drawing.js";
 
 const part = (id) => document.getElementById(id);
@@ -23,70 +24,44 @@ if (part("draw")) {
   watchPictures();
 }
 
-// A recording: sent as it is, with progress; its name is then that of the camera.
+// A recording: its name is then that of the camera.
 const drop = document.querySelector("[data-drop]");
 if (drop) {
   const form = part("camera-form");
   const input = part("recording");
-  let file = null;
-  const choose = (chosen) => {
-    file = chosen;
+  const choose = () => {
+    const [file] = input.files;
     if (!file) return;
-    if (!part("name").value) part("name").value = file.name.replace(/\.[^.]*$/, "");
+    if (!part("name").value) part("name").value = cameraName(file);
+    part("upload-name").value = "";
+    part("uploaded")?.remove();
     part("save").textContent = "Upload and add";
     drop.scrollIntoView({ block: "nearest" });
   };
-  input.addEventListener("change", () => choose(input.files[0]));
-  for (const name of ["dragenter", "dragover"]) {
-    document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
-  }
-  document.addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) drop.classList.remove("over");
-  });
-  document.addEventListener("drop", (event) => {
-    event.preventDefault();
-    drop.classList.remove("over");
-    const [dropped] = event.dataTransfer.files;
-    if (!dropped) return;
+  input.addEventListener("change", choose);
+  onDrop(drop, (file) => {
     const list = new DataTransfer();
-    list.items.add(dropped);
+    list.items.add(file);
     input.files = list.files;
-    choose(dropped);
+    choose();
   });
+  const say = (share, words) => {
+    part("upload-progress").value = share;
+    part("upload").firstElementChild.textContent = words;
+  };
   form.addEventListener("submit", async (event) => {
+    const [file] = input.files;
     if (!file || part("upload-name").value) return;
     event.preventDefault();
     part("save").disabled = true;
     part("upload").hidden = false;
     try {
-      part("upload-name").value = await upload(file);
+      part("upload-name").value = await upload(file, say);
       form.submit();
     } catch (error) {
       toast(error.message, "bad");
       part("upload").hidden = true;
       part("save").disabled = false;
     }
-  });
-}
-
-function upload(file) {
-  return new Promise((done, failed) => {
-    const request = new XMLHttpRequest();
-    request.open("POST", "/api/uploads");
-    request.setRequestHeader("X-CSRF-Token", csrf);
-    request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.upload.onprogress = ({ loaded, total }) => {
-      const share = Math.round((100 * loaded) / total);
-      part("upload-progress").value = share;
-      part("upload").firstElementChild.textContent = share < 100 ? `${share} % uploaded` : "looking at it";
-    };
-    request.onerror = () => failed(new Error("the upload was interrupted"));
-    request.onload = () => {
-      let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* told below */ }
-      if (request.status < 300) done(answer.id);
-      else failed(new Error(answer.detail ?? "the upload was refused"));
-    };
-    request.send(file);
   });
 }

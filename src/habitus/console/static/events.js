@@ -1,19 +1,16 @@
 // The list of events: the newest comes by itself.
 
 import { settle } from "./main.js";
+import { gathered } from "./asking.js";
 import { announce, merge, onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 
-let waiting = null;
-onNews(["event", "review", "again"], () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(async () => {
-    const list = document.getElementById("results");
-    const added = await merge(list, list.dataset.source);
-    if (added.length) announce(`New event: ${added[0].querySelector(".why").textContent}`);
-    settle(list);
-  }, 150);
-});
+onNews(["event", "review", "again"], gathered(async () => {
+  const list = document.getElementById("results");
+  const added = await merge(list, list.dataset.source);
+  if (added.length) announce(`New event: ${added[0].querySelector(".why").textContent}`);
+  settle(list);
+}));
 
 function step(by) {
   const links = [...document.querySelectorAll("#results a.whole")];

@@ -1,5 +1,6 @@
 // What every page has: times in the browser's zone, news, keys, the theme; then the page's own.
 
+import { askPage, gathered } from "./asking.js";
 import { onNews, startNews } from "./news.js";
 import { startKeys } from "./keys.js";
 import { writeTimes } from "./times.js";
@@ -68,14 +69,13 @@ theme?.addEventListener("click", switchTheme);
 
 const toReview = document.getElementById("to-review");
 async function countAgain() {
-  if (!toReview) return;
-  const answer = await fetch("/parts/to-review");
-  if (!answer.ok) return;
-  const n = Number(await answer.text());
+  const page = await askPage("/parts/to-review");
+  if (!page) return;
+  const n = Number(page.body.textContent);
   toReview.querySelector("[data-count]").textContent = n < 100 ? n : "99+";
   toReview.hidden = n === 0;
 }
-onNews(["event", "review", "again"], countAgain);
+if (toReview) onNews(["event", "review", "again"], gathered(countAgain));
 
 onNews(["notice"], (news) => toast(news.text, "bad"));
 

@@ -2,7 +2,11 @@
 // A browser has few connections to one host, so that a hidden tab gives its own back; when it is
 // seen again it is told "again", and everybody looks at what may have been missed.
 
+import { ask, askPage } from "./asking.js";
+
 const TOPICS = ["event", "camera", "learning", "notice", "review", "picture", "judged"];
+// Milliseconds after which a server that refused is asked again.
+const AGAIN = 3000;
 const listeners = new Map();
 let source = null;
 let wasAway = false;
@@ -37,10 +41,10 @@ function open() {
   source.onerror = () => {
     wasAway = true;
     show("away", "no connection");
-    if (source?.readyState === EventSource.CLOSED) {
-      close();
-      setTimeout(open, 3000);
-    }
+    if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again
+    close();
+    setTimeout(open, AGAIN);
+    ask("/parts/to-review").catch(() => {}); // is it the login?
   };
   for (const topic of TOPICS) {
     source.addEventListener(topic, (news) => tell(topic, JSON.parse(news.data)));
@@ -52,14 +56,16 @@ function close() {
   source = null;
 }
 
+function leave() {
+  close();
+  wasAway = true;
+}
+
 export function startNews() {
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) {
-      close();
-      wasAway = true;
-    } else open();
+    if (document.hidden) leave(); else open();
   });
-  addEventListener("pagehide", close);
+  addEventListener("pagehide", leave);
   addEventListener("pageshow", open);
   open();
 }
@@ -72,9 +78,8 @@ export function announce(text) {
 // Bring a list up to date with what the server shows now: new items are put where they belong,
 // changed ones are replaced, those that do not belong there any more go, and older ones stay.
 export async function merge(list, address, most = Infinity) {
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-  if (!answer.ok) return [];
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = await askPage(address, { headers: { "HX-Request": "true" } });
+  if (!page) return [];
   const fresh = [...page.querySelectorAll("li[data-event]")].slice(0, most);
   const wanted = new Set(fresh.map((item) => item.dataset.event));
   if (!fresh.length) return [];

@@ -1,6 +1,7 @@
 // Live pictures: fetched when the camera has a new one, about once a second, and only while they
 // can be seen. Those of a camera that has sent none yet are not asked for.
 
+import { ask } from "./asking.js";
 import { onNews } from "./news.js";
 
 // Seconds after which a picture is looked for without any news.
@@ -20,7 +21,7 @@ async function renew(image) {
   if (!("ready" in image.dataset)) return;
   busy.add(image);
   try {
-    const answer = await fetch(image.dataset.picture);
+    const answer = await ask(image.dataset.picture);
     if (answer.status === 200) await draw(image, await answer.blob());
   } catch { /* away: the next news tries again */ }
   busy.delete(image);

@@ -1,6 +1,7 @@
 // Review: one event after the other, by keys; every answer of the server is the next event.
 
 import { settle, toast, csrf } from "./main.js";
+import { ask } from "./asking.js";
 import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { click, startClip } from "./stage.js";
@@ -18,7 +19,7 @@ async function send(address, options) {
   if (busy) return;
   busy = true;
   try {
-    const answer = await fetch(address, options);
+    const answer = await ask(address, options);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("review");
     if (!answer.ok || !fresh) {

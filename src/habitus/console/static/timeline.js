@@ -2,6 +2,7 @@
 // Zoomed with the wheel, by dragging, or with keys; what is shown is always fetched in that detail.
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
+import { ask } from "./asking.js";
 import { colourOf } from "./behaviours.js";
 import { onKeys } from "./keys.js";
 import { told } from "./times.js";
@@ -36,6 +37,7 @@ export class Timeline {
     this.readout = readout;
     this.chosen = -1;
     this.drawn = null;
+    this.threshold = root.dataset.threshold ? Number(root.dataset.threshold) : null;
     this.found = { times: [], normality: [], behaviour: [], events: [], troubles: [], step: 60 };
     this.colours = colours();
     const at = Number(root.dataset.at);
@@ -84,6 +86,7 @@ export class Timeline {
 
   // A document was judged: it is drawn at once where seconds are shown.
   add(news) {
+    if (news.threshold !== null) this.threshold = news.threshold;
     if (!this.drawn || this.found.step > 5 || !this.isNow) return;
     this.found.times.push(news.time);
     this.found.normality.push(news.normality);
@@ -98,7 +101,7 @@ export class Timeline {
     const points = clamp(Math.round(this.root.clientWidth), 200, 2000);
     const query = new URLSearchParams({ since: asked[0].toFixed(3), until: asked[1].toFixed(3), points });
     try {
-      const answer = await fetch(`/api/cameras/${this.camera}/timeline?${query}`);
+      const answer = await ask(`/api/cameras/${this.camera}/timeline?${query}`);
       if (!answer.ok) return;
       const found = await answer.json();
       if (asked[0] !== this.since || asked[1] !== this.until) return;
@@ -145,7 +148,7 @@ export class Timeline {
       scales: { x: { time: true, min: this.since, max: this.until }, y: { range: (u, low, high) => this.range(low, high) } },
       axes: [
         { ...axis, space: 70, values: (u, ticks, i, space, step) => ticks.map((t, k) => label(t, step, k === 0 || newDay(ticks, k))) },
-        { ...axis, size: 44, space: 32 },
+        { ...axis, size: 38, space: 32, label: "how usual", labelSize: 18, labelGap: -2, labelFont: axis.font },
       ],
       series: [
         {},
@@ -153,7 +156,7 @@ export class Timeline {
       ],
       hooks: {
         drawClear: [(u) => this.drawTroubles(u)],
-        draw: [(u) => { this.drawBand(u); this.drawEvents(u); }],
+        draw: [(u) => { this.drawThreshold(u); this.drawBand(u); this.drawEvents(u); }],
         setSelect: [(u) => this.select(u)],
         setCursor: [(u) => this.hover(u)],
       },
@@ -163,8 +166,26 @@ export class Timeline {
   // Room at the bottom for the band, at the top for the marks.
   range(low, high) {
     if (low === null || high === null) return [-10, 0];
+    if (this.threshold !== null) [low, high] = [Math.min(low, this.threshold), Math.max(high, this.threshold)];
     const height = Math.max(high - low, 1);
     return [low - 0.16 * height, high + 0.14 * height];
+  }
+
+  // Below it a document is an alarm, by the model and the budget of now.
+  drawThreshold(u) {
+    if (this.threshold === null) return;
+    const pen = u.ctx;
+    const { left, width } = u.bbox;
+    const y = u.valToPos(this.threshold, "y", true);
+    pen.save();
+    pen.strokeStyle = this.colours.alarm;
+    pen.lineWidth = devicePixelRatio;
+    pen.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+    pen.beginPath();
+    pen.moveTo(left, y);
+    pen.lineTo(left + width, y);
+    pen.stroke();
+    pen.restore();
   }
 
   drawTroubles(u) {
@@ -254,10 +275,10 @@ export class Timeline {
     const time = u.posToVal(left, "x");
     const words = [told(new Date(time * 1000), this.span < 7200 ? "full" : "moment")];
     const trouble = this.found.troubles.find(({ start, end }) => start <= time && time <= (end ?? clock()));
-    if (trouble) words.push(trouble.reason ? `${trouble.kind}: ${trouble.reason}` : trouble.kind);
+    if (trouble) words.push("not judged", trouble.reason ? `${trouble.kind}: ${trouble.reason}` : trouble.kind);
     else if (idx !== null && idx !== undefined) {
       const normality = this.found.normality[idx];
-      if (normality !== null && normality !== undefined) words.push(`normality ${normality.toFixed(1)}`);
+      if (normality !== null && normality !== undefined) words.push(`how usual: ${normality.toFixed(1)}`);
       if (this.found.behaviour[idx]) words.push(`behaviour ${this.found.behaviour[idx]}`);
     }
     this.readout.textContent = words.join(" · ");

@@ -1,20 +1,23 @@
 // The wall: pictures, states, and the latest events.
 
-import { settle } from "./main.js";
+import { settle, toast } from "./main.js";
+import { askPage, gathered } from "./asking.js";
 import { showLatest } from "./latest.js";
 import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { behaviourChip } from "./behaviours.js";
 import { watchPictures } from "./pictures.js";
+import { extend } from "./spark.js";
+import { cameraName, onDrop, upload } from "./upload.js";
 
-const SPARKS_EVERY = 15000;
+// Milliseconds after which tiles are brought up to date without any news.
+const ANYWAY = 60000;
 // Bring the words of a tile up to date; its picture stays.
 async function renewTile(camera) {
   const tile = document.getElementById(`tile-${camera}`);
   if (!tile) return;
-  const answer = await fetch(`/parts/tiles/${encodeURIComponent(camera)}`);
-  if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = await askPage(`/parts/tiles/${encodeURIComponent(camera)}`);
+  if (!page) return;
   const fresh = page.querySelector(".tile");
   if (!fresh) return tile.remove();
   const focused = tile.contains(document.activeElement);
@@ -29,8 +32,12 @@ async function renewTile(camera) {
 
 // What a camera does now, and what is expected next.
 function tellNow(news) {
-  const row = document.querySelector(`#tile-${CSS.escape(news.camera)} [data-part="behaviours"] > :first-child`);
-  if (!row || !news.behaviour) return;
+  const tile = document.getElementById(`tile-${news.camera}`);
+  if (tile?.dataset.state !== "watching") return;
+  const spark = tile.querySelector(".spark");
+  if (spark && news.normality !== null) extend(spark, news);
+  const row = tile.querySelector('[data-part="behaviours"] > :first-child');
+  if (!news.behaviour) return;
   const expected = news.expected ?? [];
   const parts = [behaviourChip(news.behaviour, `${news.behaviour} now`)];
   if (expected.length) {
@@ -45,12 +52,38 @@ function tellNow(news) {
 
 const renewAll = () => document.querySelectorAll(".tile").forEach((tile) => renewTile(tile.dataset.camera));
 
+// One renewal of each tile for a burst of news.
+const renewals = new Map();
+function renewSoon({ camera }) {
+  if (!camera) return;
+  if (!renewals.has(camera)) renewals.set(camera, gathered(() => renewTile(camera)));
+  renewals.get(camera)();
+}
+
 showLatest();
-onNews(["camera", "event"], (news) => news.camera && renewTile(news.camera));
+onNews(["camera", "event"], renewSoon);
 onNews(["judged"], tellNow);
-onNews(["again"], renewAll);
-setInterval(() => document.hidden || renewAll(), SPARKS_EVERY);
+onNews(["again"], gathered(renewAll));
+setInterval(() => document.hidden || renewAll(), ANYWAY);
 watchPictures();
+
+// A recording that is dropped anywhere is uploaded; then it is asked what to do with it.
+const drop = document.getElementById("drop");
+if (drop) {
+  const [words, progress] = [drop.querySelector("strong"), drop.querySelector("progress")];
+  const before = words.textContent;
+  onDrop(drop, async (file) => {
+    drop.classList.add("busy");
+    try {
+      const id = await upload(file, (share, said) => { progress.value = share; words.textContent = said; });
+      location.href = `/cameras/new?${new URLSearchParams({ upload: id, name: cameraName(file) })}#file`;
+    } catch (error) {
+      toast(error.message, "bad");
+      drop.classList.remove("busy");
+      words.textContent = before;
+    }
+  });
+}
 
 onKeys({
   w: () => { location.href = "/?wall"; },
