@@ -104,14 +104,14 @@ def test_tiles_follow_what_is_judged_and_a_lost_camera_does_nothing(empty_site: 
     judge(console, "north", normality=-15.0)
     expect(line).to_have_attribute("d", re.compile(r"120.0 23.0$"))
     expect(page.locator("#tile-north .spark .level")).to_have_attribute("d", re.compile("^M0 1.0"))
-    expect(page.locator("#tile-north")).to_contain_text("2 now")
-    expect(page.locator("#tile-south")).not_to_contain_text("now")
+    expect(page.locator("#tile-north")).to_contain_text("behaviour 2")
+    expect(page.locator("#tile-south")).not_to_contain_text("behaviour")
     with console.database.transaction() as session:
         camera = administration.camera_of(session, "north")
         camera.state, camera.reason = "covered", "dark"
     console.bulletin.publish("camera", camera="north", state="covered", since=0.0, reason="dark")
     expect(page.locator("#tile-north .corner")).to_have_text("covered")
-    expect(page.locator("#tile-north")).not_to_contain_text("now")
+    expect(page.locator("#tile-north")).not_to_contain_text("behaviour")
 
 
 COUNTED = """() => {

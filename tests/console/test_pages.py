@@ -67,7 +67,7 @@ def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -
         behaviour=2,
         expected=[0.1, 0.2, 0.7],
     )
-    expect(page.locator("#tile-market-junction")).to_contain_text("2 now → 3 next, 70 %")
+    expect(page.locator("#tile-market-junction")).to_contain_text("behaviour 2 → 3 next, 70 %")
 
 
 def test_the_wall_screen_has_pictures_alone(site: Site) -> None:

@@ -1,6 +1,7 @@
 """A console that answers on a free port of this machine, and its pages in a real browser."""
 
 import contextlib
+import os
 import queue
 import shutil
 import socket
@@ -177,8 +178,17 @@ def open_site(browser: Any) -> Iterator[Callable[[Console], Site]]:
 def site(open_site: Callable[[Console], Site], seeded_folder: Path, tmp_path: Path) -> Site:
     """A console with days behind it."""
     folder = tmp_path / "data"
-    shutil.copytree(seeded_folder, folder, ignore=shutil.ignore_patterns("scenes"))
+    ignored = shutil.ignore_patterns("scenes")
+    shutil.copytree(seeded_folder, folder, ignore=ignored, copy_function=_copy)
     return open_site(open_console(ServerSettings(folder)))
+
+
+def _copy(source: str, target: str) -> None:
+    """Link what is never changed in place: pictures and clips."""
+    if source.endswith((".jpg", ".mp4")):
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 @pytest.fixture

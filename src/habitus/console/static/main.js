@@ -31,12 +31,15 @@ function problemOf(text) {
   return page.querySelector(".error-page p:not(.code)")?.textContent ?? "";
 }
 
-// Show a line for a while.
+// Show a line for a while; the oldest goes where there are many.
+const MOST_TOASTS = 4;
 export function toast(text, kind = "") {
   const said = document.createElement("p");
   said.className = `notice ${kind}`;
   said.textContent = text;
-  document.getElementById("toasts").append(said);
+  const toasts = document.getElementById("toasts");
+  toasts.append(said);
+  while (toasts.children.length > MOST_TOASTS) toasts.firstElementChild.remove();
   setTimeout(() => said.remove(), 8000);
 }
 

@@ -171,7 +171,7 @@ export class Timeline {
     return [low - 0.16 * height, high + 0.14 * height];
   }
 
-  // Below it a document is an alarm, by the model and the budget of now.
+  // Where alarms begin now; it follows the model and the budget, so that it was another before.
   drawThreshold(u) {
     if (this.threshold === null) return;
     const pen = u.ctx;

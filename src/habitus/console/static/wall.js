@@ -39,7 +39,7 @@ function tellNow(news) {
   const row = tile.querySelector('[data-part="behaviours"] > :first-child');
   if (!news.behaviour) return;
   const expected = news.expected ?? [];
-  const parts = [behaviourChip(news.behaviour, `${news.behaviour} now`)];
+  const parts = [behaviourChip(news.behaviour)];
   if (expected.length) {
     const best = expected.indexOf(Math.max(...expected));
     const arrow = document.createElement("span");
