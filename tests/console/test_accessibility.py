@@ -28,7 +28,7 @@ PAGES = (
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 def test_every_page_is_accessible_and_fits(site: Site, viewport: Any) -> None:
-    visit = site.visit(viewport=viewport, allowed=("404 (Not Found)",))
+    visit = site.visit(viewport=viewport, reduced_motion="reduce", allowed=("404 (Not Found)",))
     for path in PAGES:
         page = visit.go(path)
         page.wait_for_load_state("networkidle" if path == "/login" else "load")

@@ -65,6 +65,18 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert "habitus/py.typed" in held
 
 
+def test_the_wheel_holds_the_console_with_the_licences_of_others(built):
+    console = "habitus/console"
+    with zipfile.ZipFile(built.wheel) as wheel:
+        held = set(wheel.namelist())
+    assert {f"{console}/{name}" for name in ("templates/wall.html", "static/style.css")} <= held
+    assert f"{console}/migrations/versions/0001_first.py" in held
+    vendor = f"{console}/static/vendor/"
+    theirs = {name.removeprefix(vendor).partition("/")[0] for name in held if vendor in name}
+    assert theirs >= {"htmx", "uplot"}
+    assert {f"{vendor}{name}/LICENSE" for name in theirs - {"README.md"}} <= held
+
+
 def test_the_sdist_holds_what_its_tests_need(built):
     with tarfile.open(built.sdist) as sdist:
         held = {name.partition("/")[2] for name in sdist.getnames()}

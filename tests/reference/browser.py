@@ -22,9 +22,10 @@ FLAGS = [
 @pytest.fixture(scope="session")
 def browser():
     """Debian's Chromium: a page nobody looked at is not tested."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     needs(BROWSER)
+    expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield chromium

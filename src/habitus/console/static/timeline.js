@@ -11,6 +11,8 @@ const SHORTEST = 60;
 const LONGEST = 90 * 86400;
 const HEIGHT = 230;
 const BAND = 12;
+// Events whose lines would hide what is below them: they are dots alone.
+const MANY = 60;
 // Seconds after which a timeline that ends now is moved on.
 const FOLLOW = 10;
 
@@ -229,6 +231,7 @@ export class Timeline {
     const pen = u.ctx;
     const { left, top, width, height } = u.bbox;
     const size = 5 * devicePixelRatio;
+    const withLines = this.found.events.length < MANY;
     this.found.events.forEach((event, k) => {
       const x = u.valToPos(event.start, "x", true);
       if (x < left || x > left + width) return;
@@ -236,10 +239,12 @@ export class Timeline {
       pen.strokeStyle = pen.fillStyle = event.review === "normal" ? this.colours.muted : this.colours.alarm;
       pen.lineWidth = (chosen ? 2.5 : 1) * devicePixelRatio;
       pen.globalAlpha = chosen ? 1 : 0.75;
-      pen.beginPath();
-      pen.moveTo(x, top + size);
-      pen.lineTo(x, top + height - BAND * devicePixelRatio);
-      pen.stroke();
+      if (chosen || withLines) {
+        pen.beginPath();
+        pen.moveTo(x, top + size);
+        pen.lineTo(x, top + height - BAND * devicePixelRatio);
+        pen.stroke();
+      }
       pen.globalAlpha = 1;
       pen.beginPath();
       pen.arc(x, top + size, (chosen ? 1.5 : 1) * size, 0, 7);
