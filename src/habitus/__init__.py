@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from habitus.anomaly.events import clock
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.console.server import back_up, restore, serve, set_password
-    from habitus.corpus import Corpus, Direction, Vocabulary
+    from habitus.corpus import Corpus, Direction, ShardedCorpus, Vocabulary
     from habitus.errors import (
         DegenerateWarning,
         FileError,
@@ -127,6 +127,7 @@ _HOMES = {
     "ProgressCallback": "habitus.progress",
     "RecallEstimate": "habitus.lab.tuning.recall",
     "SceneModel": "habitus.anomaly",
+    "ShardedCorpus": "habitus.corpus",
     "Tuning": "habitus.lab.tuning.advice",
     "VideoError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
@@ -204,6 +205,7 @@ __all__ = [
     "ProgressCallback",
     "RecallEstimate",
     "SceneModel",
+    "ShardedCorpus",
     "Tuning",
     "VideoError",
     "Vocabulary",

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -357,6 +357,49 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
+class FoundContents(NamedTuple):
+    """What a file says that it holds."""
+
+    header: Any
+    arrays: dict[str, FoundArray]
+    """Type and shape of each array."""
+    tensors: Tensors
+    """Arrays that were asked for."""
+
+
+def read_header(
+    path: str | os.PathLike[str],
+    *,
+    kind: str,
+    version: int,
+    schema: Any = dict[str, Any],
+    layouts: Mapping[str, Layout] | None = None,
+    wanted: Sequence[str] = (),
+) -> FoundContents:
+    """Read what a file says that it holds, whatever the size of its arrays.
+
+    Parameters
+    ----------
+    path, kind, version, schema, layouts
+        As of `read_tensors`, which alone compares the contents with their checksum.
+    wanted
+        Names of small arrays to read, where the file has them.
+
+    Returns
+    -------
+    FoundContents
+        Header, types and shapes.
+
+    Raises
+    ------
+    FileError
+        As of `read_tensors`.
+    """
+    with _opened(path, kind, version, schema, layouts or {}, lambda header: {}) as found:
+        tensors = {name: found.get_tensor(name) for name in wanted if name in found.arrays}
+        return FoundContents(found.header, found.arrays, tensors)
+
+
 def read_tensors(
     path: str | os.PathLike[str],
     *,
@@ -396,31 +439,9 @@ def read_tensors(
         If the file is absent, of another kind, truncated, altered, of a newer version, or does not
         hold what is expected.
     """
-    source = checked_path(path)
-    if not source.is_file():
-        found = "a folder" if source.is_dir() else "nothing"
-        raise FileError(f"{source}: expected a habitus {kind} file, found {found}")
-    try:
-        with safe_open(source, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            _check_kind(metadata, kind, version)
-            header = decoded(metadata.get("header", ""), schema)
-            # A safetensors file has no iteration of its own.
-            names = list(file.keys())
-            slices = {name: file.get_slice(name) for name in names}
-            found_arrays = {
-                name: FoundArray(each.get_dtype(), tuple(each.get_shape()))
-                for name, each in slices.items()
-            }
-            check_layouts(found_arrays, layouts or {}, sizes(header))
-            tensors = {name: file.get_tensor(name) for name in names}
-    except FileError as error:
-        raise FileError(f"{source}: {error}") from error
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise FileError(
-            f"{source}: not a complete habitus {kind} file (truncated or foreign): {reason}"
-        ) from error
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
+        tensors = {name: found.get_tensor(name) for name in found.arrays}
+    source, metadata, header = found.source, found.metadata, found.header
     wanted = tensors if layouts is None else {n: v for n, v in tensors.items() if n in layouts}
     digest = _digest(kind, metadata["version"], metadata["header"], tensors)
     if metadata.get("digest") != digest:
@@ -432,6 +453,52 @@ def read_tensors(
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     return Contents(header, wanted)
+
+
+class _OpenFile(NamedTuple):
+    """A file whose header, names, types and shapes have been checked."""
+
+    source: Path
+    metadata: Mapping[str, str]
+    header: Any
+    arrays: dict[str, FoundArray]
+    get_tensor: Callable[[str], NDArray[Any]]
+
+
+@contextmanager
+def _opened(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    schema: Any,
+    layouts: Mapping[str, Layout],
+    sizes: Callable[[Any], Mapping[str, int]],
+) -> Iterator[_OpenFile]:
+    """Open a file that `write_tensors` wrote; every error becomes a `FileError` that names it."""
+    source = checked_path(path)
+    if not source.is_file():
+        what = "a folder" if source.is_dir() else "nothing"
+        raise FileError(f"{source}: expected a habitus {kind} file, found {what}")
+    try:
+        with safe_open(source, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            _check_kind(metadata, kind, version)
+            header = decoded(metadata.get("header", ""), schema)
+            # A safetensors file has no iteration of its own.
+            slices = {name: file.get_slice(name) for name in list(file.keys())}
+            arrays = {
+                name: FoundArray(each.get_dtype(), tuple(each.get_shape()))
+                for name, each in slices.items()
+            }
+            check_layouts(arrays, layouts, sizes(header))
+            yield _OpenFile(source, metadata, header, arrays, file.get_tensor)
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from error
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise FileError(
+            f"{source}: not a complete habitus {kind} file (truncated or foreign): {reason}"
+        ) from error
 
 
 def _check_kind(metadata: Mapping[str, str], kind: str, version: int) -> None:

@@ -26,7 +26,7 @@ def test_each_seed_is_the_candidate_that_leaves_the_least_distance():
     counts = np.stack([rng.multinomial(60, groups[t % 5]) for t in range(40)])
     evidence = gather(Corpus(counts))
     recorder = Recorder(0)
-    seeds = starts._seeds(evidence, 5, recorder)
+    (seeds,) = starts._seeds(evidence, 5, [recorder])
     distance = np.ones(40)
     n_decided = 0
     for seed, candidates in zip(seeds, recorder.candidates, strict=True):

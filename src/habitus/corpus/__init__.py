@@ -2,10 +2,21 @@
 
 - `vocabulary`: the meaning of word ids
 - `documents`: word counts of documents in time order, and their file
-- `validation`: checks of the values that a corpus is made of
+- `shards`: a corpus in several files, which are never all loaded at once
+- `checks`: checks of the values that a corpus is made of
 """
 
 from habitus.corpus.documents import Bag, Condition, Corpus, summed_bag
+from habitus.corpus.shards import ShardedCorpus
 from habitus.corpus.vocabulary import Direction, Vocabulary, WordPlaces
 
-__all__ = ["Bag", "Condition", "Corpus", "Direction", "Vocabulary", "WordPlaces", "summed_bag"]
+__all__ = [
+    "Bag",
+    "Condition",
+    "Corpus",
+    "Direction",
+    "ShardedCorpus",
+    "Vocabulary",
+    "WordPlaces",
+    "summed_bag",
+]

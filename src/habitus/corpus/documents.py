@@ -557,7 +557,7 @@ class Corpus:
                 "settings": self.settings,
             },
             tensors={
-                "data": _smallest(self.counts.data),
+                "data": smallest(self.counts.data),
                 "indices": self.counts.indices,
                 "indptr": self.counts.indptr,
                 "lengths": self.lengths,
@@ -611,8 +611,10 @@ class Corpus:
             raise FileError(f"{path}: not a corpus that can be used: {error}") from error
 
 
-def _smallest(data: NDArray[np.float64]) -> NDArray[Any]:
-    """Return integer counts in the smallest unsigned type that holds them, weights unchanged."""
-    if (data % 1 != 0).any() or data.max(initial=0) > LARGEST_COUNT:
+def smallest(data: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in the smallest unsigned type that holds them, all else unchanged."""
+    if data.dtype == np.bool_ or data.min(initial=0) < 0 or data.max(initial=0) > LARGEST_COUNT:
+        return data
+    if np.issubdtype(data.dtype, np.floating) and (data % 1 != 0).any():
         return data
     return data.astype(np.min_scalar_type(int(data.max(initial=0))))

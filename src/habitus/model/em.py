@@ -1,12 +1,13 @@
 """EM for maximum a posteriori estimates, section IV-A of the paper: Eq. (3) to (16)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from habitus.arrays import Array, Flags
 from habitus.compiled import compiled
-from habitus.model.expected_counts import EStep, Evidence, ExpectedCounts, expect
+from habitus.model.expected_counts import EStep, EvidenceShards, ExpectedCounts, expect_each
 from habitus.model.messages import SAFE
 from habitus.model.parameters import Concentrations, Parameters
 
@@ -26,7 +27,7 @@ class EMState(NamedTuple):
     """Columns that the last M-step found without mass; None before the first one."""
 
 
-def init(parameters: Parameters, evidence: Evidence, prior: Concentrations) -> EMState:
+def init(parameters: Parameters, evidence: EvidenceShards, prior: Concentrations) -> EMState:
     """Return the state at given parameters, which are copied.
 
     Parameters
@@ -43,12 +44,25 @@ def init(parameters: Parameters, evidence: Evidence, prior: Concentrations) -> E
     EMState
         E-step and objective at `parameters`.
     """
-    own = Parameters(*(block.copy() for block in parameters))
-    e_step = expect(evidence, own)
-    return EMState(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
+    (state,) = init_each([parameters], evidence, prior)
+    return state
 
 
-def step(state: EMState, evidence: Evidence, prior: Concentrations, smoothing: float) -> EMState:
+def init_each(
+    starts: Sequence[Parameters], evidence: EvidenceShards, prior: Concentrations
+) -> list[EMState]:
+    """Return the state of each run, as `init` does, with one pass over the documents for all."""
+    owns = [Parameters(*(block.copy() for block in start)) for start in starts]
+    e_steps = expect_each(evidence, owns, [None] * len(owns))
+    return [
+        EMState(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
+        for own, e_step in zip(owns, e_steps, strict=True)
+    ]
+
+
+def step(
+    state: EMState, evidence: EvidenceShards, prior: Concentrations, smoothing: float
+) -> EMState:
     """Run one iteration: an M-step on the last expected counts, then an E-step.
 
     Parameters
@@ -66,9 +80,22 @@ def step(state: EMState, evidence: Evidence, prior: Concentrations, smoothing: f
     EMState
         State after the iteration.
     """
-    parameters, empty = maximise(state.e_step.counts, prior, smoothing)
-    e_step = expect(evidence, parameters, out=state.parameters.phi)
-    return EMState(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), empty)
+    (after,) = step_each([state], evidence, prior, smoothing)
+    return after
+
+
+def step_each(
+    states: Sequence[EMState], evidence: EvidenceShards, prior: Concentrations, smoothing: float
+) -> list[EMState]:
+    """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
+    found = [maximise(state.e_step.counts, prior, smoothing) for state in states]
+    e_steps = expect_each(
+        evidence, [estimates for estimates, _ in found], [s.parameters.phi for s in states]
+    )
+    return [
+        EMState(estimates, e_step, e_step.log_likelihood + log_prior(estimates, prior), empty)
+        for (estimates, empty), e_step in zip(found, e_steps, strict=True)
+    ]
 
 
 def maximise(

@@ -3,16 +3,20 @@
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
 from habitus.arrays import Array, Indices
 from habitus.corpus.documents import Corpus
+from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.model import convergence, inspection
-from habitus.model.expected_counts import Evidence, gather, log_likelihoods
+from habitus.model.expected_counts import Evidence, EvidenceShards, gather, log_likelihoods
 from habitus.model.generate import generate
 from habitus.model.learning import (
     LEARNERS,
@@ -181,11 +185,11 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         Parameters
         ----------
         X
-            A `Corpus`, or counts, documents x words, dense or sparse.
+            A `Corpus`, a `ShardedCorpus`, or counts, documents x words, dense or sparse.
         y
             Ignored; present for scikit-learn.
         lengths
-            Number of documents of each sequence, where `X` is not a `Corpus`; one sequence by
+            Number of documents of each sequence, where `X` is not a corpus; one sequence by
             default.
         callback
             Called with the iteration (from 0) and the objective after each iteration of each
@@ -200,14 +204,22 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         ------
         InvalidInputError
             If a parameter or the documents cannot be used.
+
+        Notes
+        -----
+        Of a `ShardedCorpus`, `n_jobs` shards are in memory at a time, and those that
+        `keep_bytes` allows to keep. Sums over shards are added in a fixed order: the result
+        depends on the documents, on where the shards begin (in its last digits) and on the seed.
+        One shard gives what the same `Corpus` gives. Samplers take one shard only.
         """
         self._validate_params()
-        corpus = self._corpus(X, lengths, reset=True)
+        corpus = self._corpus_to_learn(X, lengths)
         evidence = learnable(
             corpus,
             min_words=self.min_words,
             n_behaviours=self.n_behaviours,
             learning=self.learning,
+            n_threads=effective_n_jobs(self.n_jobs),
         )
         found = run_restarts(
             LEARNERS[self.learning],
@@ -219,7 +231,7 @@ class MarkovClusteringTopicModel(CorpusEstimator):
             keep_chains=self.keep_chains,
         )
         self.restarts_, self.chains_ = found.objectives, found.chains
-        self._keep(found.best, corpus)
+        self._keep(found.best, corpus, evidence)
         return self
 
     def score_samples(
@@ -543,7 +555,7 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         self._check_fitted()
         return self.parameters_.sizes
 
-    def _settings(self, evidence: Evidence) -> LearningSettings:
+    def _settings(self, evidence: EvidenceShards) -> LearningSettings:
         """Return the settings of the learner."""
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
@@ -565,7 +577,9 @@ class MarkovClusteringTopicModel(CorpusEstimator):
             init=init,
         )
 
-    def _keep(self, best: LearningResult, corpus: Corpus) -> None:
+    def _keep(
+        self, best: LearningResult, corpus: Corpus | ShardedCorpus, evidence: EvidenceShards
+    ) -> None:
         """Set the fitted attributes from the best run."""
         self.parameters_ = best.parameters
         self.objective_ = best.objective
@@ -577,11 +591,10 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         self.vocabulary_ = corpus.vocabulary
         self.clip_, self.settings_ = corpus.clip, corpus.settings
         self.picture_ = corpus.picture
-        self.words_per_document_ = int(np.median(corpus.n_tokens[corpus.n_tokens > 0]))
-        evidence, messages = self._filter(corpus)
-        self.belief_ = np.exp(messages.log_filtered[-1])
-        xi = self.parameters_.xi
-        self.transitions_ = smooth_backward(messages, evidence.first, xi).transitions
+        n_tokens = corpus.n_tokens
+        self.words_per_document_ = int(np.median(n_tokens[n_tokens > 0]))
+        passage = evidence.map_reduce(partial(_passage, self.parameters_))
+        self.belief_, self.transitions_ = passage.belief, passage.transitions
         if best.degenerate:
             warnings.warn(
                 f"{'; '.join(best.degenerate)}: left uniform; fewer topics or behaviours, or more "
@@ -625,6 +638,28 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         evidence, log_like = self._log_likelihoods(corpus)
         _, _, pi, xi = self.parameters_
         return evidence, filter_forward(log_like, evidence.first, pi, xi)
+
+
+@dataclass(frozen=True, eq=False)
+class _Passage:
+    """Behaviours of training documents under the final parameters."""
+
+    belief: Array
+    """p(behaviour of the last document | all documents)."""
+    transitions: Array
+    """Expected number of transitions, next behaviours x behaviours."""
+
+    def __add__(self, other: "_Passage") -> "_Passage":
+        belief = other.belief if len(other.belief) else self.belief
+        return _Passage(belief, self.transitions + other.transitions)
+
+
+def _passage(parameters: Parameters, shard: Evidence) -> _Passage:
+    """Return the passage of one shard; without documents, it has no belief."""
+    phi, theta, pi, xi = parameters
+    messages = filter_forward(log_likelihoods(shard, phi, theta), shard.first, pi, xi)
+    belief = np.exp(messages.log_filtered[-1]) if shard.n_documents else np.empty(0)
+    return _Passage(belief, smooth_backward(messages, shard.first, xi).transitions)
 
 
 def _ignore(iteration: int, objective: float) -> None:

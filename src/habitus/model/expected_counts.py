@@ -5,22 +5,81 @@ document have the same posterior, and a topic depends on the behaviour only, so 
 tokens x topics x behaviours is needed; `docs/equations.md` derives it. Behaviours are processed
 four at a time (`LANES`), so that the compiler makes one vector operation of them: arrays over words
 and behaviours are padded to a multiple of four.
+
+Up to the split of the tokens between topics all counts are sums over documents. So a corpus may
+come in shards: each is counted alone (`count_shard`), the counts are added as a fixed tree, and the
+split runs once. What an E-step gives therefore depends on the shards alone, not on who counts them.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled, compiled_lanes
-from habitus.corpus.documents import Corpus
+from habitus.corpus.documents import Bag, Corpus
+from habitus.corpus.shards import Summable, Sums
 from habitus.errors import LearningError
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
 from habitus.model.parameters import Parameters
 
+Counted = TypeVar("Counted", bound=Summable)
+
+
+class EvidenceShards(Protocol):
+    """Documents to learn from, in one or several shards; a shard starts a new sequence."""
+
+    @property
+    def shard_lengths(self) -> Sequence[int]:
+        """Number of documents of each shard."""
+        ...
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents of all shards."""
+        ...
+
+    @property
+    def n_filled(self) -> int:
+        """Number of documents with words."""
+        ...
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences of all shards."""
+        ...
+
+    @property
+    def n_tokens(self) -> float:
+        """Number of tokens of all shards."""
+        ...
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        ...
+
+    def map_reduce(self, function: Callable[["Evidence"], Counted]) -> Counted:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        ...
+
+    def pick(self, documents: Indices) -> list[Bag]:
+        """Return documents by their numbers, in that order; other shards are not read."""
+        ...
+
+    def interruptible(self, check: Callable[[], None]) -> "EvidenceShards":
+        """Return the same documents; `check`, called between shards, may raise to end a pass."""
+        ...
+
 
 class Evidence(NamedTuple):
-    """Documents as the learners see them: counts by rows as in SciPy's CSR, and sequence starts."""
+    """Documents as the learners see them: counts by rows as in SciPy's CSR, and sequence starts.
+
+    By itself it is a corpus in one shard: it has all that `EvidenceShards` asks for.
+    """
 
     indptr: Indices
     """Position of each document's first word; one entry more than documents."""
@@ -36,6 +95,39 @@ class Evidence(NamedTuple):
     def n_documents(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.first)
+
+    @property
+    def shard_lengths(self) -> tuple[int, ...]:
+        """Number of documents of this shard, the only one."""
+        return (len(self.first),)
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return int(self.first.sum())
+
+    @property
+    def n_filled(self) -> int:
+        """Number of documents with words."""
+        return int((np.diff(self.indptr) > 0).sum())
+
+    @property
+    def n_tokens(self) -> float:
+        """Number of tokens."""
+        return float(self.counts.sum())
+
+    def map_reduce(self, function: Callable[["Evidence"], Counted]) -> Counted:
+        """Return what a function gives for this shard, the only one."""
+        return function(self)
+
+    def pick(self, documents: Indices) -> list[Bag]:
+        """Return documents by their numbers, in that order."""
+        rows = [slice(self.indptr[t], self.indptr[t + 1]) for t in documents]
+        return [Bag(self.words[row], self.counts[row]) for row in rows]
+
+    def interruptible(self, check: Callable[[], None]) -> "Evidence":
+        """Return the same documents: within a shard a pass is not ended."""
+        return self
 
 
 def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
@@ -97,9 +189,53 @@ class EStep(NamedTuple):
     """Result of an E-step."""
 
     counts: ExpectedCounts
-    messages: Filtered
+    messages: Filtered | None
+    """Forward messages of a corpus in one shard; not kept of several."""
     log_likelihood: float
     """ln p(x_{1:T}), ln K of Eq. (12)."""
+
+
+class Mixture(NamedTuple):
+    """Parameters as the documents of a shard need them: all that is sent to whoever counts it."""
+
+    probability: Array
+    """`phi @ theta`, words x behaviours, padded to a multiple of LANES columns."""
+    log_probability: Array
+    pi: Array
+    xi: Array
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> "Mixture":
+        """Return the mixture of topics of each behaviour."""
+        phi, theta, pi, xi = parameters
+        probability = _mix(phi, padded(theta))
+        with np.errstate(divide="ignore"):
+            return cls(probability, np.log(probability), pi, xi)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardCounts:
+    """Expected counts of a shard, or of several, before tokens are split between topics."""
+
+    tokens: Array
+    """Tokens of each word in documents of each behaviour, padded as `Mixture.probability`."""
+    pi: Array
+    """Sequences that start with z: n_z, behaviours."""
+    xi: Array
+    """Transitions to z' from z: n_{z',z}, next behaviours x behaviours."""
+    log_likelihood: float
+    messages: Filtered | None
+    """Forward messages of a single shard."""
+
+    def __add__(self, other: "ShardCounts") -> "ShardCounts":
+        """Return the counts of both."""
+        return ShardCounts(
+            self.tokens + other.tokens,
+            self.pi + other.pi,
+            self.xi + other.xi,
+            self.log_likelihood + other.log_likelihood,
+            None,
+        )
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
@@ -124,7 +260,7 @@ def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
     return np.ascontiguousarray(sums[:, : theta.shape[1]])
 
 
-def expect(evidence: Evidence, parameters: Parameters, out: Array | None = None) -> EStep:
+def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None = None) -> EStep:
     """Run the E-step.
 
     Parameters
@@ -146,24 +282,78 @@ def expect(evidence: Evidence, parameters: Parameters, out: Array | None = None)
     LearningError
         Where a document has probability zero.
     """
-    phi, theta, pi, xi = parameters
-    lanes = padded(theta)
-    mixed = _mix(phi, lanes)
-    with np.errstate(divide="ignore"):
-        log_mixed = np.log(mixed)
-    if out is None:
-        out = np.empty_like(phi)
-    indptr, words, tokens, first, _ = evidence
-    *forward, theta_counts, pi_counts, xi_counts = _expect(
-        indptr, words, tokens, first, phi, lanes, pi, xi, mixed, log_mixed, out
+    (found,) = expect_each(evidence, [parameters], [out])
+    return found
+
+
+def expect_each(
+    evidence: EvidenceShards, sets: Sequence[Parameters], outs: Sequence[Array | None]
+) -> list[EStep]:
+    """Run the E-steps of several sets of parameters in one pass over the shards.
+
+    Parameters
+    ----------
+    evidence
+        Documents.
+    sets, outs
+        As `parameters` and `out` of `expect`, one for each.
+
+    Returns
+    -------
+    list of EStep
+        For each set what `expect` returns, to the bit.
+    """
+    mixtures = [Mixture.of(parameters) for parameters in sets]
+    counted = evidence.map_reduce(partial(_count_each, mixtures))
+    return [_divided(*each) for each in zip(counted.parts, mixtures, sets, outs, strict=True)]
+
+
+def _count_each(mixtures: Sequence[Mixture], shard: Evidence) -> Sums[ShardCounts]:
+    return Sums(tuple(count_shard(shard, mixture) for mixture in mixtures))
+
+
+def count_shard(shard: Evidence, mixture: Mixture) -> ShardCounts:
+    """Return the part of the E-step that adds up over shards.
+
+    Parameters
+    ----------
+    shard
+        Documents.
+    mixture
+        Parameters.
+
+    Returns
+    -------
+    ShardCounts
+        Expected counts of these documents.
+
+    Raises
+    ------
+    LearningError
+        Where a document has probability zero.
+    """
+    indptr, words, counts, first, _ = shard
+    tokens = np.empty_like(mixture.probability)
+    *forward, pi_counts, xi_counts = _count(
+        indptr, words, counts, first, mixture.log_probability, mixture.pi, mixture.xi, tokens
     )
     messages = Filtered(*forward)
     log_likelihood = float(messages.log_evidence.sum())
     if log_likelihood == -np.inf:
         raise LearningError(_impossible(messages))
-    theta_counts = theta_counts[:, : theta.shape[1]].copy()
-    counts = ExpectedCounts(out, theta_counts, pi_counts, xi_counts)
-    return EStep(counts, messages, log_likelihood)
+    return ShardCounts(tokens, pi_counts, xi_counts, log_likelihood, messages)
+
+
+def _divided(
+    counted: ShardCounts, mixture: Mixture, parameters: Parameters, out: Array | None
+) -> EStep:
+    """Split the tokens of all shards between topics."""
+    phi, theta, _, _ = parameters
+    word_topic = np.empty_like(phi) if out is None else out
+    topic_behaviour = _split(counted.tokens, mixture.probability, phi, padded(theta), word_topic)
+    theta_counts = topic_behaviour[:, : theta.shape[1]].copy()
+    counts = ExpectedCounts(word_topic, theta_counts, counted.pi, counted.xi)
+    return EStep(counts, counted.messages, counted.log_likelihood)
 
 
 def _impossible(messages: Filtered) -> str:
@@ -347,24 +537,21 @@ def _split(tokens: Array, mixed: Array, phi: Array, theta: Array, word_topic: Ar
 
 
 @compiled
-def _expect(
+def _count(
     indptr: Indices,
     words: WordIds,
     counts: Array,
     first: Flags,
-    phi: Array,
-    theta: Array,
+    log_mixed: Array,
     pi: Array,
     xi: Array,
-    mixed: Array,
-    log_mixed: Array,
-    word_topic: Array,
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Run the E-step in one kernel, so that threads do not wait for the interpreter's lock.
+    tokens: Array,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Count the documents of a shard in one kernel, so that threads do not wait for each other.
 
-    Return the messages and the counts of theta, pi and xi; `word_topic` receives those of phi, and
-    `log_mixed` is overwritten. The result is one flat tuple: a NamedTuple inside it would be made
-    by Python code, and Numba does not check whether Ctrl-C has interrupted that.
+    Return the messages and the counts of pi and xi; `tokens` receives `C.T @ posterior`. The result
+    is one flat tuple: a NamedTuple inside it would be made by Python code, and Numba does not check
+    whether Ctrl-C has interrupted that.
     """
     n = len(pi)
     sums = _row_sums(indptr, words, counts, log_mixed)
@@ -374,14 +561,11 @@ def _expect(
     for t in range(len(posterior)):
         for z in range(n):
             posterior[t, z] = smoothed.posterior[t, z]
-    tokens = log_mixed
     _scatter(indptr, words, counts, posterior, tokens)
-    topic_behaviour = _split(tokens, mixed, phi, theta, word_topic)  # Eq. (15), (16)
     return (
         messages.log_predicted,
         messages.log_filtered,
         messages.log_evidence,
-        topic_behaviour,
         smoothed.first,
         smoothed.transitions,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from threading import Event
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -15,7 +16,7 @@ from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.blocked_gibbs import BlockedGibbsState
 from habitus.model.convergence import SampleChain
 from habitus.model.em import EMState
-from habitus.model.expected_counts import Evidence
+from habitus.model.expected_counts import Evidence, EvidenceShards
 from habitus.model.gibbs import GibbsState
 from habitus.model.parameters import (
     Assignments,
@@ -24,7 +25,13 @@ from habitus.model.parameters import (
     Parameters,
     Sizes,
 )
-from habitus.model.starts import Init, start_assignments, start_parameters, start_posterior
+from habitus.model.starts import (
+    Init,
+    start_assignments,
+    start_parameters,
+    start_parameters_each,
+    start_posterior_each,
+)
 from habitus.model.vb import VBState
 
 IterationCallback = Callable[[int, float], None]
@@ -69,75 +76,89 @@ class Learner(Protocol):
 
     def __call__(
         self,
-        evidence: Evidence,
+        evidence: EvidenceShards,
         settings: LearningSettings,
-        rng: np.random.Generator,
+        rngs: Sequence[np.random.Generator],
         callback: IterationCallback,
-    ) -> LearningResult:
-        """Learn from documents.
+    ) -> list[LearningResult]:
+        """Learn from documents, in one or several runs.
 
         Parameters
         ----------
         evidence
-            Documents to learn from.
+            Documents to learn from. The runs of EM and VB share every pass over the shards:
+            reading them is what costs where they do not fit into memory.
         settings
             Sizes, prior, start and number of iterations.
-        rng
-            Source of random numbers.
+        rngs
+            Source of random numbers of each run.
         callback
-            Called after every iteration.
+            Called after every iteration of each run.
 
         Returns
         -------
-        LearningResult
-            Parameters, and what else the algorithm yields.
+        list of LearningResult
+            Parameters, and what else the algorithm yields; the same for a run alone.
         """
         ...
 
 
 def learn_em(
-    evidence: Evidence,
+    evidence: EvidenceShards,
     settings: LearningSettings,
-    rng: np.random.Generator,
+    rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
-) -> LearningResult:
+) -> list[LearningResult]:
     """Compute maximum a posteriori estimates by EM."""
-    start = start_parameters(settings.init, evidence, settings.sizes, rng)
+    starts = start_parameters_each(settings.init, evidence, settings.sizes, rngs)
 
-    def step(state: EMState) -> EMState:
-        return em.step(state, evidence, settings.prior, settings.smoothing)
+    def steps(states: Sequence[EMState]) -> list[EMState]:
+        return em.step_each(states, evidence, settings.prior, settings.smoothing)
 
-    state, trace = _climb(
-        em.init(start, evidence, settings.prior), step, evidence, settings, callback
-    )
-    return LearningResult(state.parameters, trace, _degenerate(state))
+    states = em.init_each(starts, evidence, settings.prior)
+    return [
+        LearningResult(state.parameters, trace, _degenerate(state))
+        for state, trace in _climb(states, steps, evidence, settings, callback)
+    ]
 
 
 def learn_vb(
-    evidence: Evidence,
+    evidence: EvidenceShards,
     settings: LearningSettings,
-    rng: np.random.Generator,
+    rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
-) -> LearningResult:
+) -> list[LearningResult]:
     """Compute Dirichlet posteriors by variational Bayes."""
-    start = start_posterior(settings.init, evidence, settings.sizes, settings.prior, rng)
+    starts = start_posterior_each(settings.init, evidence, settings.sizes, settings.prior, rngs)
 
-    def step(state: VBState) -> VBState:
-        return vb.step(state, evidence, settings.prior)
+    def steps(states: Sequence[VBState]) -> list[VBState]:
+        return vb.step_each(states, evidence, settings.prior)
 
-    state, trace = _climb(
-        vb.init(start, evidence, settings.prior), step, evidence, settings, callback
-    )
-    return LearningResult(state.posterior.mean(), trace, posterior=state.posterior)
+    states = vb.init_each(starts, evidence, settings.prior)
+    return [
+        LearningResult(state.posterior.mean(), trace, posterior=state.posterior)
+        for state, trace in _climb(states, steps, evidence, settings, callback)
+    ]
 
 
 def learn_gibbs(
+    evidence: EvidenceShards,
+    settings: LearningSettings,
+    rngs: Sequence[np.random.Generator],
+    callback: IterationCallback,
+) -> list[LearningResult]:
+    """Draw posterior samples by the paper's collapsed sampler, which takes one shard."""
+    shard = _one_shard(evidence)
+    return [_learn_gibbs(shard, settings, rng, callback) for rng in rngs]
+
+
+def _learn_gibbs(
     evidence: Evidence,
     settings: LearningSettings,
     rng: np.random.Generator,
     callback: IterationCallback,
 ) -> LearningResult:
-    """Draw posterior samples by the paper's collapsed sampler."""
+    """Run the collapsed sampler once."""
     tokens = gibbs.tokens_of(evidence)
     start = start_assignments(settings.init, evidence, settings.sizes, rng)
 
@@ -151,12 +172,23 @@ def learn_gibbs(
 
 
 def learn_blocked_gibbs(
+    evidence: EvidenceShards,
+    settings: LearningSettings,
+    rngs: Sequence[np.random.Generator],
+    callback: IterationCallback,
+) -> list[LearningResult]:
+    """Draw posterior samples by the blocked sampler, which takes one shard."""
+    shard = _one_shard(evidence)
+    return [_learn_blocked_gibbs(shard, settings, rng, callback) for rng in rngs]
+
+
+def _learn_blocked_gibbs(
     evidence: Evidence,
     settings: LearningSettings,
     rng: np.random.Generator,
     callback: IterationCallback,
 ) -> LearningResult:
-    """Draw posterior samples by the blocked sampler."""
+    """Run the blocked sampler once."""
     start = _blocked_start(evidence, settings, rng)
 
     def step(state: BlockedGibbsState) -> BlockedGibbsState:
@@ -179,6 +211,13 @@ def _blocked_start(
     return blocked_gibbs.posterior_draw(given.counts, settings.prior, rng)
 
 
+def _one_shard(evidence: EvidenceShards) -> Evidence:
+    """Return evidence that samplers can take, or raise."""
+    if isinstance(evidence, Evidence):
+        return evidence
+    raise InvalidInputError("samplers take documents in one shard", parameter="learning")
+
+
 LEARNERS: dict[str, Learner] = {
     "em": learn_em,
     "vb": learn_vb,
@@ -192,28 +231,31 @@ Walker = TypeVar("Walker", GibbsState, BlockedGibbsState)
 
 
 def _climb(
-    state: Climber,
-    step: Callable[[Climber], Climber],
-    evidence: Evidence,
+    states: Sequence[Climber],
+    steps: Callable[[Sequence[Climber]], list[Climber]],
+    evidence: EvidenceShards,
     settings: LearningSettings,
     callback: IterationCallback,
-) -> tuple[Climber, Array]:
-    """Iterate; stop once an iteration changes the objective by less than `tolerance` per token.
+) -> list[tuple[Climber, Array]]:
+    """Iterate runs side by side.
 
-    Return the last state and the objective after each iteration.
+    A run stops once an iteration changes its objective by less than `tolerance` per token. Return
+    the last state and the objective after each iteration, of each run.
     """
-    trace = []
+    last, traces = list(states), [[state.objective] for state in states]
     threshold = -np.inf
     if settings.tolerance is not None:
-        threshold = settings.tolerance * evidence.counts.sum()
+        threshold = settings.tolerance * evidence.n_tokens
+    climbing = list(range(len(last)))
     for iteration in range(settings.n_iterations):
-        before = state.objective
-        state = step(state)
-        trace.append(state.objective)
-        callback(iteration, state.objective)
-        if abs(state.objective - before) < threshold:
+        for i, state in zip(climbing, steps([last[i] for i in climbing]), strict=True):
+            last[i] = state
+            traces[i].append(state.objective)
+            callback(iteration, state.objective)
+        climbing = [i for i in climbing if not abs(traces[i][-1] - traces[i][-2]) < threshold]
+        if not climbing:
             break
-    return state, np.array(trace)
+    return [(state, np.array(trace[1:])) for state, trace in zip(last, traces, strict=True)]
 
 
 def _walk(
@@ -263,7 +305,7 @@ class Restarts(NamedTuple):
 
 def run_restarts(
     learner: Learner,
-    evidence: Evidence,
+    evidence: EvidenceShards,
     settings: LearningSettings,
     callback: IterationCallback,
     *,
@@ -274,8 +316,9 @@ def run_restarts(
     """Run a learner once per seed.
 
     The runs share threads, as the kernels run without the interpreter's lock; a corpus so small
-    that threads would mostly wait for that lock gets one thread. Kernels never run in the main
-    thread: Ctrl-C would reach it inside a kernel, where Numba does not expect an exception.
+    that threads would mostly wait for that lock gets one thread. With several shards all runs go
+    side by side, and it is the shards that threads share. Kernels never run in the main thread:
+    Ctrl-C would reach it inside a kernel, where Numba does not expect an exception.
 
     Parameters
     ----------
@@ -288,7 +331,7 @@ def run_restarts(
     seeds
         One seed per run.
     n_jobs
-        Runs at a time, as in joblib.
+        Runs at a time, as in joblib, where there is one shard.
     keep_chains
         Keep the samples of all runs, not of the best one alone.
 
@@ -299,18 +342,27 @@ def run_restarts(
     """
     stopped = Event()
 
-    def checked_callback(iteration: int, objective: float) -> None:
+    def check() -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
+
+    def checked_callback(iteration: int, objective: float) -> None:
+        check()
         callback(iteration, objective)
 
-    def run(rng: np.random.Generator) -> LearningResult:
-        return learner(evidence, settings, rng, checked_callback)
+    watched = evidence.interruptible(check)
 
-    n_threads = effective_n_jobs(n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
+    def run(rngs: Sequence[np.random.Generator]) -> list[LearningResult]:
+        return learner(watched, settings, rngs, checked_callback)
+
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    n_threads, batches = 1, [rngs]
+    if isinstance(evidence, Evidence):
+        batches = [[rng] for rng in rngs]
+        n_threads = effective_n_jobs(n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            return _best(pool.map(run, map(np.random.default_rng, seeds)), keep_chains)
+            return _best(chain.from_iterable(pool.map(run, batches)), keep_chains)
         finally:
             stopped.set()
 

@@ -3,12 +3,25 @@
 Learning finds a local optimum near its start, so the start decides much of the result.
 """
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 
 from habitus.arrays import Array, Indices, WordIds
 from habitus.compiled import compiled
+from habitus.corpus.documents import Bag
+from habitus.corpus.shards import Sums
 from habitus.errors import InvalidInputError
-from habitus.model.expected_counts import Evidence, log_likelihoods, padded, scatter
+from habitus.model.expected_counts import (
+    Evidence,
+    EvidenceShards,
+    log_likelihoods,
+    padded,
+    scatter,
+)
 from habitus.model.gibbs import draw_topics
 from habitus.model.messages import most_probable_path
 from habitus.model.parameters import (
@@ -26,9 +39,11 @@ Init = Parameters | DirichletPosterior | Assignments | str | None
 
 # Share of a start that follows its documents; the rest keeps every word possible everywhere.
 OWN_SHARE = 0.9
+MOST_SEEDED = 1 << 17
+"""Documents that seeds are drawn from at most: of more, every second, third, ... of each shard."""
 
 
-def check_init(init: Init, learning: str, sizes: Sizes, evidence: Evidence) -> Init:
+def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards) -> Init:
     """Return the given start as it will be used.
 
     Parameters
@@ -60,12 +75,12 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: Evidence) -> I
             parameter="init",
         )
     if isinstance(init, Assignments):
-        return init.checked(sizes, int(evidence.counts.sum()), evidence.n_documents)
+        return init.checked(sizes, int(evidence.n_tokens), evidence.n_documents)
     return init.checked(sizes)
 
 
 def start_parameters(
-    init: Init, evidence: Evidence, sizes: Sizes, rng: np.random.Generator
+    init: Init, evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator
 ) -> Parameters:
     """Return the parameters to start from.
 
@@ -83,35 +98,50 @@ def start_parameters(
     start : Parameters
         Start of EM and of the blocked sampler.
     """
+    (start,) = start_parameters_each(init, evidence, sizes, [rng])
+    return start
+
+
+def start_parameters_each(
+    init: Init, evidence: EvidenceShards, sizes: Sizes, rngs: Sequence[np.random.Generator]
+) -> list[Parameters]:
+    """Return the parameters that each run starts from; the runs share passes over the shards."""
     if isinstance(init, Parameters):
-        return init
+        return [init for _ in rngs]
     if init == "random":
-        return random_start(sizes, rng)
-    return documents_start(evidence, sizes, rng)
+        return [random_start(sizes, rng) for rng in rngs]
+    return documents_starts(evidence, sizes, rngs)
 
 
-def start_posterior(
-    init: Init, evidence: Evidence, sizes: Sizes, prior: Concentrations, rng: np.random.Generator
-) -> DirichletPosterior:
-    """Return q(Omega) to start from.
+def start_posterior_each(
+    init: Init,
+    evidence: EvidenceShards,
+    sizes: Sizes,
+    prior: Concentrations,
+    rngs: Sequence[np.random.Generator],
+) -> list[DirichletPosterior]:
+    """Return q(Omega) that each run starts from.
 
     Parameters
     ----------
     init
         A given posterior, or as in `start_parameters`.
-    evidence, sizes, rng
+    evidence, sizes
         As in `start_parameters`.
     prior
         Hyperparameters of the four distributions.
+    rngs
+        Source of random numbers of each run.
 
     Returns
     -------
-    DirichletPosterior
-        Start of variational Bayes.
+    list of DirichletPosterior
+        Starts of variational Bayes.
     """
     if isinstance(init, DirichletPosterior):
-        return init
-    return posterior_around(start_parameters(init, evidence, sizes, rng), evidence, prior)
+        return [init for _ in rngs]
+    starts = start_parameters_each(init, evidence, sizes, rngs)
+    return [posterior_around(start, evidence, prior) for start in starts]
 
 
 def start_assignments(
@@ -150,7 +180,7 @@ def random_start(sizes: Sizes, rng: np.random.Generator) -> Parameters:
     return Parameters(*(sample_dirichlet(np.ones(shape), rng) for shape in block_shapes(sizes)))
 
 
-def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) -> Parameters:
+def documents_start(evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator) -> Parameters:
     """Return behaviours that resemble documents far apart, and topics that resemble behaviours.
 
     Documents are so long that the first E-step all but decides every behaviour: a start that is
@@ -171,9 +201,28 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     -------
     start : Parameters
         Parameters without zeros.
+
+    Notes
+    -----
+    Every distance belongs to one document, and counts of a group are whole numbers: the start is to
+    the bit the same however the documents are sharded, up to `MOST_SEEDED` of them. Of more, seeds
+    are drawn from as many, and it depends on the shards too.
     """
+    (start,) = documents_starts(evidence, sizes, [rng])
+    return start
+
+
+def documents_starts(
+    evidence: EvidenceShards, sizes: Sizes, rngs: Sequence[np.random.Generator]
+) -> list[Parameters]:
+    """Return the start of each run, as `documents_start` does; they share passes over shards."""
+    groups = _groups(evidence, sizes.n_behaviours, rngs)
+    return [_around(own, sizes, rng) for own, rng in zip(groups, rngs, strict=True)]
+
+
+def _around(behaviours: Array, sizes: Sizes, rng: np.random.Generator) -> Parameters:
+    """Return parameters around the word counts of groups of documents, words x behaviours."""
     n_words, n_topics, n_behaviours = sizes
-    behaviours = _groups(evidence, n_behaviours, rng)
     overall = behaviours.sum(axis=1, keepdims=True) + 1
     _mix_in(behaviours, overall)
     home = np.arange(n_topics) % n_behaviours
@@ -185,59 +234,125 @@ def documents_start(evidence: Evidence, sizes: Sizes, rng: np.random.Generator) 
     return Parameters(_mix_in(phi, overall), _mix_in(own, theta), pi, xi)
 
 
-def _groups(evidence: Evidence, n_groups: int, rng: np.random.Generator) -> Array:
-    """Return the word counts of documents grouped around seeds, words x groups."""
-    likeness = _likeness(evidence, _seeds(evidence, n_groups, rng))
-    member = np.eye(n_groups)[likeness.argmax(axis=1)]
-    groups = scatter(
-        evidence.indptr, evidence.words, evidence.counts, padded(member), evidence.n_words
-    )
-    return groups[:, :n_groups]
+def _groups(
+    evidence: EvidenceShards, n_groups: int, rngs: Sequence[np.random.Generator]
+) -> list[Array]:
+    """Return the word counts of documents grouped around the seeds of each run: words x groups."""
+    documents = evidence.pick(np.concatenate(_seeds(evidence, n_groups, rngs)))
+    seeds = [
+        _Roots.of(documents[i : i + n_groups], evidence.n_words)
+        for i in range(0, len(documents), n_groups)
+    ]
+    counted = evidence.map_reduce(partial(_group_shard, seeds))
+    return [groups[:, :n_groups] for groups in counted.parts]
 
 
-def _seeds(evidence: Evidence, n_seeds: int, rng: np.random.Generator) -> Indices:
+def _group_shard(seeds: Sequence["_Roots"], shard: Evidence) -> Sums[Array]:
+    """Return the word counts of the documents that are nearest to each seed, for each run."""
+    groups = []
+    for roots in seeds:
+        member = np.eye(roots.values.shape[1])[_cosines_of(shard, roots, 1).argmax(axis=1)]
+        groups.append(
+            scatter(shard.indptr, shard.words, shard.counts, padded(member), shard.n_words)
+        )
+    return Sums(tuple(groups))
+
+
+def _seeds(
+    evidence: EvidenceShards, n_seeds: int, rngs: Sequence[np.random.Generator]
+) -> list[Indices]:
     """Draw documents far apart: each in proportion to its squared distance from those before it.
 
     Of several candidates the one that leaves the smallest sum of distances is taken, as in
-    k-means++.
+    k-means++. The distances of all documents that take part are known before a draw: each shard
+    tells those of its own, in order.
     """
     n_candidates = 2 + int(np.log(n_seeds))
-    filled = (np.diff(evidence.indptr) > 0).astype(np.float64)
-    distance = filled
-    seeds = np.empty(n_seeds, dtype=np.int64)
+    stride = -(-evidence.n_documents // MOST_SEEDED) or 1
+    numbers = _every(evidence.shard_lengths, stride)
+    filled = np.concatenate(evidence.map_reduce(partial(_filled, stride)))
+    distances, seeds = [filled for _ in rngs], np.empty((len(rngs), n_seeds), dtype=np.int64)
     for i in range(n_seeds):
-        weights = distance if distance.any() else filled
-        candidates = rng.choice(len(weights), n_candidates, p=weights / weights.sum())
-        left = np.minimum(distance[:, None], np.maximum(1 - _likeness(evidence, candidates), 0))
-        best = int(left.sum(axis=0).argmin())
-        seeds[i], distance = candidates[best], left[:, best]
-    return seeds
+        drawn = []
+        for distance, rng in zip(distances, rngs, strict=True):
+            weights = distance if distance.any() else filled
+            drawn.append(rng.choice(len(weights), n_candidates, p=weights / weights.sum()))
+        likeness = _likeness(evidence, numbers[np.concatenate(drawn)], stride)
+        for r, candidates in enumerate(drawn):
+            own = likeness[:, r * n_candidates : (r + 1) * n_candidates]
+            left = np.minimum(distances[r][:, None], np.maximum(1 - own, 0))
+            best = int(left.sum(axis=0).argmin())
+            seeds[r, i], distances[r] = numbers[candidates[best]], left[:, best]
+    return list(seeds)
 
 
-def _likeness(evidence: Evidence, seeds: Indices) -> Array:
+def _every(shard_lengths: Sequence[int], stride: int) -> Indices:
+    """Return the numbers of every `stride`-th document of each shard."""
+    starts = np.cumsum([0, *shard_lengths])
+    parts = [np.arange(a, b, stride) for a, b in pairwise(starts)]
+    return np.concatenate(parts)
+
+
+def _filled(stride: int, shard: Evidence) -> list[Array]:
+    """Return 1 for each document with words, 0 for others."""
+    return [(np.diff(shard.indptr)[::stride] > 0).astype(np.float64)]
+
+
+def _likeness(evidence: EvidenceShards, seeds: Indices, stride: int = 1) -> Array:
     """Return the cosine of the square roots of word frequencies, documents x seeds."""
-    return _cosines(evidence.indptr, evidence.words, evidence.counts, evidence.n_words, seeds)
+    roots = _Roots.of(evidence.pick(seeds), evidence.n_words)
+    return np.concatenate(evidence.map_reduce(partial(_likeness_of_shard, roots, stride)))
+
+
+def _likeness_of_shard(roots: "_Roots", stride: int, shard: Evidence) -> list[Array]:
+    return [_cosines_of(shard, roots, stride)]
+
+
+class _Roots(NamedTuple):
+    """Square roots of the word counts of some documents."""
+
+    values: Array
+    """Words x documents."""
+    totals: Array
+    """Tokens of each document."""
+
+    @classmethod
+    def of(cls, documents: Sequence[Bag], n_words: int) -> "_Roots":
+        values, totals = np.zeros((n_words, len(documents))), np.zeros(len(documents))
+        for s, (words, counts) in enumerate(documents):
+            values[words, s] = np.sqrt(counts)
+            totals[s] = np.cumsum(counts)[-1] if len(counts) else 0.0  # added one by one
+        return cls(values, totals)
+
+
+def _cosines_of(shard: Evidence, roots: _Roots, stride: int) -> Array:
+    return _cosines(shard.indptr, shard.words, shard.counts, roots.values, roots.totals, stride)
 
 
 @compiled
-def _cosines(indptr: Indices, words: WordIds, counts: Array, n_words: int, seeds: Indices) -> Array:
-    """`sqrt(C / totals) @ sqrt(C[seeds] / totals[seeds]).T`; 0 for an empty document."""
-    roots = np.zeros((n_words, len(seeds)))
-    for s in range(len(seeds)):
-        for j in range(indptr[seeds[s]], indptr[seeds[s] + 1]):
-            roots[words[j], s] = np.sqrt(counts[j])
-    cosines = np.zeros((len(indptr) - 1, len(seeds)))
-    totals = np.zeros(len(indptr) - 1)
-    for t in range(len(totals)):
-        for j in range(indptr[t], indptr[t + 1]):
-            totals[t] += counts[j]
+def _cosines(
+    indptr: Indices,
+    words: WordIds,
+    counts: Array,
+    roots: Array,
+    seed_totals: Array,
+    stride: int,
+) -> Array:
+    """`sqrt(C / totals)[::stride] @ (roots / sqrt(seed_totals))`; 0 for an empty document."""
+    n_seeds = len(seed_totals)
+    n = (len(indptr) - 1 + stride - 1) // stride
+    cosines = np.zeros((n, n_seeds))
+    totals = np.zeros(n)
+    for i in range(n):
+        for j in range(indptr[i * stride], indptr[i * stride + 1]):
+            totals[i] += counts[j]
             root = np.sqrt(counts[j])
-            for s in range(len(seeds)):
-                cosines[t, s] += root * roots[words[j], s]
-    for t in range(len(totals)):
-        for s in range(len(seeds)):
-            if cosines[t, s] > 0:
-                cosines[t, s] /= np.sqrt(totals[t]) * np.sqrt(totals[seeds[s]])
+            for s in range(n_seeds):
+                cosines[i, s] += root * roots[words[j], s]
+    for i in range(n):
+        for s in range(n_seeds):
+            if cosines[i, s] > 0:
+                cosines[i, s] /= np.sqrt(totals[i]) * np.sqrt(seed_totals[s])
     return cosines
 
 
@@ -251,7 +366,7 @@ def _mix_in(own: Array, rest: Array) -> Array:
 
 
 def posterior_around(
-    parameters: Parameters, evidence: Evidence, prior: Concentrations
+    parameters: Parameters, evidence: EvidenceShards, prior: Concentrations
 ) -> DirichletPosterior:
     """Return q(Omega) with these means, as concentrated as if learnt from the corpus.
 
@@ -270,11 +385,11 @@ def posterior_around(
         Start of variational Bayes.
     """
     _, n_topics, n_behaviours = parameters.sizes
-    n_tokens = evidence.counts.sum()
+    n_tokens = evidence.n_tokens
     strengths = (
         n_tokens / n_topics,
         n_tokens / n_behaviours,
-        evidence.first.sum(),
+        evidence.n_sequences,
         evidence.n_documents / n_behaviours,
     )
     return DirichletPosterior(

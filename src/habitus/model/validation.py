@@ -13,11 +13,13 @@ from sklearn.utils.validation import validate_data
 
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
+from habitus.corpus.shards import ShardedCorpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.model.expected_counts import Evidence, gather
+from habitus.model.expected_counts import EvidenceShards, gather
 from habitus.model.learning import LEARNERS
 from habitus.model.parameters import Prior
+from habitus.model.sharded_evidence import ShardedEvidence
 
 # Counts are checked for fractions in chunks of this size: no second copy of a large corpus.
 CHUNK = 65_536
@@ -184,6 +186,10 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
 
     def _corpus(self, X: Any, lengths: ArrayLike | None, *, reset: bool) -> Corpus:
         """Return documents as a corpus; with `reset`, their coarse words are the model's."""
+        if isinstance(X, ShardedCorpus):
+            raise InvalidInputError(
+                "only fit takes a corpus in shards: give one shard after the other, as load returns"
+            )
         if not isinstance(X, Corpus):
             # COO stays as it is: scikit-learn would sum entries of one count in their own type.
             counts = validate_data(
@@ -204,18 +210,60 @@ class CorpusEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         self.n_features_in_ = X.coarse.n_words
         return X.coarse
 
+    def _corpus_to_learn(self, X: Any, lengths: ArrayLike | None) -> Corpus | ShardedCorpus:
+        """Return documents to learn from; a single shard is loaded."""
+        if not isinstance(X, ShardedCorpus):
+            return self._corpus(X, lengths, reset=True)
+        if X.n_shards == 1:
+            return self._corpus(X.load(0), lengths, reset=True)
+        if lengths is not None:
+            raise InvalidInputError(
+                "a ShardedCorpus has its own lengths: leave out lengths", parameter="lengths"
+            )
+        self.n_features_in_ = X.coarse.n_words
+        return X.coarse
+
     def _checked(self, X: Any, lengths: ArrayLike | None) -> Corpus:
         """Return documents as a corpus of the vocabulary that the model was fitted on."""
         self._check_fitted()
         return self._corpus(X, lengths, reset=False)
 
 
-def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: str) -> Evidence:
-    """Return the evidence of a corpus, or raise an error if it is too little to learn from."""
-    evidence = gather(corpus, min_words=min_words)
-    n_filled = int((np.diff(evidence.indptr) > 0).sum())
-    longest = corpus.n_tokens.max(initial=0)
+def learnable(
+    corpus: Corpus | ShardedCorpus,
+    *,
+    min_words: float,
+    n_behaviours: int,
+    learning: str,
+    n_threads: int,
+) -> EvidenceShards:
+    """Return the evidence of a corpus, or raise an error if it is too little to learn from.
+
+    Samplers keep a topic for every token in memory: they do not take several shards.
+    """
+    if isinstance(corpus, Corpus):
+        shard = gather(corpus, min_words=min_words)
+        _check_filled(corpus, shard.n_filled, min_words, n_behaviours)
+        if learning.endswith("gibbs"):
+            _check_whole_counts(shard.counts, learning)
+        return shard
+    if learning.endswith("gibbs"):
+        raise InvalidInputError(
+            f'learning="{learning}" keeps a topic for every token in memory: {corpus.n_shards} '
+            'shards are learnt by "em" or "vb"; for a sampler, join them to one corpus',
+            parameter="learning",
+        )
+    shards = ShardedEvidence(corpus, min_words=min_words, n_threads=n_threads)
+    _check_filled(corpus, shards.n_filled, min_words, n_behaviours)
+    return shards
+
+
+def _check_filled(
+    corpus: Corpus | ShardedCorpus, n_filled: int, min_words: float, n_behaviours: int
+) -> None:
+    """Raise an error if too few documents have enough words."""
     if n_filled == 0:
+        longest = corpus.n_tokens.max(initial=0)
         raise InvalidInputError(
             f"no document to learn from: the longest has {longest:.10g} words, min_words is "
             f"{min_words} (n_samples={len(corpus)})",
@@ -227,9 +275,6 @@ def learnable(corpus: Corpus, *, min_words: float, n_behaviours: int, learning: 
             f"{min_words} words, found {n_filled} (n_samples={len(corpus)})",
             parameter="n_behaviours",
         )
-    if learning.endswith("gibbs"):
-        _check_whole_counts(evidence.counts, learning)
-    return evidence
 
 
 def _check_whole_counts(counts: Array, learning: str) -> None:

@@ -1,5 +1,6 @@
 """Variational Bayes, section IV-B of the paper: Eq. (17) to (30)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from scipy.special import gammaln, psi
 
 from habitus.arrays import Array
 from habitus.compiled import compiled
-from habitus.model.expected_counts import EStep, Evidence, ExpectedCounts, expect
+from habitus.model.expected_counts import EStep, EvidenceShards, ExpectedCounts, expect_each
 from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters
 from habitus.model.special import log_gamma_and_digamma
 
@@ -25,7 +26,7 @@ class VBState(NamedTuple):
     """Evidence lower bound (ELBO), with all its terms."""
 
 
-def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentrations) -> VBState:
+def init(posterior: DirichletPosterior, evidence: EvidenceShards, prior: Concentrations) -> VBState:
     """Return the state at a given posterior of the parameters, which is copied.
 
     Parameters
@@ -42,10 +43,19 @@ def init(posterior: DirichletPosterior, evidence: Evidence, prior: Concentration
     VBState
         E-like step and ELBO at `posterior`.
     """
-    return _at(DirichletPosterior(*(block.copy() for block in posterior)), evidence, prior)
+    (state,) = init_each([posterior], evidence, prior)
+    return state
 
 
-def step(state: VBState, evidence: Evidence, prior: Concentrations) -> VBState:
+def init_each(
+    starts: Sequence[DirichletPosterior], evidence: EvidenceShards, prior: Concentrations
+) -> list[VBState]:
+    """Return the state of each run, as `init` does, with one pass over the documents for all."""
+    owns = [DirichletPosterior(*(block.copy() for block in start)) for start in starts]
+    return _at_each(owns, evidence, prior, [None] * len(owns))
+
+
+def step(state: VBState, evidence: EvidenceShards, prior: Concentrations) -> VBState:
     """Run one iteration: an M-like step on the last expected counts, then an E-like step.
 
     Parameters
@@ -60,24 +70,39 @@ def step(state: VBState, evidence: Evidence, prior: Concentrations) -> VBState:
     VBState
         State after the iteration.
     """
-    return _at(update(state.e_step.counts, prior), evidence, prior, out=state.posterior.phi)
+    (after,) = step_each([state], evidence, prior)
+    return after
 
 
-def _at(
-    posterior: DirichletPosterior,
-    evidence: Evidence,
+def step_each(
+    states: Sequence[VBState], evidence: EvidenceShards, prior: Concentrations
+) -> list[VBState]:
+    """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
+    posteriors = [update(state.e_step.counts, prior) for state in states]
+    return _at_each(posteriors, evidence, prior, [state.posterior.phi for state in states])
+
+
+def _at_each(
+    posteriors: Sequence[DirichletPosterior],
+    evidence: EvidenceShards,
     prior: Concentrations,
-    out: Array | None = None,
-) -> VBState:
-    """Run the E-like step at a posterior.
+    outs: Sequence[Array | None],
+) -> list[VBState]:
+    """Run the E-like step at each posterior.
 
     With q(y, z) optimal, Eq. (51), the ELBO is ln K~ - KL(q(Omega) || p(Omega)); K~ is the
     normalisation constant of the E-like step.
     """
-    blocks = [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
-    e_step = expect(evidence, Parameters(*(block.tilde for block in blocks)), out)
-    divergence = sum(block.divergence for block in blocks)
-    return VBState(posterior, e_step, e_step.log_likelihood - divergence)
+    blocks = [
+        [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
+        for posterior in posteriors
+    ]
+    tildes = [Parameters(*(block.tilde for block in own)) for own in blocks]
+    e_steps = expect_each(evidence, tildes, outs)
+    return [
+        VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in own))
+        for posterior, e_step, own in zip(posteriors, e_steps, blocks, strict=True)
+    ]
 
 
 def update(counts: ExpectedCounts, prior: Concentrations) -> DirichletPosterior:

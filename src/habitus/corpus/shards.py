@@ -1,0 +1,479 @@
+"""A corpus in shards: documents of one camera in several files, which are never all loaded at once.
+
+Whatever is learnt from them is a sum over shards, or has one row per document. Sums are added as a
+binary tree that depends on the number of shards alone, so that a result is the same to the bit
+whoever works on which shard, and in whatever order they finish.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, smallest
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import InvalidInputError
+from habitus.files import read_header
+
+KEEP_BYTES = 1 << 29
+"""Bytes of what was made of shards that are kept in memory: 512 MiB, about 10^8 entries."""
+
+
+class Summable(Protocol):
+    """Results that can be added: numbers, arrays, counts; lists are put one after the other."""
+
+    def __add__(self, other: Any) -> Any:
+        """Return the sum."""
+        ...
+
+
+R = TypeVar("R")
+S = TypeVar("S", bound=Summable)
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+@dataclass(frozen=True)
+class Sums(Generic[S]):
+    """Several sums that are made in one pass.
+
+    Examples
+    --------
+    >>> Sums((1, 2.5)) + Sums((10, 0.5))
+    Sums(parts=(11, 3.0))
+    """
+
+    parts: tuple[S, ...]
+
+    def __add__(self, other: "Sums[S]") -> "Sums[S]":
+        """Return the sum of each."""
+        return Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+
+class TreeSum(Generic[S]):
+    """A sum of parts that come one after the other, added as a fixed binary tree.
+
+    Of n parts the largest power of two that is less than n goes to the left, likewise down to
+    single parts. At most one partial sum of each power of two is held.
+
+    Examples
+    --------
+    >>> tree = TreeSum()
+    >>> for part in "abcdefg":
+    ...     tree.add(f"({part})")
+    >>> tree.total()
+    '(a)(b)(c)(d)(e)(f)(g)'
+    """
+
+    def __init__(self) -> None:
+        self._sums: list[tuple[int, S]] = []
+
+    def add(self, part: S) -> None:
+        """Add the next part."""
+        size = 1
+        while self._sums and self._sums[-1][0] == size:
+            part = self._sums.pop()[1] + part
+            size *= 2
+        self._sums.append((size, part))
+
+    def total(self) -> S:
+        """Return the sum of all parts, at least one."""
+        (_, whole), *before = reversed(self._sums)
+        for _, part in before:
+            whole = part + whole
+        return whole
+
+
+def tree_sum(parts: Iterable[S]) -> S:
+    """Return the sum of at least one part, added as `TreeSum` does."""
+    tree: TreeSum[S] = TreeSum()
+    for part in parts:
+        tree.add(part)
+    return tree.total()
+
+
+def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
+    """Run a task for each number, several at a time, and yield the results in order.
+
+    Parameters
+    ----------
+    task
+        Function of a number.
+    numbers
+        What to call it with.
+    n_threads
+        Tasks at a time. One runs in the thread of the caller.
+
+    Yields
+    ------
+    object
+        What the task returned for each number. Tasks that nobody has waited for are not started
+        once one has failed.
+    """
+    if n_threads == 1:
+        yield from map(task, numbers)
+        return
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for number in numbers:
+                if len(waiting) == 2 * n_threads:
+                    yield waiting.popleft().result()
+                waiting.append(pool.submit(task, number))
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class Shard(Protocol):
+    """Documents that are loaded when they are needed."""
+
+    @property
+    def name(self) -> str:
+        """How the shard is called in messages."""
+        ...
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        ...
+
+    def load(self) -> Corpus:
+        """Return the documents."""
+        ...
+
+
+class LoadedShard(NamedTuple):
+    """A shard in memory."""
+
+    name: str
+    corpus: Corpus
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.corpus)
+
+    def load(self) -> Corpus:
+        """Return the documents."""
+        return self.corpus
+
+
+class CorpusFile(NamedTuple):
+    """A shard in a file, as its header describes it."""
+
+    path: Path
+    n_documents: int
+    n_bytes: int
+    """Size of the file."""
+
+    @property
+    def name(self) -> str:
+        """Path of the file."""
+        return str(self.path)
+
+    def load(self) -> Corpus:
+        """Return the documents, compared with their checksum."""
+        corpus = Corpus.load(self.path)
+        if len(corpus) != self.n_documents:
+            raise InvalidInputError(
+                f"{self.path}: {len(corpus)} documents, it had {self.n_documents} before: the file "
+                "was replaced while it was in use"
+            )
+        return corpus
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedCorpus:
+    """Documents of one camera in shards, in time order; each shard starts a new sequence.
+
+    Made by `open` from files, or by `of` from corpora in memory. The documents are those of
+    `Corpus.joined`, and `MarkovClusteringTopicModel.fit` and `learn_scene` take either.
+
+    Examples
+    --------
+    >>> monday, tuesday = Corpus([[1, 0], [0, 2]]), Corpus([[3, 0]])
+    >>> corpus = ShardedCorpus.of([monday, tuesday])
+    >>> corpus
+    ShardedCorpus(3 documents in 2 shards, 2 words)
+    >>> corpus.map_reduce(lambda shard: shard.n_tokens.sum())
+    np.float64(6.0)
+    """
+
+    shards: tuple[Shard, ...]
+    like: Corpus
+    """A corpus without documents that has the vocabulary, settings and picture of all shards."""
+    clip: float
+    """Seconds per document."""
+    keep_bytes: int = KEEP_BYTES
+    """Bytes of what is made of shards that learners may keep in memory."""
+
+    @classmethod
+    def open(cls, paths: Sequence[str | os.PathLike[str]], *, keep_bytes: int = KEEP_BYTES) -> Self:
+        """Return the corpus of several files, whose headers alone are read.
+
+        Parameters
+        ----------
+        paths
+            Corpus files of one camera in time order, with the same words and clips.
+        keep_bytes
+            Bytes of what is made of shards that learners may keep in memory; others are loaded
+            again for every pass. It never changes a result.
+
+        Returns
+        -------
+        ShardedCorpus
+            Picture and settings are those of the first file.
+
+        Raises
+        ------
+        FileError
+            If a file is absent, damaged or no corpus.
+        InvalidInputError
+            If its words or clips are not those of the first.
+        """
+        found = [_described(path) for path in paths]
+        return cls._checked([each for each, _, _ in found], found, keep_bytes)
+
+    @classmethod
+    def of(cls, corpora: Sequence[Corpus], *, keep_bytes: int = KEEP_BYTES) -> Self:
+        """Return the corpus of shards that are in memory; parameters and errors as of `open`."""
+        shards = [LoadedShard(f"shard {i}", corpus) for i, corpus in enumerate(corpora)]
+        found = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
+        return cls._checked(shards, found, keep_bytes)
+
+    @classmethod
+    def _checked(
+        cls,
+        shards: Sequence[Shard],
+        found: Sequence[tuple[Shard, Corpus, float | None]],
+        keep_bytes: int,
+    ) -> Self:
+        """Return the corpus of shards that fit together."""
+        if not found:
+            raise InvalidInputError("there must be at least one shard, found none")
+        _, like, _ = found[0]
+        clip = next((clip for _, _, clip in found if clip is not None), 1.0)
+        for shard, other, own_clip in found:
+            if (other.vocabulary, other.n_words) != (like.vocabulary, like.n_words):
+                raise InvalidInputError(
+                    f"{shard.name}: shards must have the same vocabulary (camera, frame size, cell "
+                    f"and words), found {other.vocabulary or other.n_words} after "
+                    f"{like.vocabulary or like.n_words}"
+                )
+            if own_clip is not None and own_clip != clip:
+                raise InvalidInputError(
+                    f"{shard.name}: shards must have documents of the same length, found "
+                    f"{own_clip:g} s after {clip:g} s: extract it with clip={clip:g}",
+                    parameter="clip",
+                )
+        return cls(tuple(shards), like, clip, keep_bytes)
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.shards)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents of all shards."""
+        return sum(shard.n_documents for shard in self.shards)
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return self.like.n_words
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Meaning of the word ids, where known."""
+        return self.like.vocabulary
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """How the documents of the first shard were extracted from video."""
+        return self.like.settings
+
+    @property
+    def picture(self) -> NDArray[np.uint8] | None:
+        """Picture of the scene in the first shard."""
+        return self.like.picture
+
+    @property
+    def coarse(self) -> "ShardedCorpus":
+        """The same documents in coarse words; see `Corpus.coarse`."""
+        return replace(self, like=self.like.coarse)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Number of the first document of each shard; one entry more than shards."""
+        return np.cumsum([0, *(shard.n_documents for shard in self.shards)], dtype=np.int64)
+
+    @cached_property
+    def n_tokens(self) -> NDArray[np.float64]:
+        """Number of tokens in each document; the first use reads all shards."""
+        return self.column(_n_tokens)
+
+    def load(self, number: int) -> Corpus:
+        """Return the documents of one shard, in the words of this corpus."""
+        corpus = self.shards[number].load()
+        vocabulary = self.like.vocabulary
+        return corpus if vocabulary is None else corpus.summed(vocabulary)
+
+    def map(self, function: Callable[[Corpus], R], *, n_threads: int = 1) -> Iterator[R]:
+        """Call a pure function with each shard, of which `n_threads` are loaded at a time.
+
+        Yields
+        ------
+        object
+            What it returned, in the order of the shards.
+        """
+        return in_order(lambda i: function(self.load(i)), range(self.n_shards), n_threads)
+
+    def map_reduce(self, function: Callable[[Corpus], S], *, n_threads: int = 1) -> S:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        return tree_sum(self.map(function, n_threads=n_threads))
+
+    def column(self, function: Callable[[Corpus], NDArray[Any]]) -> NDArray[Any]:
+        """Return what a function gives for the documents of each shard, one row per document."""
+        return np.concatenate(list(self.map(function)))
+
+    def take(self, documents: ArrayLike) -> Corpus:
+        """Return some of the documents in memory, as `Corpus.take` of all of them would.
+
+        Shards without any of them are not read.
+        """
+        chosen = np.asarray(documents, dtype=np.int64)
+        edges = np.searchsorted(chosen, self.starts)
+        parts = [
+            self.load(i).take(chosen[start:stop] - self.starts[i])
+            for i, (start, stop) in enumerate(pairwise(edges))
+            if stop > start
+        ]
+        return self._joined(parts)
+
+    def joined(self) -> Corpus:
+        """Return all documents in memory."""
+        return self._joined([self.load(i) for i in range(self.n_shards)])
+
+    def _joined(self, parts: Sequence[Corpus]) -> Corpus:
+        if not parts:
+            return self.like
+        whole = Corpus.joined(parts)
+        return replace(whole, picture=self.picture, settings=self.settings)
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __repr__(self) -> str:
+        return (
+            f"ShardedCorpus({self.n_documents} documents in {self.n_shards} shards, "
+            f"{self.n_words} words)"
+        )
+
+
+def _n_tokens(corpus: Corpus) -> NDArray[np.float64]:
+    return corpus.n_tokens
+
+
+def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float | None]:
+    """Return a file as a shard, a corpus without documents that is like it, and its clip."""
+    header, arrays, tensors = read_header(
+        path,
+        kind="corpus",
+        version=VERSION,
+        schema=CorpusHeader,
+        layouts=LAYOUTS,
+        wanted=("picture",),
+    )
+    n_documents = arrays["times"].shape[0]
+    like = Corpus(
+        sp.csr_array((0, header["n_words"])),
+        vocabulary=header["vocabulary"],
+        picture=tensors.get("picture"),
+        settings=header.get("settings"),
+    )
+    clip = (like.settings or {}).get("clip")
+    if clip is None and n_documents > 1:
+        found = read_header(path, kind="corpus", version=VERSION, wanted=("times",))
+        clip = Corpus(np.zeros((n_documents, 1)), times=found.tensors["times"]).clip
+    return CorpusFile(Path(path), n_documents, Path(path).stat().st_size), like, clip
+
+
+def _empty(corpus: Corpus) -> Corpus:
+    """Return a corpus without documents that is like another."""
+    return corpus.take(np.arange(0))
+
+
+def _clip_of(corpus: Corpus) -> float | None:
+    """Return the seconds per document; None where neither settings nor times tell."""
+    known = corpus.settings and "clip" in corpus.settings
+    return corpus.clip if known or len(corpus) > 1 else None
+
+
+class Kept(Generic[T]):
+    """What is made of each shard: tuples of arrays, of which the first that fit are kept.
+
+    They are kept in the smallest types of whole numbers that hold them, and are given back as they
+    were made.
+    """
+
+    def __init__(self, make: Callable[[int], T], keep_bytes: int) -> None:
+        self._make, self._left = make, keep_bytes
+        self._known: dict[int, _Packed] = {}
+        self._lock = Lock()
+
+    def __call__(self, number: int) -> T:
+        """Return what is made of a shard."""
+        known = self._known.get(number)
+        if known is not None:
+            return cast(T, known.unpacked())
+        made = self._make(number)
+        if self._left > 0:
+            packed = _Packed.of(made)
+            with self._lock:
+                if packed.n_bytes <= self._left and number not in self._known:
+                    self._known[number] = packed
+                    self._left -= packed.n_bytes
+        return made
+
+
+class _Packed(NamedTuple):
+    """A tuple of arrays in small types."""
+
+    kind: Any
+    fields: tuple[tuple[Any, Any], ...]
+    """Array and the type that it had, or a plain value and None."""
+
+    @classmethod
+    def of(cls, value: tuple[Any, ...]) -> "_Packed":
+        return cls(
+            type(value),
+            tuple(
+                (smallest(each), each.dtype) if isinstance(each, np.ndarray) else (each, None)
+                for each in value
+            ),
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(each.nbytes for each, dtype in self.fields if dtype is not None)
+
+    def unpacked(self) -> Any:
+        return self.kind(
+            *(
+                each if dtype is None else each.astype(dtype, copy=False)
+                for each, dtype in self.fields
+            )
+        )
