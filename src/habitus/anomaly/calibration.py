@@ -24,12 +24,18 @@ from habitus.anomaly.measures import (
 )
 from habitus.anomaly.thresholds import JOIN
 from habitus.arrays import Array, Flags
-from habitus.corpus import Corpus
+from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.expected_counts import Evidence, gather
-from habitus.model.online import Background, FilteredDocuments, filter_documents, filter_tables
+from habitus.model.online import (
+    Background,
+    FilteredDocuments,
+    FilterTables,
+    filter_documents,
+    filter_tables,
+)
 from habitus.model.starts import assignments_under
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.schema import (
@@ -147,7 +153,7 @@ class Calibration:
             self, plug_in=plug_in, monte_carlo=_with_further(self.monte_carlo, evidence, sets)
         )
 
-    def tail_of(self, model: MarkovClusteringTopicModel, corpus: Corpus) -> Array:
+    def tail_of(self, model: MarkovClusteringTopicModel, corpus: Corpus | ShardedCorpus) -> Array:
         """Return `tail` of documents, as a detector with this model scores them.
 
         Parameters
@@ -159,11 +165,19 @@ class Calibration:
             `AT_ONCE`, so that a day of them needs little memory.
         """
         tables = filter_tables([model.parameters_], self.plug_in.background)
-        belief, found = tables.log_pi, []
+        tail = partial(self._tail_of_shard, model, tables)
+        return tail(corpus) if isinstance(corpus, Corpus) else corpus.column(tail)
+
+    def _tail_of_shard(
+        self, model: MarkovClusteringTopicModel, tables: FilterTables, corpus: Corpus
+    ) -> Array:
+        """Return `tail` of documents in memory."""
+        belief, first, found = tables.log_pi, corpus.first, [np.empty(0)]
         for start in range(0, len(corpus), AT_ONCE):
             part = corpus.take(np.arange(start, min(start + AT_ONCE, len(corpus))))
             evidence = gather(model.in_own_words(part), min_words=model.min_words)
-            filtered = filter_documents(evidence, tables, belief)
+            opening = tables.log_pi if first[start] else belief
+            filtered = filter_documents(evidence, tables, opening)
             belief = filtered.log_next
             found.append(score_documents("tail", evidence, filtered, self.plug_in.level))
         return np.concatenate(found)

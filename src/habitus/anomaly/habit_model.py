@@ -1,6 +1,7 @@
 """The habits of a scene: learnt in one pass, judged with, added to, and taken back."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from habitus.anomaly.fusion import Fusion, ImplantStatistics
-from habitus.anomaly.implants import implant
-from habitus.arrays import Array, Flags
-from habitus.corpus import Condition, Corpus, Vocabulary
+from habitus.anomaly.implants import changed_votes, draw_sources
+from habitus.arrays import Array, Flags, Indices
+from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
+from habitus.corpus.shards import Kept, tree_sum
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents, Tensors
@@ -31,7 +33,8 @@ from habitus.habits.predictive import N_LEVELS, Concentrations, Habits, fit_conc
 from habitus.habits.votes import (
     DocumentVotes,
     Votes,
-    least_words,
+    known_vocabulary,
+    least_words_by_frames,
     votes_of,
     votes_of_corpus,
 )
@@ -52,6 +55,7 @@ N_FOLDS = 20
 """Parts of the footage that are held out in turn."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
+ALL_BYTES = sys.maxsize
 PREFIX = "habits."
 
 
@@ -352,7 +356,7 @@ def judged_documents(corpus: Corpus) -> Flags:
 
 
 def learn_habits(
-    corpus: Corpus,
+    corpus: Corpus | ShardedCorpus,
     *,
     behaviours: Array | None = None,
     seed: int = 0,
@@ -363,7 +367,9 @@ def learn_habits(
     Parameters
     ----------
     corpus
-        Normal footage, with a vocabulary.
+        Normal footage, with a vocabulary. Shards are read one after the other, a few times; the
+        result is to the bit that of the same documents in one corpus, as all sums are of whole
+        numbers.
     behaviours
         Normality of each document by a topic model that has not learnt from it, 0 where that did
         not judge: see `Calibration`. Where None, habits judge alone.
@@ -382,50 +388,170 @@ def learn_habits(
     InvalidInputError
         Where the corpus has no vocabulary, or nothing moves in it.
     """
-    report, v = progress or ignore_progress, corpus.vocabulary
-    least = least_words(corpus)
-    votes, judged = votes_of_corpus(corpus, least), judged_documents(corpus)
-    if v is None or not judged.any():
+    report, v = progress or ignore_progress, known_vocabulary(corpus)
+    columns = _columns(corpus)
+    if not columns.judged.any():
         raise InvalidInputError("habits need footage in which something moves, found none")
-    usable = corpus.conditions == Condition.USABLE
-    parts = np.array_split(np.arange(len(corpus)), min(N_FOLDS, len(corpus)))
-    folds = [HabitCounts.of(votes.take(part), v, usable[part].sum()) for part in parts]
+    votes = _FoldedVotes(corpus, columns)
+    counted = votes.counts()
+    folds = [counted.folds[fold] for fold in range(votes.n_folds)]
     concentrations = fit_concentrations(folds, v)
     total = HabitCounts.total(folds)
     held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
-    levels = levels_of(
-        np.sum(
-            [
-                surprisal_histograms(votes.take(part), habits)
-                for part, habits in zip(parts, held_out, strict=True)
-            ],
-            axis=0,
-        )
+    levels = levels_of(votes.histograms(held_out))
+    statistics, done = [], 0
+    for fold, found in votes.statistics(held_out, levels):
+        statistics.append(found)
+        if fold > done:
+            done = fold
+            report(Progress("learning habits", done, len(folds)))
+    report(Progress("learning habits", len(folds), len(folds)))
+    rng = np.random.default_rng(seed)
+    sources = draw_sources(np.concatenate(counted.n_votes), rng)
+    implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
+    fusion = Fusion.of(np.concatenate(statistics), columns.judged, implanted, behaviours=behaviours)
+    return HabitModel(v, votes.least, total, concentrations, levels, fusion)
+
+
+class _Columns(NamedTuple):
+    """What habits need to know of every document beside its votes."""
+
+    usable: Flags
+    judged: Flags
+    n_frames: NDArray[np.int64] | None
+
+
+def _columns(corpus: Corpus | ShardedCorpus) -> _Columns:
+    """Return the columns of all documents; frames where all shards know them."""
+    if isinstance(corpus, Corpus):
+        return _columns_of_shard(corpus)
+    usable, judged, n_frames = zip(*corpus.map(_columns_of_shard), strict=True)
+    known = None if any(each is None for each in n_frames) else np.concatenate(n_frames)
+    return _Columns(np.concatenate(usable), np.concatenate(judged), known)
+
+
+def _columns_of_shard(corpus: Corpus) -> _Columns:
+    return _Columns(
+        corpus.conditions == Condition.USABLE, judged_documents(corpus), corpus.n_frames
     )
-    statistics = []
-    for done, (part, habits) in enumerate(zip(parts, held_out, strict=True), start=1):
-        statistics.append(gather_statistics(votes.take(part), habits, levels, v))
-        report(Progress("learning habits", done, len(parts)))
-    implanted = _implanted(votes, parts, held_out, levels, v, np.random.default_rng(seed))
-    fusion = Fusion.of(np.concatenate(statistics), judged, implanted, behaviours=behaviours)
-    return HabitModel(v, least, total, concentrations, levels, fusion)
 
 
-def _implanted(
-    votes: DocumentVotes,
-    parts: Sequence[NDArray[Any]],
-    held_out: Sequence[Habits],
-    levels: Array,
-    vocabulary: Vocabulary,
-    rng: np.random.Generator,
-) -> ImplantStatistics | None:
-    """Return the statistics of documents with implants, by habits that have not seen them."""
-    made = implant(votes, vocabulary, rng)
-    if made is None:
-        return None
-    found, sources = [], []
-    for part, habits in zip(parts, held_out, strict=True):
-        own = np.flatnonzero(np.isin(made.sources, part))
-        found.append(gather_statistics(made.votes.take(own), habits, levels, vocabulary))
-        sources.append(made.sources[own])
-    return ImplantStatistics(np.concatenate(found), np.concatenate(sources))
+class _Segment(NamedTuple):
+    """Documents of one shard that belong to one fold, as numbers within the shard."""
+
+    fold: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class _CountsByFold:
+    """Counts of habits of those folds that shards have documents of."""
+
+    folds: dict[int, HabitCounts]
+    n_votes: list[Indices]
+    """Number of votes of each document, by shard."""
+
+    def __add__(self, other: "_CountsByFold") -> "_CountsByFold":
+        shared = self.folds.keys() & other.folds
+        both = {fold: self.folds[fold] + other.folds[fold] for fold in shared}
+        return _CountsByFold(self.folds | other.folds | both, self.n_votes + other.n_votes)
+
+
+class _FoldedVotes:
+    """Votes of all documents in folds that follow each other; shards are read when needed."""
+
+    def __init__(self, corpus: Corpus | ShardedCorpus, columns: _Columns) -> None:
+        if isinstance(corpus, Corpus):
+            corpus = ShardedCorpus.of([corpus], keep_bytes=ALL_BYTES)
+        self.vocabulary, self.least = (
+            known_vocabulary(corpus),
+            least_words_by_frames(columns.n_frames),
+        )
+        self._starts, self._usable = corpus.starts, columns.usable
+        n, n_folds = len(corpus), min(N_FOLDS, len(corpus))
+        # As np.array_split: the first folds have one document more where it does not come out even.
+        self._bounds = np.cumsum([0, *(n // n_folds + (i < n % n_folds) for i in range(n_folds))])
+        self._votes = Kept(
+            lambda number: votes_of_corpus(corpus.load(number), self.least), corpus.keep_bytes
+        )
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self._bounds) - 1
+
+    def counts(self) -> _CountsByFold:
+        """Return the counts of each fold."""
+        return tree_sum(map(self._counts_of_shard, self._shards()))
+
+    def histograms(self, held_out: Sequence[Habits]) -> NDArray[np.int64]:
+        """Return how often which surprisal occurs, by habits that have not seen the fold."""
+        return tree_sum(
+            surprisal_histograms(votes, held_out[fold])
+            for number in self._shards()
+            for fold, votes in self._by_fold(number)
+        )
+
+    def statistics(self, held_out: Sequence[Habits], levels: Array) -> Iterator[tuple[int, Array]]:
+        """Yield fold and statistics of documents in order, by habits that have not seen them."""
+        for number in self._shards():
+            for fold, votes in self._by_fold(number):
+                yield fold, gather_statistics(votes, held_out[fold], levels, self.vocabulary)
+
+    def implanted(
+        self,
+        sources: Indices,
+        held_out: Sequence[Habits],
+        levels: Array,
+        rng: np.random.Generator,
+    ) -> ImplantStatistics:
+        """Return the statistics of documents with implants, by habits that have not seen them."""
+        made = changed_votes(self._take(sources), self.vocabulary, rng)
+        found, order = [], []
+        for fold, habits in enumerate(held_out):
+            start, stop = self._bounds[fold : fold + 2]
+            own = np.flatnonzero((sources >= start) & (sources < stop))
+            found.append(gather_statistics(made.take(own), habits, levels, self.vocabulary))
+            order.append(sources[own])
+        return ImplantStatistics(np.concatenate(found), np.concatenate(order))
+
+    def _shards(self) -> range:
+        return range(len(self._starts) - 1)
+
+    def _segments(self, number: int) -> Iterator[_Segment]:
+        """Yield the parts of a shard that lie in one fold each, in order."""
+        first, end = self._starts[number : number + 2]
+        for fold in range(self.n_folds):
+            start, stop = max(first, self._bounds[fold]), min(end, self._bounds[fold + 1])
+            if start < stop:
+                yield _Segment(fold, start - first, stop - first)
+
+    def _by_fold(self, number: int) -> Iterator[tuple[int, DocumentVotes]]:
+        votes = self._votes(number)
+        for fold, start, stop in self._segments(number):
+            yield fold, votes.take(np.arange(start, stop))
+
+    def _counts_of_shard(self, number: int) -> _CountsByFold:
+        votes, v = self._votes(number), self.vocabulary
+        usable = self._usable[self._starts[number] : self._starts[number + 1]]
+        return _CountsByFold(
+            {
+                fold: HabitCounts.of(
+                    votes.take(np.arange(start, stop)), v, usable[start:stop].sum()
+                )
+                for fold, start, stop in self._segments(number)
+            },
+            [np.diff(votes.indptr)],
+        )
+
+    def _take(self, documents: Indices) -> DocumentVotes:
+        """Return the votes of documents by their numbers, in that order."""
+        shard_of = np.searchsorted(self._starts, documents, side="right") - 1
+        found: dict[int, Votes] = {}
+        for number in np.unique(shard_of):
+            votes = self._votes(int(number))
+            for t in np.unique(documents[shard_of == number]).tolist():
+                own = votes.of(t - self._starts[number])
+                found[t] = Votes(*(part.copy() for part in own))
+        return DocumentVotes.of_documents([found[t] for t in documents.tolist()])

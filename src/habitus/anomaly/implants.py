@@ -44,16 +44,27 @@ def implant(
     rng
         Chooses documents, groups and changes.
     """
-    able = np.flatnonzero(np.diff(votes.indptr) >= FEWEST_VOTES)
-    if not len(able):
+    sources = draw_sources(np.diff(votes.indptr), rng)
+    if sources is None:
         return None
-    sources = rng.choice(able, N_IMPLANTS)
+    return Implanted(changed_votes(votes.take(sources), vocabulary, rng), sources)
+
+
+def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:
+    """Choose the documents to change, given the votes that each has; None where none is fit."""
+    able = np.flatnonzero(n_votes >= FEWEST_VOTES)
+    return rng.choice(able, N_IMPLANTS) if len(able) else None
+
+
+def changed_votes(
+    votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
+) -> DocumentVotes:
+    """Return documents with one change each, of one kind after the other."""
     made = [
-        _changed(votes.of(t), KINDS[i % len(KINDS)], vocabulary, rng) for i, t in enumerate(sources)
+        _changed(votes.of(i), KINDS[i % len(KINDS)], vocabulary, rng)
+        for i in range(votes.n_documents)
     ]
-    indptr = np.concatenate([[0], np.cumsum([len(each.cells) for each in made])])
-    parts = (np.concatenate(each) for each in zip(*made, strict=True))
-    return Implanted(DocumentVotes(indptr, *parts), sources)
+    return DocumentVotes.of_documents(made)
 
 
 def _changed(votes: Votes, kind: str, v: Vocabulary, rng: np.random.Generator) -> Votes:

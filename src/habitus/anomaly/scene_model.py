@@ -16,7 +16,7 @@ from habitus.anomaly.events import Event
 from habitus.anomaly.habit_model import LAYOUTS as HABIT_LAYOUTS
 from habitus.anomaly.habit_model import HabitHeader, HabitModel, learn_habits
 from habitus.arrays import Array, Indices
-from habitus.corpus import Corpus
+from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
@@ -70,7 +70,7 @@ class SceneModel:
     """Habits of places; None where the corpus has no vocabulary, and in files before 0.3."""
     notes: tuple[str, ...] = ()
     """What there is to say about the learning, one line each."""
-    corpus: Corpus | None = None
+    corpus: Corpus | ShardedCorpus | None = None
     """The documents it was learnt from; not saved."""
 
     def summary(self) -> str:
@@ -238,14 +238,15 @@ def _moment(event: Event, habits: HabitModel) -> Votes:
 
 
 def learn_scene(
-    corpus: Corpus, *, progress: ProgressCallback | None = None, **options: Any
+    corpus: Corpus | ShardedCorpus, *, progress: ProgressCallback | None = None, **options: Any
 ) -> SceneModel:
     """Learn a model of a scene from its normal footage, and calibrate it.
 
     Parameters
     ----------
     corpus
-        Normal footage. What little is unusual in it does no harm.
+        Normal footage. What little is unusual in it does no harm. Shards are read one after the
+        other, and the result is to the bit that of the same documents in one corpus.
     progress
         Told of every iteration: first of the stage "learning", then of "calibrating", then of
         "learning habits".
@@ -282,8 +283,10 @@ def learn_scene(
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 
-def spread_evenly(corpus: Corpus, most: int = MOST_LEARNT) -> Corpus:
+def spread_evenly(corpus: Corpus | ShardedCorpus, most: int = MOST_LEARNT) -> Corpus:
     """Return at most so many documents: segments spread evenly, from the first to the last.
+
+    Of shards, only those that hold such documents are read, one after the other.
 
     Examples
     --------
@@ -291,7 +294,9 @@ def spread_evenly(corpus: Corpus, most: int = MOST_LEARNT) -> Corpus:
     >>> len(part), part.lengths.tolist(), part.times[[0, -1]].tolist()
     (300, [100, 100, 100], [0.0, 999.0])
     """
-    return corpus if len(corpus) <= most else corpus.take(_spread_numbers(len(corpus), most))
+    if len(corpus) > most:
+        return corpus.take(_spread_numbers(len(corpus), most))
+    return corpus if isinstance(corpus, Corpus) else corpus.joined()
 
 
 def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
@@ -301,7 +306,7 @@ def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
 
 
 def _held_out_behaviours(
-    model: MarkovClusteringTopicModel, calibration: Calibration, corpus: Corpus
+    model: MarkovClusteringTopicModel, calibration: Calibration, corpus: Corpus | ShardedCorpus
 ) -> Array:
     """Return `tail` of all documents, by models that have not learnt from them."""
     held_out = calibration.plug_in.scores["tail"]
@@ -313,7 +318,7 @@ def _held_out_behaviours(
 
 
 def _learnt_habits(
-    corpus: Corpus,
+    corpus: Corpus | ShardedCorpus,
     behaviours: Array | None,
     notes: list[str],
     progress: ProgressCallback | None,

@@ -6,6 +6,7 @@ votes only where it moved at least twice, for the direction that most of its wor
 median of their speeds.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Indices
 from habitus.compiled import compiled
-from habitus.corpus import Condition, Corpus, Vocabulary
+from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
 from habitus.errors import InvalidInputError
 
 LEAST_WORDS = 2
@@ -69,6 +70,12 @@ class DocumentVotes(NamedTuple):
             indptr, self.cells[chosen], self.directions[chosen], self.speeds[chosen]
         )
 
+    @classmethod
+    def of_documents(cls, documents: Sequence[Votes]) -> "DocumentVotes":
+        """Return the votes of at least one document, one after the other."""
+        indptr = np.concatenate([[0], np.cumsum([len(each.cells) for each in documents])])
+        return cls(indptr, *(np.concatenate(each) for each in zip(*documents, strict=True)))
+
     @property
     def n_documents(self) -> int:
         """Number of documents."""
@@ -77,8 +84,22 @@ class DocumentVotes(NamedTuple):
 
 def least_words(corpus: Corpus) -> int:
     """Return the words of a cell from which on it votes, by the frames that documents have."""
-    usual = np.inf if corpus.n_frames is None else np.median(corpus.n_frames)
+    return least_words_by_frames(corpus.n_frames)
+
+
+def least_words_by_frames(n_frames: NDArray[Any] | None) -> int:
+    """Return the words of a cell from which on it votes, by the frames of each document."""
+    usual = np.inf if n_frames is None else np.median(n_frames)
     return LEAST_WORDS if usual >= FEWEST_FRAMES else 1
+
+
+def known_vocabulary(corpus: Corpus | ShardedCorpus) -> Vocabulary:
+    """Return the vocabulary of a corpus, or raise an error if it has none."""
+    if corpus.vocabulary is None:
+        raise InvalidInputError(
+            "habits need a corpus with a vocabulary, which tells where a word is"
+        )
+    return corpus.vocabulary
 
 
 def votes_of(
@@ -118,11 +139,7 @@ def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
     least
         Words of a cell from which on it votes; by the number of frames where None.
     """
-    v = corpus.vocabulary
-    if v is None:
-        raise InvalidInputError(
-            "habits need a corpus with a vocabulary, which tells where a word is"
-        )
+    v = known_vocabulary(corpus)
     least = least_words(corpus) if least is None else least
     parts = [
         _votes_of_block(corpus, start, v, least) for start in range(0, max(len(corpus), 1), BLOCK)
