@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from habitus.anomaly import Detection, Detector, SceneModel, detect_events
 from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
-from habitus.corpus import Corpus
+from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
 from habitus.model import MarkovClusteringTopicModel
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Address = str | os.PathLike[str]
 EVENTS = ".jsonl"
 """How the name of a file of events ends."""
+LARGE = 256_000_000
+"""Bytes of corpus files from which on they are learnt from one after the other: joined in memory
+they would take about four times as much."""
 
 
 class JudgedSource:
@@ -263,6 +266,23 @@ def read_documents(
         raise InvalidInputError("give videos or corpora, not both at once")
     corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
     return Extraction(first_seconds(corpus, duration), [])
+
+
+def large_corpora(
+    sources: Address | Corpus | Sequence[Address], duration: float | None, **reading: Any
+) -> ShardedCorpus | None:
+    """Return several corpus files as shards where they are too large to be joined in memory.
+
+    What is learnt from shards is to the bit what is learnt from the joined corpus, so that the
+    bound, `LARGE`, decides on memory and time only.
+    """
+    if duration is not None or isinstance(sources, str | os.PathLike | Corpus):
+        return None
+    found = open_sources(sources, **reading)
+    if len(found) < 2 or not all(map(is_corpus_file, found)):
+        return None
+    size = sum(Path(source.address).stat().st_size for source in found)
+    return ShardedCorpus.open([source.address for source in found]) if size > LARGE else None
 
 
 def further_documents(

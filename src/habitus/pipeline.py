@@ -24,7 +24,7 @@ from habitus.anomaly import (
     read_events,
 )
 from habitus.anomaly.detection import write_scores
-from habitus.corpus import Corpus
+from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import is_pipe, kind_of
@@ -45,6 +45,7 @@ from habitus.inputs import (
     is_event_file,
     judge_name,
     labelled_footage,
+    large_corpora,
     load_detector,
     load_scene,
     open_sources,
@@ -199,7 +200,8 @@ def learn(
     Parameters
     ----------
     sources
-        Normal footage: videos as for `extract`, corpus files, or a corpus.
+        Normal footage: videos as for `extract`, corpus files, or a corpus. Corpus files of more
+        than 256 MB together are read one after the other, a few times, with the same result.
     output
         Where to write model and calibration.
     update
@@ -245,19 +247,23 @@ def learn(
         )
     if half_life is not None:
         raise InvalidInputError("half_life needs a model to update", parameter="half_life")
-    extraction = read_documents(
-        sources,
-        output,
-        {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
-        | {"region": region},
-        reading,
-        continued=continued,
-        duration=duration,
-        jobs=jobs,
-        progress=progress,
-    )
+    corpus: Corpus | ShardedCorpus | None = large_corpora(sources, duration, **reading)
+    notes: Sequence[str] = ()
+    if corpus is None:
+        extraction = read_documents(
+            sources,
+            output,
+            {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
+            | {"region": region},
+            reading,
+            continued=continued,
+            duration=duration,
+            jobs=jobs,
+            progress=progress,
+        )
+        corpus, notes = extraction.corpus, extraction.notes
     scene = learn_scene(
-        extraction.corpus,
+        corpus,
         n_topics=n_topics,
         n_behaviours=n_behaviours,
         learning=learning,
@@ -277,7 +283,7 @@ def learn(
     if output is not None:
         scene.save(output)
         forget_chunks(output)
-    return replace(scene, notes=(*extraction.notes, *scene.notes))
+    return replace(scene, notes=(*notes, *scene.notes))
 
 
 def _update(

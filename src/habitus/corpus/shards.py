@@ -423,7 +423,7 @@ def _clip_of(corpus: Corpus) -> float | None:
 
 
 class Kept(Generic[T]):
-    """What is made of each shard: tuples of arrays, of which the first that fit are kept.
+    """What is made of each shard: named tuples of arrays, of which the first that fit are kept.
 
     They are kept in the smallest types of whole numbers that hold them, and are given back as they
     were made.
