@@ -1,14 +1,23 @@
 """A scene's model: days of footage, further footage, and moments that an operator accepts."""
 
+import weakref
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from habitus import Corpus, InvalidInputError, MarkovClusteringTopicModel, Vocabulary
-from habitus.anomaly import SceneModel, detect_events, learn_scene
+from habitus import (
+    Corpus,
+    InvalidInputError,
+    MarkovClusteringTopicModel,
+    ShardedCorpus,
+    Vocabulary,
+)
+from habitus.anomaly import SceneModel, detect_events, learn_habits, learn_scene
 from habitus.anomaly.habit_model import MOST_REMEMBERED
 from habitus.anomaly.scene_model import MOST_LEARNT, spread_evenly
+from habitus.corpus.shards import CorpusFile
 from habitus.habits.votes import BLOCK, votes_of, votes_of_corpus
 
 GRID = Vocabulary(12, 16, directions=12, speeds=16)
@@ -258,3 +267,106 @@ def test_an_event_that_cannot_be_accepted_is_refused(scene, alarms):
             scene.accept(replace(event, moment=moment))
     with pytest.raises(InvalidInputError, match="has no habits"):
         SceneModel(scene.model).accept(event)
+
+
+def in_shards(corpus, lengths, folder=None):
+    """The same documents in shards, in memory or in files of which nothing is kept."""
+    edges = np.cumsum([0, *lengths])
+    parts = [corpus.take(np.arange(a, b)) for a, b in pairwise(edges)]
+    if folder is None:
+        return ShardedCorpus.of(parts)
+    paths = [folder / f"{i}.corpus" for i in range(len(parts))]
+    for part, path in zip(parts, paths, strict=True):
+        part.save(path)
+    return ShardedCorpus.open(paths, keep_bytes=0)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A function that returns the bytes of a model's file."""
+
+    def bytes_of(scene):
+        scene.save(tmp_path / "a.model")
+        return (tmp_path / "a.model").read_bytes()
+
+    return bytes_of
+
+
+@pytest.mark.parametrize(
+    ("learning", "lengths"),
+    [
+        ("em", [600]),
+        ("em", [100, 1, 300, 199]),
+        ("em", [0, 290, 310, 0]),
+        ("vb", [290, 310]),
+        ("gibbs", [290, 310]),
+    ],
+)
+def test_a_scene_of_shards_is_that_of_the_joined_corpus_to_the_bit(
+    learning, lengths, saved, tmp_path
+):
+    footage = street(600, 0)
+    n_frames, conditions = np.full(600, 25), (np.arange(600) % 97 == 3).astype(int)
+    kept = [n for n in lengths if n]
+    corpus = replace(footage, lengths=np.array(kept), n_frames=n_frames, conditions=conditions)
+    options = OPTIONS | {"learning": learning, "burn_in": 3, "n_samples": 1}
+    whole = learn_scene(corpus, **options)
+    assert whole.habits is not None
+    assert whole.calibration is not None
+    for same in (in_shards(corpus, lengths), in_shards(corpus, lengths, tmp_path)):
+        found = learn_scene(same, **options)
+        assert saved(found) == saved(whole)
+        assert (found.notes, found.summary()) == (whole.notes, whole.summary())
+
+
+def test_of_many_documents_in_shards_the_same_are_learnt_from(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("habitus.anomaly.scene_model.spread_evenly.__defaults__", (400,))
+    monkeypatch.setattr("habitus.anomaly.scene_model._spread_numbers.__defaults__", (400,))
+    monkeypatch.setattr("habitus.anomaly.calibration.AT_ONCE", 64)
+    lengths = [128, 72, 500, 1, 199]  # a sequence that starts where documents are filtered anew
+    corpus = replace(street(900, 0), lengths=np.array(lengths))
+    whole = learn_scene(corpus, **OPTIONS)
+    assert any("400 of the 900 documents" in note for note in whole.notes)
+    for same in (in_shards(corpus, lengths), in_shards(corpus, lengths, tmp_path)):
+        found = learn_scene(same, **OPTIONS)
+        assert saved(found) == saved(whole)
+        assert (found.notes, found.summary()) == (whole.notes, whole.summary())
+
+
+def test_frames_are_known_where_all_shards_know_them(saved):
+    """Few frames let one word vote; without them, two are needed."""
+    few = replace(street(200, 0), n_frames=np.full(200, 3), lengths=np.array([100, 100]))
+    unknown = replace(few, n_frames=None)
+    first, second = (few.take(np.arange(a, a + 100)) for a in (0, 100))
+    not_known = unknown.take(np.arange(100, 200))
+    assert saved(learn_scene(ShardedCorpus.of([first, second]), **OPTIONS)) == saved(
+        learn_scene(few, **OPTIONS)
+    )
+    assert saved(learn_scene(ShardedCorpus.of([first, not_known]), **OPTIONS)) == saved(
+        learn_scene(unknown, **OPTIONS)
+    )
+
+
+def test_folds_are_reported_once_each():
+    told = []
+    learn_habits(in_shards(street(300, 0), [100, 200]), progress=told.append)
+    assert [each.done for each in told] == list(range(1, 21))
+    assert {each.total for each in told} == {20}
+
+
+def test_shards_of_a_scene_are_loaded_one_at_a_time(tmp_path, monkeypatch):
+    references, most = [], 0
+    load = CorpusFile.load
+
+    def counted(file):
+        nonlocal most
+        corpus = load(file)
+        references.append(weakref.ref(corpus.counts.data))
+        most = max(most, sum(each() is not None for each in references))
+        return corpus
+
+    monkeypatch.setattr(CorpusFile, "load", counted)
+    corpus = in_shards(street(600, 0), [100] * 6, tmp_path)
+    learn_habits(corpus)
+    assert most == 1
+    assert len(references) <= 6 * 5  # columns, counts, levels, statistics, implants
