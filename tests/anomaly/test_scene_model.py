@@ -278,7 +278,7 @@ def in_shards(corpus, lengths, folder=None):
     paths = [folder / f"{i}.corpus" for i in range(len(parts))]
     for part, path in zip(parts, paths, strict=True):
         part.save(path)
-    return ShardedCorpus.open(paths, keep_bytes=0)
+    return ShardedCorpus.open(paths, keep_bytes=0, spill_bytes=0)
 
 
 @pytest.fixture

@@ -192,18 +192,42 @@ def test_the_first_that_fit_are_kept_and_given_back_as_they_were_made(parts):
         counts = corpus.load(number).counts
         return Four(counts.data, counts.indices, np.array([0.5, -1.0]), number)
 
-    kept = Kept(arrays, keep_bytes=2 * parts[0].counts.nnz * 5)
-    first = [kept(i) for i in range(5)]
-    second = [kept(i) for i in range(5)]
-    assert made == [0, 1, 2, 3, 4, 3, 4]
-    for one, other in zip(first, second, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_array_equal(a, b)
-            assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
-    nothing = Kept(arrays, keep_bytes=0)
-    made.clear()
-    nothing(1), nothing(1)
-    assert made == [1, 1]
+    limit = 2 * parts[0].counts.nnz * 5
+    for spill_bytes, wanted in ((0, [3, 4]), (1 << 20, []), (60, [3, 4])):
+        made.clear()
+        kept = Kept(arrays, keep_bytes=limit, spill_bytes=spill_bytes)
+        first = [kept(i) for i in range(5)]
+        for _ in range(2):
+            second = [kept(i) for i in range(5)]
+            for one, other in zip(first, second, strict=True):
+                for a, b in zip(one, other, strict=True):
+                    np.testing.assert_array_equal(a, b)
+                    assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
+                    assert not isinstance(b, np.ndarray) or b.flags.writeable
+        assert made == [0, 1, 2, 3, 4, *wanted, *wanted]
+
+
+def test_a_full_disk_only_costs_time(parts, monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    corpus, n_made = ShardedCorpus.of(parts), 0
+
+    def make(number):
+        nonlocal n_made
+        n_made += 1
+        return Four(corpus.load(number).counts.data, np.arange(3), np.ones(1), number)
+
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
+    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
+    assert kept(1).number == kept(1).number == 1
+    assert n_made == 2
+    monkeypatch.undo()
+    usage = module.shutil.disk_usage("/")
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: usage._replace(free=10))
+    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
+    assert kept(1).number == kept(1).number == 1
+    assert n_made == 4  # never more than half of what is free
 
 
 def test_what_does_not_fit_is_told_in_one_line(paths, tmp_path):

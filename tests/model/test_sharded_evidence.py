@@ -131,6 +131,7 @@ def test_the_result_depends_on_the_shards_alone(parts, paths, learning):
     placements = [
         (ShardedCorpus.of(parts), 1),
         (ShardedCorpus.of(parts), 2),
+        (ShardedCorpus.of(parts, keep_bytes=0, spill_bytes=0), 4),
         (ShardedCorpus.of(parts, keep_bytes=0), 4),
         (ShardedCorpus.open(paths), 1),
         (ShardedCorpus.open(paths, keep_bytes=0), 2),
@@ -278,17 +279,18 @@ def test_few_shards_are_in_memory_and_runs_share_every_pass(paths, monkeypatch):
     n_loaded = []
     for n_restarts in (1, 6):
         references.clear()
-        corpus = ShardedCorpus.open(paths, keep_bytes=0)
+        corpus = ShardedCorpus.open(paths, keep_bytes=0, spill_bytes=0)
         MarkovClusteringTopicModel(
             4, 3, n_restarts=n_restarts, n_iterations=5, random_state=0, init="random"
         ).fit(corpus)
         n_loaded.append(len(references))
     assert most == 1
     assert n_loaded[0] == n_loaded[1]
-    references.clear()
-    kept = ShardedCorpus.open(paths)
-    MarkovClusteringTopicModel(4, 3, n_restarts=2, n_iterations=5, random_state=0).fit(kept)
-    assert len(references) == 2 * len(paths)  # gathered, and the lengths of documents
+    for limits in ({}, {"keep_bytes": 100_000}, {"keep_bytes": 0}):
+        references.clear()
+        kept = ShardedCorpus.open(paths, **limits)
+        MarkovClusteringTopicModel(4, 3, n_restarts=2, n_iterations=5, random_state=0).fit(kept)
+        assert len(references) == 2 * len(paths)  # gathered, and the lengths of documents
 
 
 def test_picked_documents_are_those_of_the_whole(corpus, parts):

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_sources
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.shards import Kept, tree_sum
+from habitus.corpus.shards import tree_sum
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents, Tensors
@@ -472,9 +472,7 @@ class _FoldedVotes:
         n, n_folds = len(corpus), min(N_FOLDS, len(corpus))
         # As np.array_split: the first folds have one document more where it does not come out even.
         self._bounds = np.cumsum([0, *(n // n_folds + (i < n % n_folds) for i in range(n_folds))])
-        self._votes = Kept(
-            lambda number: votes_of_corpus(corpus.load(number), self.least), corpus.keep_bytes
-        )
+        self._votes = corpus.kept(partial(votes_of_corpus, least=self.least))
 
     @property
     def n_folds(self) -> int:

@@ -6,6 +6,9 @@ whoever works on which shard, and in whatever order they finish.
 """
 
 import os
+import shutil
+import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,7 +29,9 @@ from habitus.errors import InvalidInputError
 from habitus.files import read_header
 
 KEEP_BYTES = 1 << 29
-"""Bytes of what was made of shards that are kept in memory: 512 MiB, about 10^8 entries."""
+"""Bytes of what is made of shards that are kept in memory: 512 MiB, about 2 * 10^8 tokens."""
+SPILL_BYTES = 1 << 36
+"""Bytes of it that are kept in a temporary file beyond that: 64 GiB, about 2 * 10^10 tokens."""
 
 
 class Summable(Protocol):
@@ -218,18 +223,28 @@ class ShardedCorpus:
     """Seconds per document."""
     keep_bytes: int = KEEP_BYTES
     """Bytes of what is made of shards that learners may keep in memory."""
+    spill_bytes: int = SPILL_BYTES
+    """Bytes of it that they may keep in a temporary file beyond that."""
 
     @classmethod
-    def open(cls, paths: Sequence[str | os.PathLike[str]], *, keep_bytes: int = KEEP_BYTES) -> Self:
+    def open(
+        cls,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        keep_bytes: int = KEEP_BYTES,
+        spill_bytes: int = SPILL_BYTES,
+    ) -> Self:
         """Return the corpus of several files, whose headers alone are read.
 
         Parameters
         ----------
         paths
             Corpus files of one camera in time order, with the same words and clips.
-        keep_bytes
-            Bytes of what is made of shards that learners may keep in memory; others are loaded
-            again for every pass. It never changes a result.
+        keep_bytes, spill_bytes
+            Learners prepare each shard once: so many bytes of that may be kept in memory, and so
+            many more in a temporary file (in the folder that TMPDIR names, at most half of what is
+            free there). Other shards are read and prepared again for every pass. Neither changes a
+            result.
 
         Returns
         -------
@@ -244,23 +259,29 @@ class ShardedCorpus:
             If its words or clips are not those of the first.
         """
         found = [_described(path) for path in paths]
-        return cls._checked([each for each, _, _ in found], found, keep_bytes)
+        return cls._checked(found, keep_bytes, spill_bytes)
 
     @classmethod
-    def of(cls, corpora: Sequence[Corpus], *, keep_bytes: int = KEEP_BYTES) -> Self:
+    def of(
+        cls,
+        corpora: Sequence[Corpus],
+        *,
+        keep_bytes: int = KEEP_BYTES,
+        spill_bytes: int = SPILL_BYTES,
+    ) -> Self:
         """Return the corpus of shards that are in memory; parameters and errors as of `open`."""
         shards = [LoadedShard(f"shard {i}", corpus) for i, corpus in enumerate(corpora)]
         found = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
-        return cls._checked(shards, found, keep_bytes)
+        return cls._checked(found, keep_bytes, spill_bytes)
 
     @classmethod
     def _checked(
         cls,
-        shards: Sequence[Shard],
         found: Sequence[tuple[Shard, Corpus, float | None]],
         keep_bytes: int,
+        spill_bytes: int,
     ) -> Self:
-        """Return the corpus of shards that fit together."""
+        """Return the corpus of shards that fit together, each with its header and its clip."""
         if not found:
             raise InvalidInputError("there must be at least one shard, found none")
         _, like, _ = found[0]
@@ -278,7 +299,7 @@ class ShardedCorpus:
                     f"{own_clip:g} s after {clip:g} s: extract it with clip={clip:g}",
                     parameter="clip",
                 )
-        return cls(tuple(shards), like, clip, keep_bytes)
+        return cls(tuple(shard for shard, _, _ in found), like, clip, keep_bytes, spill_bytes)
 
     @property
     def n_shards(self) -> int:
@@ -344,6 +365,14 @@ class ShardedCorpus:
     def map_reduce(self, function: Callable[[Corpus], S], *, n_threads: int = 1) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
         return tree_sum(self.map(function, n_threads=n_threads))
+
+    def kept(self, make: Callable[[Corpus], T]) -> "Kept[T]":
+        """Return what a function makes of each shard, made once as far as it can be kept."""
+        return Kept(
+            lambda number: make(self.load(number)),
+            keep_bytes=self.keep_bytes,
+            spill_bytes=self.spill_bytes,
+        )
 
     def column(self, function: Callable[[Corpus], NDArray[Any]]) -> NDArray[Any]:
         """Return what a function gives for the documents of each shard, one row per document."""
@@ -423,15 +452,25 @@ def _clip_of(corpus: Corpus) -> float | None:
 
 
 class Kept(Generic[T]):
-    """What is made of each shard: named tuples of arrays, of which the first that fit are kept.
+    """What is made of each shard: named tuples of arrays, made once and then kept.
 
-    They are kept in the smallest types of whole numbers that hold them, and are given back as they
-    were made.
+    The first that fit into `keep_bytes` are kept in memory, others in a temporary file, as long as
+    that takes less than `spill_bytes` and less than half of the free disk; the rest are made anew.
+    Arrays are kept in the smallest types of whole numbers that hold them, and are given back as
+    they were made.
+
+    Parameters
+    ----------
+    make
+        Function of the number of a shard.
+    keep_bytes, spill_bytes
+        Limits; they never change what is given back.
     """
 
-    def __init__(self, make: Callable[[int], T], keep_bytes: int) -> None:
+    def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:
         self._make, self._left = make, keep_bytes
-        self._known: dict[int, _Packed] = {}
+        self._scratch = _Scratch(spill_bytes)
+        self._known: dict[int, _Packed | _Spilled] = {}
         self._lock = Lock()
 
     def __call__(self, number: int) -> T:
@@ -440,40 +479,115 @@ class Kept(Generic[T]):
         if known is not None:
             return cast(T, known.unpacked())
         made = self._make(number)
-        if self._left > 0:
+        if self._left > 0 or self._scratch.left > 0:
             packed = _Packed.of(made)
             with self._lock:
-                if packed.n_bytes <= self._left and number not in self._known:
-                    self._known[number] = packed
-                    self._left -= packed.n_bytes
+                if number not in self._known:
+                    self._keep(number, packed)
         return made
+
+    def _keep(self, number: int, packed: "_Packed") -> None:
+        """Keep one more in memory, or in the file, if there is room for it."""
+        if packed.n_bytes <= self._left:
+            self._known[number] = packed
+            self._left -= packed.n_bytes
+        elif (spilled := self._scratch.write(packed)) is not None:
+            self._known[number] = spilled
+
+
+class _Field(NamedTuple):
+    """One field of a named tuple: an array in a small type, or any other value."""
+
+    value: Any
+    dtype: "np.dtype[Any] | None"
+    """Type that the array had; None for other values."""
 
 
 class _Packed(NamedTuple):
-    """A tuple of arrays in small types."""
+    """A named tuple whose arrays are in small types."""
 
     kind: Any
-    fields: tuple[tuple[Any, Any], ...]
-    """Array and the type that it had, or a plain value and None."""
+    fields: tuple[_Field, ...]
 
     @classmethod
     def of(cls, value: tuple[Any, ...]) -> "_Packed":
-        return cls(
-            type(value),
-            tuple(
-                (smallest(each), each.dtype) if isinstance(each, np.ndarray) else (each, None)
-                for each in value
-            ),
-        )
+        return cls(type(value), tuple(map(cls._field, value)))
+
+    @staticmethod
+    def _field(value: Any) -> _Field:
+        if isinstance(value, np.ndarray):
+            return _Field(smallest(value), value.dtype)
+        return _Field(value, None)
 
     @property
     def n_bytes(self) -> int:
-        return sum(each.nbytes for each, dtype in self.fields if dtype is not None)
+        return sum(each.value.nbytes for each in self.fields if each.dtype is not None)
 
     def unpacked(self) -> Any:
         return self.kind(
             *(
-                each if dtype is None else each.astype(dtype, copy=False)
-                for each, dtype in self.fields
+                value if dtype is None else value.astype(dtype, copy=False)
+                for value, dtype in self.fields
             )
         )
+
+
+class _Spilled(NamedTuple):
+    """A named tuple whose arrays are in a temporary file."""
+
+    packed: _Packed
+    """In place of each array, its type, shape and position."""
+    scratch: "_Scratch"
+
+    def unpacked(self) -> Any:
+        # A copy even of the same type: what is read cannot be written to, and kernels differ.
+        return self.packed.kind(
+            *(
+                value if dtype is None else self.scratch.read(*value).astype(dtype)
+                for value, dtype in self.packed.fields
+            )
+        )
+
+
+class _Scratch:
+    """A temporary file without a name: it goes with the process, however that ends."""
+
+    def __init__(self, spill_bytes: int) -> None:
+        self.left = spill_bytes
+        self._file: Any = None
+        self._end, self._lock = 0, Lock()
+
+    def write(self, packed: _Packed) -> _Spilled | None:
+        """Write arrays at the end; None where there is no room for them."""
+        try:
+            if self._file is None and self.left > 0:
+                self.left = min(self.left, shutil.disk_usage(tempfile.gettempdir()).free // 2)
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
+            if packed.n_bytes > self.left:
+                return None
+            with self._lock:
+                fields = tuple(self._written(each) for each in packed.fields)
+        except OSError:  # no such folder, or the disk is full
+            self.left = 0
+            return None
+        self.left -= packed.n_bytes
+        return _Spilled(packed._replace(fields=fields), self)
+
+    def _written(self, field: _Field) -> _Field:
+        if field.dtype is None:
+            return field
+        array, start = np.ascontiguousarray(field.value), self._end
+        self._file.seek(start)
+        self._file.write(array.data)
+        self._file.flush()
+        self._end += array.nbytes
+        return _Field((array.dtype, array.shape, start), field.dtype)
+
+    def read(self, dtype: "np.dtype[Any]", shape: tuple[int, ...], start: int) -> NDArray[Any]:
+        """Return an array that was written."""
+        n_bytes = dtype.itemsize * int(np.prod(shape))
+        with self._lock:
+            self._file.seek(start)
+            contents = self._file.read(n_bytes)
+        return np.frombuffer(contents, dtype).reshape(shape)

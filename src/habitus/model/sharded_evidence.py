@@ -9,7 +9,7 @@ import numpy as np
 
 from habitus.arrays import Indices
 from habitus.corpus.documents import Bag
-from habitus.corpus.shards import Kept, ShardedCorpus, in_order, tree_sum
+from habitus.corpus.shards import ShardedCorpus, in_order, tree_sum
 from habitus.errors import LearningError
 from habitus.model.expected_counts import Counted, Evidence, gather
 
@@ -27,8 +27,8 @@ class ShardFigures(NamedTuple):
 class ShardedEvidence:
     """Evidence of a corpus in shards: what `EvidenceShards` asks for.
 
-    Shards are loaded when a pass needs them, and gathered as `gather` does. The first that fit into
-    `corpus.keep_bytes` stay in memory.
+    Shards are loaded when a pass needs them, and gathered as `gather` does, once as far as the
+    corpus allows to keep them: see `Kept`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ShardedEvidence:
     def __init__(self, corpus: ShardedCorpus, *, min_words: float = 0, n_threads: int = 1) -> None:
         self.corpus, self.min_words, self.n_threads = corpus, min_words, n_threads
         self._check: Callable[[], None] | None = None
-        self._gathered = Kept(self._gather, corpus.keep_bytes)
+        self._gathered = corpus.kept(partial(gather, min_words=min_words))
 
     @property
     def shard_lengths(self) -> tuple[int, ...]:
@@ -117,9 +117,6 @@ class ShardedEvidence:
         same = copy(self)
         same._check = check
         return same
-
-    def _gather(self, number: int) -> Evidence:
-        return gather(self.corpus.load(number), min_words=self.min_words)
 
 
 def _figures(shard: Evidence) -> ShardFigures:
