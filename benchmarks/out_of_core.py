@@ -70,7 +70,7 @@ def measure(
                 unit="s",
                 peer=None if peer is None else peer.seconds,
                 ratio=None if peer is None else found.seconds / peer.seconds,
-                note=f"{found.seconds / size * 1e9:.0f} ns per word; {found.wall:.1f} s by the clock"
+                note=f"{found.seconds / size * 1e9:.0f} ns a word; {found.wall:.1f} s by the clock"
                 + ("" if peer is None else f", in memory {peer.wall:.1f} s"),
             )
             smallest = smallest or found.n_bytes
