@@ -137,6 +137,28 @@ def test_a_command_gives_what_the_library_gives(lanes, scene, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+def test_large_corpus_files_are_shards_and_give_the_same_model(tmp_path, monkeypatch):
+    parts = []
+    for seed in range(3):
+        rng, vocabulary = np.random.default_rng(seed), habitus.Vocabulary(6, 8, speeds=2)
+        counts = rng.poisson(0.3, (50, vocabulary.n_words))
+        parts.append(tmp_path / f"{seed}.corpus")
+        habitus.Corpus(counts, vocabulary=vocabulary).save(parts[-1])
+    options = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "n_iterations": 5}
+    joined = habitus.learn(parts, output=tmp_path / "joined.model", **options)
+    assert isinstance(joined.corpus, habitus.Corpus)
+    monkeypatch.setattr("habitus.inputs.LARGE", 1000)
+    sharded = habitus.learn(parts, output=tmp_path / "sharded.model", **options)
+    assert isinstance(sharded.corpus, habitus.ShardedCorpus)
+    assert sharded.summary() == joined.summary()
+    assert (tmp_path / "joined.model").read_bytes() == (tmp_path / "sharded.model").read_bytes()
+    part = habitus.learn(parts, duration=20, **options)
+    assert len(part.corpus) == 60
+    with pytest.raises(habitus.FileError, match="expected a habitus corpus file, found nothing"):
+        parts[1].unlink()
+        sharded.corpus.joined()
+
+
 def test_a_corpus_in_memory_serves_as_well(lanes, scene):
     corpus, _ = habitus.extract(lanes)
     again = habitus.learn(corpus, **LEARN)
