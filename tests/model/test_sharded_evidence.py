@@ -1,6 +1,7 @@
 """Learning from shards: the same as from one corpus, whoever counts which shard."""
 
 import gc
+import pickle
 import weakref
 from itertools import pairwise
 
@@ -341,3 +342,35 @@ def test_shards_may_be_empty(parts):
     other = MarkovClusteringTopicModel(4, 3, **FIT).fit(ShardedCorpus.of(parts))
     np.testing.assert_allclose(model.restarts_, other.restarts_, rtol=1e-12)
     np.testing.assert_allclose(model.belief_, other.belief_, rtol=1e-9, atol=1e-12)
+
+
+class Sent(ShardedEvidence):
+    """Workers in other processes: what they are told to do and what they answer is pickled."""
+
+    def map(self, function, numbers=None):
+        sent = pickle.dumps(function)
+        assert len(sent) < 20_000_000
+        for number in range(self.corpus.n_shards) if numbers is None else numbers:
+            answers = super().map(pickle.loads(sent), [number])  # noqa: S301
+            yield pickle.loads(pickle.dumps(next(answers)))  # noqa: S301
+
+
+@pytest.mark.parametrize("learning", ["em", "vb"])
+def test_passes_can_be_sent_to_workers_elsewhere(parts, learning, monkeypatch):
+    options = FIT | {"learning": learning, "n_iterations": 3}
+    here = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
+    monkeypatch.setattr("habitus.model.validation.ShardedEvidence", Sent)
+    there = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
+    assert bits(here) == bits(there)
+
+
+def test_an_exception_of_the_callback_ends_learning(parts):
+    class EnoughError(Exception):
+        pass
+
+    def callback(iteration, objective):
+        if iteration == 2:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        MarkovClusteringTopicModel(4, 3, **FIT).fit(ShardedCorpus.of(parts), callback=callback)
