@@ -313,8 +313,12 @@ def test_a_scene_of_shards_is_that_of_the_joined_corpus_to_the_bit(
     whole = learn_scene(corpus, **options)
     assert whole.habits is not None
     assert whole.calibration is not None
-    for same in (in_shards(corpus, lengths), in_shards(corpus, lengths, tmp_path)):
-        found = learn_scene(same, **options)
+    for same, n_jobs in (
+        (in_shards(corpus, lengths), 1),
+        (in_shards(corpus, lengths, tmp_path), 3),
+    ):
+        found = learn_scene(same, **options, n_jobs=n_jobs)
+        found.model.n_jobs = whole.model.n_jobs
         assert saved(found) == saved(whole)
         assert (found.notes, found.summary()) == (whole.notes, whole.summary())
 

@@ -1,10 +1,11 @@
 """The habits of a scene: learnt in one pass, judged with, added to, and taken back."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, NamedTuple
+from itertools import chain, pairwise
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 from annotated_types import Len
@@ -56,6 +57,8 @@ N_FOLDS = 20
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
 ALL_BYTES = sys.maxsize
+
+R = TypeVar("R")
 PREFIX = "habits."
 
 
@@ -360,6 +363,7 @@ def learn_habits(
     *,
     behaviours: Array | None = None,
     seed: int = 0,
+    n_threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> HabitModel:
     """Learn the habits of a scene, and what normal footage scores by them.
@@ -375,6 +379,8 @@ def learn_habits(
         not judge: see `Calibration`. Where None, habits judge alone.
     seed
         Seed of the implants.
+    n_threads
+        Shards that are worked on at a time. It never changes the result.
     progress
         Told of every fold, as the stage "learning habits".
 
@@ -392,7 +398,7 @@ def learn_habits(
     columns = _columns(corpus)
     if not columns.judged.any():
         raise InvalidInputError("habits need footage in which something moves, found none")
-    votes = _FoldedVotes(corpus, columns)
+    votes = _FoldedVotes(corpus, columns, n_threads)
     counted = votes.counts()
     folds = [counted.folds[fold] for fold in range(votes.n_folds)]
     concentrations = fit_concentrations(folds, v)
@@ -442,6 +448,7 @@ class _Segment(NamedTuple):
     fold: int
     start: int
     stop: int
+    n_usable: int
 
 
 @dataclass(frozen=True)
@@ -461,17 +468,19 @@ class _CountsByFold:
 class _FoldedVotes:
     """Votes of all documents in folds that follow each other; shards are read when needed."""
 
-    def __init__(self, corpus: Corpus | ShardedCorpus, columns: _Columns) -> None:
+    def __init__(self, corpus: Corpus | ShardedCorpus, columns: _Columns, n_threads: int) -> None:
         if isinstance(corpus, Corpus):
             corpus = ShardedCorpus.of([corpus], keep_bytes=ALL_BYTES)
-        self.vocabulary, self.least = (
-            known_vocabulary(corpus),
-            least_words_by_frames(columns.n_frames),
-        )
-        self._starts, self._usable = corpus.starts, columns.usable
+        self.vocabulary = known_vocabulary(corpus)
+        self.least = least_words_by_frames(columns.n_frames)
+        self._starts, self._n_threads = corpus.starts, n_threads
         n, n_folds = len(corpus), min(N_FOLDS, len(corpus))
         # As np.array_split: the first folds have one document more where it does not come out even.
         self._bounds = np.cumsum([0, *(n // n_folds + (i < n % n_folds) for i in range(n_folds))])
+        self._segments = [
+            list(_segments(*edges, self._bounds, columns.usable))
+            for edges in pairwise(self._starts)
+        ]
         self._votes = corpus.kept(partial(votes_of_corpus, least=self.least))
 
     @property
@@ -481,21 +490,16 @@ class _FoldedVotes:
 
     def counts(self) -> _CountsByFold:
         """Return the counts of each fold."""
-        return tree_sum(map(self._counts_of_shard, self._shards()))
+        return tree_sum(self._map(partial(_counts_of_shard, self.vocabulary)))
 
     def histograms(self, held_out: Sequence[Habits]) -> NDArray[np.int64]:
         """Return how often which surprisal occurs, by habits that have not seen the fold."""
-        return tree_sum(
-            surprisal_histograms(votes, held_out[fold])
-            for number in self._shards()
-            for fold, votes in self._by_fold(number)
-        )
+        return tree_sum(self._map(partial(_histograms_of_shard, held_out)))
 
     def statistics(self, held_out: Sequence[Habits], levels: Array) -> Iterator[tuple[int, Array]]:
         """Yield fold and statistics of documents in order, by habits that have not seen them."""
-        for number in self._shards():
-            for fold, votes in self._by_fold(number):
-                yield fold, gather_statistics(votes, held_out[fold], levels, self.vocabulary)
+        found = self._map(partial(_statistics_of_shard, self.vocabulary, held_out, levels))
+        return chain.from_iterable(found)
 
     def implanted(
         self,
@@ -514,33 +518,12 @@ class _FoldedVotes:
             order.append(sources[own])
         return ImplantStatistics(np.concatenate(found), np.concatenate(order))
 
-    def _shards(self) -> range:
-        return range(len(self._starts) - 1)
-
-    def _segments(self, number: int) -> Iterator[_Segment]:
-        """Yield the parts of a shard that lie in one fold each, in order."""
-        first, end = self._starts[number : number + 2]
-        for fold in range(self.n_folds):
-            start, stop = max(first, self._bounds[fold]), min(end, self._bounds[fold + 1])
-            if start < stop:
-                yield _Segment(fold, start - first, stop - first)
-
-    def _by_fold(self, number: int) -> Iterator[tuple[int, DocumentVotes]]:
-        votes = self._votes(number)
-        for fold, start, stop in self._segments(number):
-            yield fold, votes.take(np.arange(start, stop))
-
-    def _counts_of_shard(self, number: int) -> _CountsByFold:
-        votes, v = self._votes(number), self.vocabulary
-        usable = self._usable[self._starts[number] : self._starts[number + 1]]
-        return _CountsByFold(
-            {
-                fold: HabitCounts.of(
-                    votes.take(np.arange(start, stop)), v, usable[start:stop].sum()
-                )
-                for fold, start, stop in self._segments(number)
-            },
-            [np.diff(votes.indptr)],
+    def _map(self, function: Callable[[DocumentVotes, Sequence[_Segment]], R]) -> Iterator[R]:
+        """Call a pure function with the votes and segments of each shard, in order."""
+        return self._votes.map(
+            lambda votes, number: function(votes, self._segments[number]),
+            range(len(self._segments)),
+            self._n_threads,
         )
 
     def _take(self, documents: Indices) -> DocumentVotes:
@@ -553,3 +536,55 @@ class _FoldedVotes:
                 own = votes.of(t - self._starts[number])
                 found[t] = Votes(*(part.copy() for part in own))
         return DocumentVotes.of_documents([found[t] for t in documents.tolist()])
+
+
+def _segments(first: int, end: int, bounds: Indices, usable: Flags) -> Iterator[_Segment]:
+    """Yield the parts of a shard, documents `first` to before `end`, that lie in one fold each."""
+    for fold, (lower, upper) in enumerate(pairwise(bounds)):
+        start, stop = max(first, lower), min(end, upper)
+        if start < stop:
+            n_usable = int(usable[start:stop].sum())
+            yield _Segment(fold, int(start - first), int(stop - first), n_usable)
+
+
+def _by_fold(
+    votes: DocumentVotes, segments: Sequence[_Segment]
+) -> Iterator[tuple[_Segment, DocumentVotes]]:
+    """Yield the votes of each segment of a shard."""
+    for segment in segments:
+        yield segment, votes.take(np.arange(segment.start, segment.stop))
+
+
+def _counts_of_shard(
+    vocabulary: Vocabulary, votes: DocumentVotes, segments: Sequence[_Segment]
+) -> _CountsByFold:
+    """Return the counts of the folds that a shard has documents of."""
+    folds = {
+        segment.fold: HabitCounts.of(own, vocabulary, segment.n_usable)
+        for segment, own in _by_fold(votes, segments)
+    }
+    return _CountsByFold(folds, [np.diff(votes.indptr)])
+
+
+def _histograms_of_shard(
+    held_out: Sequence[Habits], votes: DocumentVotes, segments: Sequence[_Segment]
+) -> NDArray[np.int64]:
+    """Return the sum of the histograms of the segments of a shard."""
+    total = surprisal_histograms(votes.take(np.arange(0)), held_out[0])
+    for segment, own in _by_fold(votes, segments):
+        total += surprisal_histograms(own, held_out[segment.fold])
+    return total
+
+
+def _statistics_of_shard(
+    vocabulary: Vocabulary,
+    held_out: Sequence[Habits],
+    levels: Array,
+    votes: DocumentVotes,
+    segments: Sequence[_Segment],
+) -> list[tuple[int, Array]]:
+    """Return fold and statistics of each segment of a shard."""
+    return [
+        (segment.fold, gather_statistics(own, held_out[segment.fold], levels, vocabulary))
+        for segment, own in _by_fold(votes, segments)
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from habitus.anomaly.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
@@ -279,7 +280,8 @@ def learn_scene(
             behaviours = _held_out_behaviours(model, calibration, corpus)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
-    habits = _learnt_habits(corpus, behaviours, notes, progress)
+    n_threads = effective_n_jobs(model.n_jobs)
+    habits = _learnt_habits(corpus, behaviours, notes, n_threads, progress)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 
@@ -321,13 +323,14 @@ def _learnt_habits(
     corpus: Corpus | ShardedCorpus,
     behaviours: Array | None,
     notes: list[str],
+    n_threads: int,
     progress: ProgressCallback | None,
 ) -> HabitModel | None:
     """Return the habits of a corpus with a vocabulary; None, and a note, where nothing moves."""
     if corpus.vocabulary is None:
         return None
     try:
-        return learn_habits(corpus, behaviours=behaviours, progress=progress)
+        return learn_habits(corpus, behaviours=behaviours, n_threads=n_threads, progress=progress)
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None

@@ -486,6 +486,12 @@ class Kept(Generic[T]):
                     self._keep(number, packed)
         return made
 
+    def map(
+        self, function: Callable[[T, int], R], numbers: Iterable[int], n_threads: int = 1
+    ) -> Iterator[R]:
+        """Call a pure function with what is made of shards and their numbers; see `in_order`."""
+        return in_order(lambda number: function(self(number), number), numbers, n_threads)
+
     def _keep(self, number: int, packed: "_Packed") -> None:
         """Keep one more in memory, or in the file, if there is room for it."""
         if packed.n_bytes <= self._left:
