@@ -238,8 +238,13 @@ def test_of_too_many_documents_seeds_are_some_of_each_shard(parts, monkeypatch):
     found = starts._seeds(evidence, 4, [np.random.default_rng(seed) for seed in range(20)])
     edges = pairwise(evidence.corpus.starts)
     allowed = np.concatenate([np.arange(start, stop, 3) for start, stop in edges])
-    assert np.isin(np.concatenate(found), allowed).all()
     assert len(np.unique(np.concatenate(found))) > 20
+    monkeypatch.setattr(starts, "MOST_SEEDED", 1000)
+    alone = gather(Corpus.joined(parts).take(allowed))
+    for seed, own in enumerate(found):
+        (expected,) = starts._seeds(alone, 4, [np.random.default_rng(seed)])
+        assert own.tolist() == allowed[expected].tolist()
+    monkeypatch.setattr(starts, "MOST_SEEDED", 100)
     other = starts._seeds(Shuffled(ShardedCorpus.of(parts)), 4, [np.random.default_rng(2)])
     assert other[0].tolist() == found[2].tolist()
 
