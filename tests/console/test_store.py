@@ -277,11 +277,10 @@ def test_learnings_and_the_model_of_a_camera(watched: Console) -> None:
         store.begin_learning(session, "north", "night", START)
         store.end_learning(session, number, outcome, START + 20)
         store.end_learning(session, failed, store.LearningOutcome(None, "no room"), START + 21)
-        store.end_interrupted(session, START + 22)
+        store.forget_interrupted(session)
     with watched.database.session() as session:
         assert session.get_one(Camera, "north").model == "model-1.habitus"
         rows = session.scalars(select(Learning).order_by(Learning.id)).all()
-    assert [row.model for row in rows] == ["model-1.habitus", None, None]
-    assert [row.ended for row in rows] == [START + 20, START + 21, START + 22]
+    assert [row.model for row in rows] == ["model-1.habitus", None]
+    assert [row.ended for row in rows] == [START + 20, START + 21]
     assert rows[0].notes == ["a note"]
-    assert "interrupted" in rows[2].summary

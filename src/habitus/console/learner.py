@@ -180,9 +180,9 @@ class Learner:
                 return
 
     def _read_past(self) -> dict[str, list[PastLearning]]:
-        """Return what was learnt; learnings that the server did not outlive have failed."""
+        """Return what was learnt; what the server's end interrupted begins anew."""
         with self.console.database.transaction() as session:
-            store.end_interrupted(session, time.time())
+            store.forget_interrupted(session)
         past: dict[str, list[PastLearning]] = {}
         with self.console.database.session() as session:
             for row in session.scalars(select(Learning)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry
@@ -279,12 +279,9 @@ def end_learning(session: Session, number: int, learnt: LearningOutcome, now: fl
         camera.model = learnt.model
 
 
-def end_interrupted(session: Session, now: float) -> None:
-    """Write of learnings that never ended, as the server did before them, that they failed."""
-    for number in session.scalars(select(Learning.id).where(Learning.ended.is_(None))):
-        end_learning(
-            session, number, LearningOutcome(None, "interrupted when the server ended"), now
-        )
+def forget_interrupted(session: Session) -> None:
+    """Delete learnings that never ended, as the server did before them: they did not fail."""
+    session.execute(delete(Learning).where(Learning.ended.is_(None)))
 
 
 def write_audit(session: Session, actor: str, action: str, subject: str, **details: object) -> None:
