@@ -1,6 +1,5 @@
 """Events: their list, one of them, and the review of one after the other."""
 
-import math
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -203,16 +202,6 @@ def _found(session: Session, event: str) -> queries.EventPageEntry:
     return found
 
 
-class SurpriseParts(NamedTuple):
-    """What a surprise is made of, in nats and in per cent."""
-
-    surprise: float
-    misfit: float
-    shift: float
-    misfit_share: float
-    shift_share: float
-
-
 def _shown(session: Session, found: queries.EventPageEntry) -> dict[str, Any]:
     """Return what the stage shows of an event."""
     card, details = found.card, found.details
@@ -223,16 +212,4 @@ def _shown(session: Session, found: queries.EventPageEntry) -> dict[str, Any]:
         "event": card,
         "ratio": f"{camera.width} / {camera.height}" if camera and camera.width else "5 / 4",
         "expected": expected[card.behaviour - 1] if known else None,
-        "parts": _parts(details),
     }
-
-
-def _parts(details: dict[str, Any]) -> SurpriseParts | None:
-    misfit, shift = details.get("misfit"), details.get("shift")
-    if misfit is None or shift is None:
-        return None
-    whole = max(misfit, 0.0) + max(shift, 0.0)
-    if not math.isfinite(whole) or whole <= 0:
-        return None
-    shares = round(100 * max(misfit, 0.0) / whole, 1), round(100 * max(shift, 0.0) / whole, 1)
-    return SurpriseParts(details.get("surprise", misfit + shift), misfit, shift, *shares)

@@ -161,6 +161,7 @@ def _environment() -> Environment:
     environment.filters.update(
         iso=iso,
         told=told,
+        cue_in_words=cue_in_words,
         duration=duration,
         sentence=sentence,
         bytes=in_bytes,
@@ -203,6 +204,29 @@ def duration(seconds: float) -> str:
             n = round(seconds / length)
             return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
     return f"{seconds:.0f} s"
+
+
+CUES = {
+    "place": "motion where there is little",
+    "direction": "the direction of motion",
+    "speed": "the speed of motion",
+    "together": "place, direction and speed together",
+    "behaviours": "the behaviours of the scene",
+    "scan": "at one place",
+    "sum": "over the whole picture",
+}
+"""What the words of a cue mean."""
+
+
+def cue_in_words(cue: str) -> str:
+    """Return what a cue means.
+
+    Examples
+    --------
+    >>> cue_in_words("direction, scan")
+    'the direction of motion, at one place'
+    """
+    return ", ".join(CUES.get(word, word) for word in cue.split(", "))
 
 
 def sentence(text: str) -> str:
