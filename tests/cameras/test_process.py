@@ -144,6 +144,25 @@ def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, video: 
     seen.end()
 
 
+def test_a_clip_is_cut_though_the_process_was_killed_before(
+    camera: Start, video: Path, model: Path
+):
+    options = {"speed": 4.0}
+    killed = camera(video, kind="playback", model=str(model), options=options)
+    killed.wait_for(lambda: [e for e in killed.entries("ended") if e.alarm], "it is over")
+    killed.process.kill()
+    (ended,) = (entry for entry in killed.entries("ended") if entry.alarm)
+    assert not killed.entries("clip")
+    again = camera(video, kind="playback", model=str(model), options=options)
+    again.wait_for(lambda: again.entries("clip"), "its clip is cut")
+    clip = again.entries("clip")[0]
+    assert clip.id == ended.id
+    folder = again.process.job.folder
+    assert Path(folder, "events", clip.files["clip"]).stat().st_size == clip.n_bytes
+    again.wait_for(lambda: not list((folder / "clips").iterdir()), "it is not cut again")
+    again.end()
+
+
 def test_what_is_seen_is_told_each_second(camera: Start, video: Path):
     seen = camera(video, kind="playback")
     seen.wait_for(lambda: len(seen.all(Seen)) >= 3, "three pictures")

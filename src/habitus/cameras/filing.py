@@ -1,12 +1,13 @@
 """Events on disk: their pictures, their entries in the journal, their clips.
 
 All of it is done by threads, so that watching never waits for a disk. What cannot be written waits
-in memory.
+in memory. Clips that are to be cut stand in the folder `clips`, as entries of a journal, so that
+the next process cuts them if this one is killed before.
 """
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,7 +20,7 @@ from habitus.anomaly.events import Event
 from habitus.anomaly.habit_model import HabitModel
 from habitus.arrays import Image
 from habitus.backlog import Backlog
-from habitus.cameras.journal import JournalEntry, JournalFiles, file_entry
+from habitus.cameras.journal import JournalEntry, JournalFiles, file_entry, filed_entries
 from habitus.cameras.messages import Filed, Remark, Report
 from habitus.cameras.nursery import Nursery
 from habitus.cameras.recording import Clip, clip_due, cut_clip, cut_clip_of_file
@@ -108,8 +109,8 @@ class Filing:
         self.folder, self.tell, self.nursery, self.recording = folder, tell, nursery, recording
         self._entries = Backlog(self._written)
         self._clips = Backlog(self._written)
-        self._due: list[tuple[float, SeenEvent]] = []
-        """Events whose clips are to be cut, and when."""
+        self._due = [(0.0, entry) for entry in self._left_over()]
+        """Clips that are to be cut, as entries without a file, and when."""
         self._trouble = ""
 
     def started(self, seen: SeenEvent) -> None:
@@ -118,18 +119,21 @@ class Filing:
 
     def ended(self, seen: SeenEvent) -> None:
         """File an event that is over; its clip follows if it is an alarm."""
-        self._add(seen, over=True)
         if seen.event.alarm:
+            clip = replace(seen.entry(over=True, files={}, n_bytes=0), kind="clip", event={})
             due = 0.0 if self.recording else clip_due(seen.start, seen.end)
-            self._due.append((due, replace(seen, still=None, habits=None)))
+            if self.recording is None:  # which would be judged again, with the same events
+                self._entries.add(lambda: self._file_due(clip))
+            self._due.append((due, clip))
+        self._add(seen, over=True)
 
     def tick(self, *, at_once: bool = False) -> None:
         """Have clips cut that are due; or all, as they are."""
         now = time.time()
-        due = [seen for at, seen in self._due if at_once or at <= now]
-        self._due = [(at, seen) for at, seen in self._due if not (at_once or at <= now)]
-        for seen in due:
-            self._clips.add(lambda seen=seen: self._cut(seen))  # type: ignore[misc]
+        due = [clip for at, clip in self._due if at_once or at <= now]
+        self._due = [(at, clip) for at, clip in self._due if not (at_once or at <= now)]
+        for clip in due:
+            self._clips.add(lambda clip=clip: self._cut(clip))  # type: ignore[misc]
 
     @property
     def is_busy(self) -> bool:
@@ -175,18 +179,31 @@ class Filing:
             n_bytes += len(data)
         self._enter(seen.entry(over=over, files=files, n_bytes=n_bytes))
 
-    def _cut(self, seen: SeenEvent) -> None:
-        """Cut the clip of an event, then write its entry."""
-        clip = self._clip(seen)
-        if clip is not None:
-            entry = seen.entry(over=True, files={"clip": clip.path.name}, n_bytes=clip.n_bytes)
-            self._enter(replace(entry, kind="clip", event={}))
+    def _left_over(self) -> Iterator[JournalEntry]:
+        """Yield the clips that a process before this one did not cut."""
+        for path, entry in filed_entries(self.folder / "clips"):
+            if isinstance(entry, JournalEntry):
+                yield entry
+            else:
+                path.unlink(missing_ok=True)
 
-    def _clip(self, seen: SeenEvent) -> Clip | None:
+    def _file_due(self, clip: JournalEntry) -> None:
+        file_entry(self.folder / "clips", clip)
+
+    def _cut(self, entry: JournalEntry) -> None:
+        """Cut the clip of an event, then write its entry."""
+        clip = self._clip(entry)
+        if clip is not None:
+            files = JournalFiles(clip=clip.path.name)
+            self._enter(replace(entry, files=files, n_bytes=clip.n_bytes))
+        Path(self.folder, "clips", entry.file_name).unlink(missing_ok=True)
+
+    def _clip(self, entry: JournalEntry) -> Clip | None:
         """Return the clip of an event, cut by a process of its own: FFmpeg may hang or crash."""
         source, starts = self.recording or (self.folder / "recent", 0.0)
-        output = self.folder / "events" / f"{seen.id}.mp4"
-        job = ClipJob(source, seen.start - starts, seen.end - starts, output)
+        output = self.folder / "events" / f"{entry.id}.mp4"
+        end = entry.start if entry.end is None else entry.end
+        job = ClipJob(source, entry.start - starts, end - starts, output)
         target = "cut_from_file" if self.recording else "cut_from_ring"
         try:
             child = self.nursery.start_process(f"habitus.cameras.filing:{target}", job)

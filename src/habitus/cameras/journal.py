@@ -51,6 +51,11 @@ class JournalEntry:
     thresholds: tuple[float, ...] = ()
     """Below which normality is an alarm at half the budget, the budget, and twice the budget."""
 
+    @property
+    def file_name(self) -> str:
+        """Name of its file in a journal, by which entries are in order."""
+        return f"{self.start * 1000:015.0f}-{self.id}-{ORDER[self.kind]}-{self.kind}.json"
+
 
 def file_entry(folder: Path, entry: JournalEntry) -> str:
     """Write an entry to a journal folder, and return the name of its file.
@@ -61,7 +66,7 @@ def file_entry(folder: Path, entry: JournalEntry) -> str:
         If it cannot be written, as on a full disk.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{entry.start * 1000:015.0f}-{entry.id}-{ORDER[entry.kind]}-{entry.kind}.json"
+    path = folder / entry.file_name
     with written_whole(path) as temporary:
         temporary.write_text(json.dumps(asdict(entry), allow_nan=False), encoding="utf-8")
     return path.name
