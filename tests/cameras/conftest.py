@@ -1,29 +1,5 @@
-"""Footage of two lanes, a model of it, and a nursery, for all tests of cameras."""
+"""What all tests of cameras share."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from reference.watched_scene import model, nursery, video
 
-import pytest
-
-import habitus
-from habitus.cameras.nursery import Nursery
-from reference.two_lanes import WRONG, two_lanes
-
-
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture(scope="session")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
-
-
-@pytest.fixture(scope="session")
-def model(video: Path) -> Path:
-    """Learnt from what comes before something goes wrong."""
-    path = video.with_name("model-1.habitus")
-    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
-    return path
+__all__ = ["model", "nursery", "video"]

@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-import habitus
-from habitus.cameras.nursery import Nursery
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 from reference.console_pages import empty_site, look, open_site, seeded_folder, site
 from reference.consoles import PostgresServer
-from reference.two_lanes import WRONG, two_lanes
+from reference.watched_scene import model, nursery, video
 
-__all__ = ["empty_site", "look", "open_site", "seeded_folder", "site"]
+__all__ = [
+    "empty_site",
+    "look",
+    "model",
+    "nursery",
+    "open_site",
+    "seeded_folder",
+    "site",
+    "video",
+]
 
 
 @pytest.fixture
@@ -73,24 +80,3 @@ def make_database(postgres_server: PostgresServer) -> Callable[[], str]:
 def postgres(make_database: Callable[[], str]) -> str:
     """Address of a new, empty database of PostgreSQL."""
     return make_database()
-
-
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    """Where processes of cameras are forked from, for all tests of a worker."""
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture(scope="session")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scene of two lanes in which something goes wrong once."""
-    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
-
-
-@pytest.fixture(scope="session")
-def model(video: Path) -> Path:
-    """A model of that scene."""
-    path = video.with_name("model-1.habitus")
-    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
-    return path
