@@ -390,8 +390,10 @@ def test_pages_send_strangers_to_the_login(console: Console) -> None:
     stranger = Visitor(app)
     answer = stranger.get("/events")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/login?next=%2Fevents")
-    part = stranger.get("/events", headers={"HX-Request": "true"})
-    assert (part.status_code, part.headers["HX-Redirect"]) == (401, "/login")
+    htmx = {"HX-Request": "true", "HX-Current-URL": "http://127.0.0.1/events?cue=speed"}
+    part = stranger.get("/parts/latest", headers=htmx)
+    way_back = "/login?next=%2Fevents%3Fcue%3Dspeed"
+    assert (part.status_code, part.headers["HX-Redirect"]) == (401, way_back)
     assert stranger.get("/api/events").status_code == 401
 
 

@@ -19,7 +19,7 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, asyncio takes its loop for a running one
 def browser():
     """Debian's Chromium: a page nobody looked at is not tested."""
     from playwright.sync_api import expect, sync_playwright
