@@ -1,6 +1,7 @@
 """Every page in both themes: what axe-core says of it, that it fits, and that names are inert."""
 
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import expect
 
 from habitus.console.database import Camera, Channel
 from reference.console_pages import DESK, PHONE, Site
+from reference.processes import wait_until
 
 EVENT = f"{3:012x}"
 PAGES = (
@@ -52,12 +54,16 @@ def test_names_and_addresses_are_inert(site: Site) -> None:
         channel.name, channel.shown_settings = evil, {"url": evil}
     site.happen("evil", explanation=evil, rarity=evil, cue=evil)
     site.console.bulletin.post(evil, "market-junction")
+
+    def is_told(page: Any) -> bool:
+        site.console.bulletin.publish("notice", camera=None, text=evil, time=time.time())
+        return "<img" in (page.locator("#toasts").text_content() or "")
+
     visit = site.visit("/")
     for path in (*PAGES[:-2], "/events/evil", "/review/evil"):
         page = visit.go(path)
+        wait_until(partial(is_told, page), "the page listens to news")
         site.happen("evil", explanation=evil, rarity=evil, cue=evil)
-        site.console.bulletin.publish("notice", camera=None, text=evil, time=time.time())
-        expect(page.locator("#toasts .notice").last).to_contain_text("<img")
         if path in ("/", "/events"):
             expect(page.locator("[data-event=evil]").first).to_contain_text("<img")
         assert page.locator("img[src=x]").count() == 0, path

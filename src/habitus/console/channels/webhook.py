@@ -134,6 +134,7 @@ def signature_headers(secret: str, body: bytes, now: float) -> dict[str, str]:
 
 def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
     connection = _connection(address)
+    until = time.monotonic() + TIMEOUT
     ended = threading.Timer(TIMEOUT, _cut, (connection,))
     ended.start()
     try:
@@ -142,7 +143,7 @@ def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
         answer = connection.getresponse()
         answer.read(MOST_ANSWER)
     except (OSError, HTTPException, InvalidInputError) as error:
-        late = "" if ended.is_alive() else f"no answer within {TIMEOUT:g} s"
+        late = f"no answer within {TIMEOUT:g} s" if time.monotonic() >= until else ""
         raise DeliveryError(late or str(error) or type(error).__name__) from error
     finally:
         ended.cancel()
