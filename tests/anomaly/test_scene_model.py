@@ -1,6 +1,5 @@
 """A scene's model: days of footage, further footage, and moments that an operator accepts."""
 
-import weakref
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,8 +16,8 @@ from habitus import (
 from habitus.anomaly import SceneModel, detect_events, learn_habits, learn_scene
 from habitus.anomaly.habit_model import MOST_REMEMBERED
 from habitus.anomaly.scene_model import MOST_LEARNT, spread_evenly
-from habitus.corpus.shards import CorpusFile
 from habitus.habits.votes import BLOCK, votes_of, votes_of_corpus
+from reference.corpora import LoadedShards
 
 GRID = Vocabulary(12, 16, directions=12, speeds=16)
 RIGHT, LEFT = 0, 6
@@ -359,18 +358,8 @@ def test_folds_are_reported_once_each():
 
 
 def test_shards_of_a_scene_are_loaded_one_at_a_time(tmp_path, monkeypatch):
-    references, most = [], 0
-    load = CorpusFile.load
-
-    def counted(file):
-        nonlocal most
-        corpus = load(file)
-        references.append(weakref.ref(corpus.counts.data))
-        most = max(most, sum(each() is not None for each in references))
-        return corpus
-
-    monkeypatch.setattr(CorpusFile, "load", counted)
+    loaded = LoadedShards(monkeypatch)
     corpus = in_shards(street(600, 0), [100] * 6, tmp_path)
     learn_habits(corpus)
-    assert most == 1
-    assert len(references) <= 6 * 5  # columns, counts, levels, statistics, implants
+    assert loaded.most == 1
+    assert len(loaded) <= 6 * 5  # columns, counts, levels, statistics, implants

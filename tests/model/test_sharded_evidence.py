@@ -2,7 +2,6 @@
 
 import gc
 import pickle
-import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +14,6 @@ from habitus import (
     MarkovClusteringTopicModel,
     ShardedCorpus,
 )
-from habitus.corpus.shards import CorpusFile
 from habitus.model import convergence, em, expected_counts, starts, vb
 from habitus.model.expected_counts import expect, expect_each, gather
 from habitus.model.generate import generate
@@ -24,6 +22,7 @@ from habitus.model.sharded_evidence import ShardedEvidence
 from reference import enumeration
 from reference.corpora import (
     PARAMETERS,
+    LoadedShards,
     Tiny,
     corpus_of,
     paper_corpus,
@@ -270,33 +269,23 @@ def test_what_made_the_shards_is_recovered():
 
 
 def test_few_shards_are_in_memory_and_runs_share_every_pass(paths, monkeypatch):
-    references, most = [], 0
-    load = CorpusFile.load
-
-    def counted(file):
-        nonlocal most
-        corpus = load(file)
-        references.append(weakref.ref(corpus.counts.data))
-        most = max(most, sum(each() is not None for each in references))
-        return corpus
-
-    monkeypatch.setattr(CorpusFile, "load", counted)
+    loaded = LoadedShards(monkeypatch)
     gc.collect()
     n_loaded = []
     for n_restarts in (1, 6):
-        references.clear()
+        loaded.clear()
         corpus = ShardedCorpus.open(paths, keep_bytes=0, spill_bytes=0)
         MarkovClusteringTopicModel(
             4, 3, n_restarts=n_restarts, n_iterations=5, random_state=0, init="random"
         ).fit(corpus)
-        n_loaded.append(len(references))
-    assert most == 1
+        n_loaded.append(len(loaded))
+    assert loaded.most == 1
     assert n_loaded[0] == n_loaded[1]
     for limits in ({}, {"keep_bytes": 100_000}, {"keep_bytes": 0}):
-        references.clear()
+        loaded.clear()
         kept = ShardedCorpus.open(paths, **limits)
         MarkovClusteringTopicModel(4, 3, n_restarts=2, n_iterations=5, random_state=0).fit(kept)
-        assert len(references) == 2 * len(paths)  # gathered, and the lengths of documents
+        assert len(loaded) == 2 * len(paths)  # gathered, and the lengths of documents
 
 
 def test_picked_documents_are_those_of_the_whole(corpus, parts):

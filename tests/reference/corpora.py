@@ -1,11 +1,14 @@
 """Corpora and parameters to compare on: tiny ones to enumerate, one of the paper's size."""
 
+import weakref
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from habitus.corpus.documents import Corpus
+from habitus.corpus.shards import CorpusFile
 from habitus.corpus.vocabulary import moves_in
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.parameters import Concentrations, DirichletPosterior, Parameters, Prior, Sizes
@@ -153,3 +156,33 @@ def close_parameters(sizes: Sizes, seed: int) -> Parameters:
     apart = random_parameters(sizes, seed)
     theta = 0.97 * rng.dirichlet(np.ones(sizes.n_topics))[:, None] + 0.03 * apart.theta
     return apart._replace(theta=theta)
+
+
+class LoadedShards:
+    """Counts the shards that are loaded from files, and how many are in memory at once.
+
+    Parameters
+    ----------
+    monkeypatch
+        Puts the counting in, until the test ends.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.references: list[weakref.ref] = []
+        self.most = 0
+        load = CorpusFile.load
+
+        def counted(file: CorpusFile) -> Corpus:
+            corpus = load(file)
+            self.references.append(weakref.ref(corpus.counts.data))
+            self.most = max(self.most, sum(each() is not None for each in self.references))
+            return corpus
+
+        monkeypatch.setattr(CorpusFile, "load", counted)
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def clear(self) -> None:
+        """Count from here on."""
+        self.references.clear()
