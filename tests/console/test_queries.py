@@ -107,14 +107,15 @@ def test_similar_events_are_those_of_the_nearest_signatures(cameras: Console) ->
     signatures /= np.linalg.norm(signatures, axis=1, keepdims=True)
     for number, signature in enumerate(signatures):
         put(cameras, number, signature=signature.tobytes())
-    put(cameras, 8, "south", signature=signatures[0].tobytes())
+    put(cameras, 8, "south", signature=signatures[5].tobytes())
     put(cameras, 9, signature=None)
     put(cameras, 10, signature=b"1234")
     with cameras.database.session() as session:
-        found = queries.similar(session, "e000", limit=3)
+        found = queries.similar(session, "e005", limit=3)
+        assert queries.similar(session, "e000") == [], "those after it are no past events"
         assert queries.similar(session, "e009") == []
-    likeness = signatures @ signatures[0]
-    nearest = [int(i) for i in np.argsort(-likeness) if i != 0][:3]
+    likeness = signatures[:5] @ signatures[5]
+    nearest = [int(i) for i in np.argsort(-likeness)][:3]
     assert [each.card.id for each in found] == [f"e{i:03d}" for i in nearest]
     np.testing.assert_allclose(
         [each.similarity for each in found], likeness[nearest], rtol=1e-5, atol=1e-6

@@ -386,16 +386,20 @@ def event(session: Session, event_id: str) -> EventPageEntry | None:
 
 
 def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEvent]:
-    """Return the events of the same camera that are most like one, the most similar first.
+    """Return the earlier events of the same camera that are most like one, the most similar first.
 
-    Only those among the newest are looked at.
+    Only the `SIMILAR_AMONG` before it are looked at.
     """
     chosen = session.get(Event, event_id)
     if chosen is None or chosen.signature is None:
         return []
     rows = session.execute(
         select(Event.id, Event.signature)
-        .where(Event.camera_id == chosen.camera_id, Event.id != event_id)
+        .where(
+            Event.camera_id == chosen.camera_id,
+            Event.start <= chosen.start,
+            Event.id != event_id,
+        )
         .order_by(Event.start.desc())
         .limit(SIMILAR_AMONG)
     )
