@@ -253,6 +253,17 @@ for n in range(1_000_000):
 """
 
 
+def test_a_file_that_was_being_written_is_no_damage(tmp_path):
+    writer = FootageWriter(tmp_path, SETTINGS)
+    for n in range(60):
+        writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
+    writer.close()
+    (tmp_path / f".habitus-{0:016x}.corpus").write_bytes(b"half")
+    corpus, notes = read_footage(tmp_path)
+    assert notes == []
+    assert same(corpus, range(60))
+
+
 def test_a_kill_at_any_moment_loses_at_most_a_minute(tmp_path, start):
     """The writer writes all the time here, so that it is killed within a file or between two."""
     code = WRITER.replace("cameras.test_footage", "test_footage")

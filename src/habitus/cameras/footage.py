@@ -34,6 +34,8 @@ DAY = 86_400.0
 # How files are named: by their first document, or by their hour.
 SHARD_NAME, HOUR_NAME = "%Y%m%dT%H%M%S", "%Y%m%dT%H"
 SUFFIX = ".corpus"
+# Files of documents; one that is being written has another name.
+FILES = f"[0-9]*{SUFFIX}"
 AFTER = "after"
 """Setting of a corpus: the time of the document that its first one follows."""
 MOST_DOCUMENTS = 86_400
@@ -253,7 +255,7 @@ class FootageWriter:
             return
         self._pruned, oldest = hour, now - self.learn_days * DAY
         self._counts = [count for count in self._counts if count.last >= oldest]
-        for path in self.folder.glob(f"*{SUFFIX}"):
+        for path in self.folder.glob(FILES):
             if _hour_of(path) + HOUR < oldest:
                 path.unlink(missing_ok=True)
 
@@ -326,7 +328,7 @@ def _extents(folder: Path, notes: list[str]) -> Iterator[tuple[Path, _Extent]]:
     """
     hours: dict[str, NDArray[np.float64]] = {}
     found = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):  # a whole hour before its minutes
+    for path in sorted(folder.glob(FILES)):  # a whole hour before its minutes
         try:
             extent = _Extent.of_file(path)
         except FileNotFoundError:  # deleted meanwhile

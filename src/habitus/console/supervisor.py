@@ -607,7 +607,7 @@ class Supervisor:
 
 
 def _has_entries(job: CameraJob) -> bool:
-    return next((job.folder / "journal").glob("*.json"), None) is not None
+    return next((job.folder / "journal").glob("[0-9]*.json"), None) is not None
 
 
 def _end_in_words(code: int | None) -> str:
