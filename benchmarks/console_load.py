@@ -46,7 +46,10 @@ from reference.streams import free_port, playing
 
 PARTS = ("carried", "memory", "latency", "browsers")
 SIZES: dict[str, tuple[int, int] | None] = {"360x288": None, "1280x720": (1280, 720)}
-STEPS = {"360x288": (4, 8, 12, 16, 20, 24, 32, 40), "1280x720": (2, 4, 6, 8, 10, 12, 16)}
+STEPS = {
+    "360x288": (8, 16, 32, 48, 56, 64, 72, 80, 88, 96, 112, 128),
+    "1280x720": (4, 8, 12, 16, 20, 24, 28, 32),
+}
 REPEATS = 30
 """Times that forty seconds are repeated in a stream: twenty minutes."""
 N_BESIDE = 4
