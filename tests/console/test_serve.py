@@ -1,6 +1,7 @@
 """The real command: it starts, says where it is, answers, and ends with nothing left behind."""
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -108,6 +109,14 @@ def test_another_server_on_the_same_folder_is_refused(start: Start, tmp_path: Pa
     assert other.returncode == 1
     assert "another console runs" in other.stderr
     assert other.stderr.count("\n") == 1
+
+
+def test_a_database_is_not_migrated_by_a_server_that_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused = run("--data", tmp_path, "--port", 0)
+    assert "another console runs" in refused.stderr
+    assert not list(tmp_path.glob("*.sqlite*"))
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-import habitus
 from habitus.cameras.journal import file_entry
 from habitus.cameras.nursery import Nursery
 from habitus.console import queries, reviews
@@ -277,15 +276,3 @@ def test_what_waits_in_journals_is_written_at_the_start(
     assert {event.id: event.end for event in alarms(console)} == {"a1": START + 1, "a2": START + 6}
     assert len(list(journal.glob("*.damaged"))) == 2
     assert sum("put aside" in notice.text for notice in console.bulletin.notices()) == 2
-
-
-def test_only_one_server_has_a_folder(
-    console: Console, nursery: Nursery, supervised: Callable[..., Supervisor]
-) -> None:
-    first = supervised()
-    with pytest.raises(habitus.InvalidInputError, match="another console runs"):
-        Supervisor(console, nursery).start()
-    first.stop()
-    second = Supervisor(console, nursery)
-    second.start()
-    second.stop()

@@ -18,6 +18,7 @@ from habitus.console.migrations import upgrade
 from habitus.console.settings import PORT, ServerSettings
 from habitus.console.vault import Vault
 from habitus.errors import FileError, InvalidInputError
+from habitus.files import fcntl
 
 if TYPE_CHECKING:
     from habitus.console.delivery import Deliverer
@@ -46,9 +47,7 @@ class Console:
 
 def open_console(settings: ServerSettings) -> Console:
     """Return the console of a data folder, its database up to date; nothing runs yet."""
-    # The data folder may have been there before, for others to read.
-    for folder in (settings.data, settings.data / "cameras"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folders(settings.data)
     database = (
         Database(settings.database) if settings.database else Database.in_folder(settings.data)
     )
@@ -92,18 +91,23 @@ def serve(
     Raises
     ------
     InvalidInputError
-        If it cannot listen there, or no password is set and others can reach it.
+        If another console runs with the same folder, it cannot listen there, or no password is set
+        and others can reach it.
     FileError
         If its folder or database cannot be used.
     """
     settings = ServerSettings(
         Path(data), host, port, database, demo, behind_proxy, public_url and _checked(public_url)
     )
-    console = _opened(settings)
-    with closing(console.database), listening(settings) as listener:
+    with ExitStack() as stack:
+        # A database is migrated only by the console that will use it.
+        stack.enter_context(_alone(settings.data))
+        console = _opened(settings)
+        stack.enter_context(closing(console.database))
+        listener = stack.enter_context(listening(settings))
         _check_password(console)
-        with working(console):
-            run(console, listener, started, stop or threading.Event())
+        stack.enter_context(working(console))
+        run(console, listener, started, stop or threading.Event())
 
 
 @contextmanager
@@ -112,8 +116,6 @@ def working(console: Console) -> Iterator[None]:
 
     Raises
     ------
-    InvalidInputError
-        If another server runs with the same data folder.
     FileError
         If cameras.toml cannot be used.
     """
@@ -274,14 +276,45 @@ def run(
     asyncio.run(Server(config).serve([listener]))
 
 
+def _make_folders(data: Path) -> None:
+    # The data folder may have been there before, for others to read.
+    for folder in (data, data / "cameras"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """Keep other consoles out of a data folder."""
+    with ExitStack() as stack:
+        with _folder_errors(data):
+            _make_folders(data)
+            lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, lock)
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise InvalidInputError(
+                    f"another console runs with {data}: stop it, or name another folder",
+                    parameter="data",
+                ) from error
+        yield
+
+
 def _opened(settings: ServerSettings) -> Console:
     """Return a console whose folder and database can be used."""
+    with _folder_errors(settings.data), _database_errors():
+        return open_console(settings)
+
+
+@contextmanager
+def _folder_errors(data: Path) -> Iterator[None]:
+    """Tell in one line that a data folder cannot be used."""
     try:
-        with _database_errors():
-            return open_console(settings)
+        yield
     except OSError as error:
         raise FileError(
-            f"cannot write to {settings.data}: {error.strerror or error}: name another folder",
+            f"cannot write to {data}: {error.strerror or error}: name another folder",
             parameter="data",
         ) from error
 

@@ -8,7 +8,6 @@ away, is a notice, and is tried again: processes go on and keep their events in 
 import contextlib
 import logging
 import math
-import os
 import shutil
 import threading
 import time
@@ -46,8 +45,7 @@ from habitus.cameras.process import CameraJob, CameraKind, CameraProcess, Polygo
 from habitus.console import reviews, store
 from habitus.console.database import Camera, first_line
 from habitus.console.learner import Candidate, Learner, LearningNow
-from habitus.errors import FileError, HabitusError, InvalidInputError
-from habitus.files import fcntl
+from habitus.errors import FileError, HabitusError
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
@@ -171,17 +169,9 @@ class Supervisor:
         self._stopping = threading.Event()
         self._waking, self._woken = Pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
-        self._folder_lock: int | None = None
 
     def start(self) -> None:
-        """Start to watch all cameras.
-
-        Raises
-        ------
-        InvalidInputError
-            If another server runs with the same data folder.
-        """
-        self._folder_lock = _lock_folder(self.console.settings.data)
+        """Start to watch all cameras."""
         self.nursery.start()
         self._thread.start()
 
@@ -193,9 +183,6 @@ class Supervisor:
             self._thread.join()
         if self._owns_nursery:
             self.nursery.close()
-        if self._folder_lock is not None:
-            os.close(self._folder_lock)
-            self._folder_lock = None
 
     @property
     def is_alive(self) -> bool:
@@ -624,19 +611,3 @@ def _write_report(session: Session, camera_id: str, report: StateChanged | Conne
 
 def _polygons(drawn: list[Any]) -> Polygons:
     return tuple(tuple((float(x), float(y)) for x, y in polygon) for polygon in drawn)
-
-
-def _lock_folder(folder: Path) -> int | None:
-    """Return an open file that nobody else can have while it is open."""
-    if fcntl is None:
-        return None
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise InvalidInputError(
-            f"another console runs with {folder}: stop it, or name another folder",
-            parameter="data",
-        ) from error
-    return descriptor
