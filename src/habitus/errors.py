@@ -42,6 +42,10 @@ class VideoError(HabitusError, RuntimeError):
     """A video that cannot be opened, or has no frame."""
 
 
+class WorkerError(HabitusError, RuntimeError):
+    """Work that no worker could carry out."""
+
+
 class MissingPackageError(HabitusError, ImportError):
     """An optional package that is needed and not installed."""
 

@@ -29,7 +29,6 @@ from habitus.ingest.segments import (
     SegmentPool,
     StatusFile,
     neighbouring,
-    number_of_workers,
 )
 from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
@@ -607,8 +606,3 @@ def test_a_failure_at_the_last_moment_is_not_overlooked(tmp_path):
     pool.status = StatusFile(Path(), np.zeros((1, N_COLUMNS), dtype=np.int64))
     with pytest.raises(VideoError, match="damaged"):
         list(pool.chunks(plan))
-
-
-def test_the_number_of_workers_is_that_of_processors_where_none_is_given():
-    assert number_of_workers(3) == 3
-    assert number_of_workers(-1) == number_of_workers(0) >= 1

@@ -8,11 +8,9 @@ after that ended: only what hangs or crashes costs a new process.
 """
 
 import contextlib
-import multiprocessing as mp
 import os
 import pickle
 import queue
-import signal
 import struct
 import subprocess
 import sys
@@ -34,6 +32,7 @@ from habitus.files import work_folder
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, PacketTap, Reader, Source, survey
+from habitus.workers import end_with_parent, interrupts_blocked
 
 # Bytes of messages that may wait to be read, where the size of a pipe can be set.
 PIPE_SIZE = 1 << 20
@@ -47,16 +46,10 @@ LEAP = 2.0
 SHORTEST_INTERVAL = 1e-3
 # Seconds that whoever reads waits for the next message before looking at anything else.
 TICK = 0.1
-# Seconds between two looks at whether the parent process is alive.
-PARENT_CHECK = 0.5
 # Seconds that a process may take to end after it was told to.
 ENDING = 10.0
 # Seconds by which a file that plays at a speed of its own may be late before it stays late.
 MOST_LATE = 1.0
-# Signals that end a command: by the terminal, by whoever started it, or with the session.
-ENDINGS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
 # What the process runs.
 COMMAND = "from habitus.ingest.decoder import main; main()"
 # The order to open the source.
@@ -336,44 +329,6 @@ def _read_exactly(pipe: BinaryIO, size: int) -> bytes:
     if len(data) < size:
         raise EOFError
     return data
-
-
-@contextlib.contextmanager
-def interrupts_blocked() -> Iterator[None]:
-    """Start processes that never see what ends the parent, where signals can be blocked.
-
-    The parent handles them, and ends its processes. A process inherits the signal mask of the
-    thread that starts it.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def end_with_parent(pid: int) -> None:
-    """Make this process ignore what ends its parent, and end it when its parent has ended.
-
-    `pid` is the process id of the parent. A thread watches: FFmpeg may never return.
-    """
-    for number in ENDINGS:
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
-
-
-def _watch_parent(pid: int) -> None:
-    if os.name == "posix":
-        while os.getppid() == pid:
-            time.sleep(PARENT_CHECK)
-        os._exit(1)
-    parent = mp.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ chunks straight into the cache, and show in a small shared file how far they are
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import joblib
 import numpy as np
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from numpy.typing import NDArray
@@ -23,9 +21,16 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
-from habitus.ingest.decoder import end_with_parent, interrupts_blocked, warm_up
+from habitus.ingest.decoder import warm_up
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
+from habitus.workers import (
+    end_pool,
+    end_with_parent,
+    interrupts_blocked,
+    number_of_workers,
+    start_resource_tracker,
+)
 
 # Seconds without a decoded frame after which the workers are ended.
 PATIENCE = 60.0
@@ -51,11 +56,6 @@ class Segment(NamedTuple):
     plan: FilePlan
     start: int
     stop: int | None
-
-
-def number_of_workers(jobs: int) -> int:
-    """Return how many processes `jobs` stands for: below 1, one per available processor."""
-    return jobs if jobs > 0 else int(joblib.cpu_count())
 
 
 def missing_segments(plan: FilePlan, n_workers: int) -> Iterator[Segment]:
@@ -126,12 +126,8 @@ class SegmentPool:
         executor = ProcessPoolExecutor(
             self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
         )
-        stack.callback(_end_workers, executor)
-        if os.name == "posix":
-            from multiprocessing import resource_tracker
-
-            # Loky would start it with the first worker; starting it unblocks interrupts.
-            resource_tracker.ensure_running()
+        stack.callback(end_pool, executor)
+        start_resource_tracker()
         with interrupts_blocked():
             for row, segment in enumerate(self.segments):
                 task = executor.submit(decode_segment, segment, self.status.path, row)
@@ -196,13 +192,6 @@ class SegmentPool:
                 if not done:
                     self.watch()
         yield from plan.chunks.available(position, plan.n_documents or 0)
-
-
-def _end_workers(executor: ProcessPoolExecutor) -> None:
-    with warnings.catch_warnings():
-        # Without psutil and pgrep, loky warns that it cannot look for processes of workers.
-        warnings.simplefilter("ignore")
-        executor.shutdown(wait=True, kill_workers=True)
 
 
 # Columns of the status file: whether decoding has started, the number of frames decoded, the

@@ -22,8 +22,6 @@ from habitus.errors import DegenerateWarning, HabitusError, InvalidInputError, L
 from habitus.evaluation.label_files import Labelling, align
 from habitus.evaluation.labels import Label, footage_of_corpus
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.decoder import end_with_parent, interrupts_blocked
-from habitus.ingest.segments import number_of_workers
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.findings import Comparison, summarise
 from habitus.lab.comparison.protocol import (
@@ -46,19 +44,7 @@ from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult,
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Source
-
-# Variables of libraries that would otherwise use every core in each process; one thread each also
-# makes results independent of the number of processes.
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-    ),
-    "1",
-)
+from habitus.workers import ONE_THREAD, end_with_parent, interrupts_blocked, number_of_workers
 
 
 def compare_methods(
