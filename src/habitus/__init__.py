@@ -1,7 +1,8 @@
 """habitus learns what is habitual in a fixed camera's view, and shows what is not.
 
 One function for each command (`extract`, `learn`, `detect`, `accept`, `watch`, `report`,
-`evaluate`, `compare`, `tune`, `show`, `demo`, `serve`), and the values that they take and return.
+`evaluate`, `compare`, `tune`, `show`, `demo`, `serve`, `learn_archive`, `detect_archive`,
+`report_archive`), and the values that they take and return.
 """
 
 from importlib import import_module
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.events import clock
     from habitus.anomaly.watching import EventEnded, EventStarted
+    from habitus.archive.operations import (
+        ArchiveLearning,
+        detect_archive,
+        learn_archive,
+        report_archive,
+    )
+    from habitus.archive.overview import ArchiveOverview, CameraOverview
+    from habitus.archive.shard_judging import ArchiveDetection, ArchiveEvent
     from habitus.console.server import back_up, restore, serve, set_password
     from habitus.corpus import Corpus, Direction, ShardedCorpus, Vocabulary
     from habitus.errors import (
@@ -85,11 +94,16 @@ __version__ = version("habitus")
 
 _HOMES = {
     "Acceptance": "habitus.anomaly",
+    "ArchiveDetection": "habitus.archive.shard_judging",
+    "ArchiveEvent": "habitus.archive.shard_judging",
+    "ArchiveLearning": "habitus.archive.operations",
+    "ArchiveOverview": "habitus.archive.overview",
     "Assessment": "habitus.evaluation.assessment",
     "Assignments": "habitus.model",
     "Calibration": "habitus.anomaly",
     "CalibrationSettings": "habitus.anomaly",
     "CameraFault": "habitus.anomaly.camera_monitor",
+    "CameraOverview": "habitus.archive.overview",
     "Choice": "habitus.lab.tuning.selection",
     "Comparison": "habitus.lab.comparison.findings",
     "Corpus": "habitus.corpus",
@@ -140,15 +154,18 @@ _HOMES = {
     "comparison_table": "habitus.lab.comparison.results_page",
     "demo": "habitus.pipeline",
     "detect": "habitus.pipeline",
+    "detect_archive": "habitus.archive.operations",
     "evaluate": "habitus.pipeline",
     "extract": "habitus.pipeline",
     "generate": "habitus.model",
     "learn": "habitus.pipeline",
+    "learn_archive": "habitus.archive.operations",
     "parse_duration": "habitus.pipeline",
     "read_labels": "habitus.evaluation.label_files",
     "recall_in_words": "habitus.lab.tuning.advice",
     "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
+    "report_archive": "habitus.archive.operations",
     "restore": "habitus.console.server",
     "serve": "habitus.console.server",
     "set_password": "habitus.console.server",
@@ -163,11 +180,16 @@ _HOMES = {
 
 __all__ = [
     "Acceptance",
+    "ArchiveDetection",
+    "ArchiveEvent",
+    "ArchiveLearning",
+    "ArchiveOverview",
     "Assessment",
     "Assignments",
     "Calibration",
     "CalibrationSettings",
     "CameraFault",
+    "CameraOverview",
     "Choice",
     "Comparison",
     "Corpus",
@@ -218,15 +240,18 @@ __all__ = [
     "comparison_table",
     "demo",
     "detect",
+    "detect_archive",
     "evaluate",
     "extract",
     "generate",
     "learn",
+    "learn_archive",
     "parse_duration",
     "read_labels",
     "recall_in_words",
     "redacted",
     "report",
+    "report_archive",
     "restore",
     "serve",
     "set_password",

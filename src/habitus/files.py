@@ -315,6 +315,26 @@ def write_tensors(
     ----------
     path
         File to write; an existing one is replaced.
+    kind, version, header, tensors
+        As of `tensor_bytes`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be written.
+    """
+    parts = _file_parts(kind, version, header, tensors)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.writelines(parts)
+
+
+def tensor_bytes(
+    *, kind: str, version: int, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+) -> bytes:
+    """Return what a file of arrays and a header holds; the same contents are the same bytes.
+
+    Parameters
+    ----------
     kind
         Kind of the contents, such as "corpus" or "model".
     version
@@ -323,12 +343,14 @@ def write_tensors(
         Plain values, as JSON has them; no NaN or infinity.
     tensors
         Arrays by their names.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
     """
+    return b"".join(_file_parts(kind, version, header, tensors))
+
+
+def _file_parts(
+    kind: str, version: int, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+) -> tuple[bytes, memoryview]:
+    """Return the two parts of a file: what is said of the arrays, and the arrays."""
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     text = json.dumps(dict(header), sort_keys=True, allow_nan=False)
     metadata = {
@@ -343,9 +365,7 @@ def write_tensors(
     layout = json.loads(made[LENGTH.size : LENGTH.size + size])
     head = json.dumps(layout, sort_keys=True, separators=(",", ":")).encode()
     head += b" " * (-len(head) % ALIGNMENT)
-    with written_whole(path) as temporary, temporary.open("wb") as file:
-        file.write(LENGTH.pack(len(head)) + head)
-        file.write(memoryview(made)[LENGTH.size + size :])
+    return LENGTH.pack(len(head)) + head, memoryview(made)[LENGTH.size + size :]
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:

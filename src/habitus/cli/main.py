@@ -10,6 +10,7 @@ import typer
 
 from habitus import __version__, when_compiling
 from habitus.cli.accept import accept
+from habitus.cli.archive import app as archive
 from habitus.cli.compare import compare
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
@@ -46,6 +47,7 @@ app.command()(report)
 app.command()(evaluate)
 app.command()(tune)
 app.command()(compare)
+app.add_typer(archive)
 
 
 def _version(wanted: bool) -> None:

@@ -22,7 +22,7 @@ from habitus.corpus.checks import (
 )
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import read_tensors, write_tensors
+from habitus.files import Contents, read_tensors, write_tensors
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -547,26 +547,27 @@ class Corpus:
         InvalidInputError
             If it cannot be written.
         """
-        write_tensors(
-            path,
-            kind="corpus",
-            version=VERSION,
-            header={
-                "n_words": self.n_words,
-                "vocabulary": self.vocabulary.to_json() if self.vocabulary else None,
-                "settings": self.settings,
-            },
-            tensors={
-                "data": smallest(self.counts.data),
-                "indices": self.counts.indices,
-                "indptr": self.counts.indptr,
-                "lengths": self.lengths,
-                "times": self.times,
-                "conditions": self.conditions,
-                **({} if self.n_frames is None else {"n_frames": self.n_frames}),
-                **({} if self.picture is None else {"picture": self.picture}),
-            },
-        )
+        header, tensors = self.contents()
+        write_tensors(path, kind="corpus", version=VERSION, header=header, tensors=tensors)
+
+    def contents(self) -> Contents:
+        """Return what a file of the corpus holds."""
+        header = {
+            "n_words": self.n_words,
+            "vocabulary": self.vocabulary.to_json() if self.vocabulary else None,
+            "settings": self.settings,
+        }
+        tensors = {
+            "data": smallest(self.counts.data),
+            "indices": self.counts.indices,
+            "indptr": self.counts.indptr,
+            "lengths": self.lengths,
+            "times": self.times,
+            "conditions": self.conditions,
+            **({} if self.n_frames is None else {"n_frames": self.n_frames}),
+            **({} if self.picture is None else {"picture": self.picture}),
+        }
+        return Contents(header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

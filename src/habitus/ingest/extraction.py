@@ -19,7 +19,13 @@ from habitus.ingest.chunks import (
     Extraction,
     SourceChunks,
 )
-from habitus.ingest.clips import ROUNDING, DocumentSettings, vocabulary_of
+from habitus.ingest.clips import (
+    ROUNDING,
+    DocumentSettings,
+    documents,
+    reader_from,
+    vocabulary_of,
+)
 from habitus.ingest.live import Arrived, LiveSource
 from habitus.ingest.segments import FilePlan, SegmentPool
 from habitus.progress import Progress, ProgressCallback, ignore_progress
@@ -98,6 +104,33 @@ def extract_corpus(
         except VideoError as error:
             raise VideoError(f"{', '.join(s.name for s in sources)}: {error}") from None
         return Extraction(corpus, decoding.notes + faults)
+
+
+def extract_file(source: Source, settings: DocumentSettings | None = None) -> Extraction:
+    """Extract the documents of one file in this process: what `extract_corpus` would return.
+
+    For whoever has many files, and processes of its own for them. Nothing is kept of a run that is
+    cut short.
+
+    Raises
+    ------
+    VideoError
+        If the file cannot be opened or decoded, or is too short for a document.
+    InvalidInputError
+        If the settings do not fit the video.
+    """
+    settings = settings or DocumentSettings()
+    plan = _plan(source, settings, ChunkCache(Path("corpus")), None)  # nothing is written to it
+    steady = plan.file is not None and plan.file.n_documents is not None
+    builder = CorpusBuilder(settings)
+    try:
+        with reader_from(0, source, plan.settings, steady=steady) as reader:
+            builder.add_source([Chunk.of(documents(reader, plan.settings))])
+            notes = [f"{source.name}: {note}" for note in reader.notes]
+        corpus, faults = builder.finish(plan.vocabulary)
+    except VideoError as error:
+        raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None
+    return Extraction(corpus, notes + faults)
 
 
 @contextmanager

@@ -1,0 +1,269 @@
+"""One model per camera, learnt from its shards, and learnt anew only when they have changed."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typing_extensions import TypedDict
+
+from habitus.anomaly import learn_scene
+from habitus.archive.shard_reading import Trouble, overlaps
+from habitus.archive.shard_store import (
+    LEARNT,
+    ArchiveFolder,
+    CameraFolder,
+    RecordedShard,
+    read_json,
+    write_file,
+    write_json,
+)
+from habitus.corpus import Corpus, ShardedCorpus
+from habitus.errors import FileError, HabitusError
+from habitus.files import work_folder
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.schema import Count, NotNegative, Text
+from habitus.workers import Workers
+
+DAY = 86_400.0
+
+
+class Era(TypedDict):
+    """A time in which the documents of a camera are alike: of one frame size and settings."""
+
+    frames: Text
+    """Size of the frames, such as "360x288"."""
+    first: Text
+    """Clock of the first recording."""
+    last: Text
+    shards: Count
+
+
+class Learnt(TypedDict):
+    """What a model was learnt from."""
+
+    fingerprint: Text
+    """Digest of the recordings and of how they were learnt from."""
+    documents: Count
+    seconds: NotNegative
+    first: Text
+    """Clock of the first recording that was learnt from."""
+    last: Text
+    notes: list[Text]
+
+
+class LearningTask(NamedTuple):
+    """A camera to learn."""
+
+    name: str
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
+    """Of `learn_scene`."""
+
+
+class LearntCamera(NamedTuple):
+    """A camera that was learnt, or why not."""
+
+    contents: bytes = b""
+    """What the file of its model holds; empty where there is none."""
+    n_documents: int = 0
+    notes: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    """Files of shards that cannot be read."""
+    reason: str = ""
+
+
+@dataclass
+class Learning:
+    """What learning came to."""
+
+    learnt: list[str] = field(default_factory=list)
+    """Cameras that were learnt."""
+    known: list[str] = field(default_factory=list)
+    """Cameras whose model is of these recordings already."""
+    troubles: list[Trouble] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    damaged: list[Path] = field(default_factory=list)
+    """Shards that cannot be read."""
+
+    def summary(self) -> str:
+        """Return what was learnt, in one line."""
+        return f"learnt {len(self.learnt)} camera(s); {len(self.known)} had nothing new"
+
+
+def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
+    """Return the eras of a camera, by their first recording; shards are in order of time."""
+    found: dict[Any, list[RecordedShard]] = {}
+    for shard in shards:
+        found.setdefault(_kind(shard), []).append(shard)
+    return [
+        {
+            "frames": _frames(group[0]),
+            "first": group[0].clock,
+            "last": group[-1].clock,
+            "shards": len(group),
+        }
+        for group in found.values()
+    ]
+
+
+def latest_era(shards: Sequence[RecordedShard]) -> list[RecordedShard]:
+    """Return the shards that are like the last one."""
+    return [shard for shard in shards if _kind(shard) == _kind(shards[-1])]
+
+
+def _kind(shard: RecordedShard) -> Any:
+    return shard.vocabulary, shard.origin["made"]
+
+
+def _frames(shard: RecordedShard) -> str:
+    v = shard.vocabulary
+    return f"{v.width}x{v.height}" if v else "unknown"
+
+
+def era_notes(camera: str, eras: Sequence[Era]) -> Iterator[str]:
+    """Say where a new model begins."""
+    for one, other in pairwise(eras):
+        what = (
+            f"frames of {one['frames']} until {one['last']}, of {other['frames']} since"
+            if one["frames"] != other["frames"]
+            else "documents are made in another way since"
+        )
+        yield f"{camera}: {what} {other['first']}: a new model begins there"
+
+
+def wanted_shards(
+    shards: Sequence[RecordedShard], days: float | None = None
+) -> list[RecordedShard]:
+    """Return the shards to learn from: those like the last one, of the last days."""
+    if not shards:
+        return []
+    since = -float("inf") if days is None else shards[-1].start + shards[-1].seconds - days * DAY
+    return [shard for shard in latest_era(shards) if shard.start >= since]
+
+
+def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
+    """Return a digest of recordings, and of how they are learnt from."""
+    known = [[shard.clock, *map(str, shard.origin.values())] for shard in shards]
+    text = json.dumps([known, {k: str(v) for k, v in options.items()}, version("habitus")])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def learnt_of(camera: CameraFolder) -> Learnt | None:
+    """Return what the model of a camera was learnt from; None where there is no model."""
+    found: Learnt | None = read_json(camera.path / LEARNT, Learnt)
+    return found if camera.model.is_file() else None
+
+
+def learn_cameras(
+    folder: ArchiveFolder,
+    cameras: Sequence[CameraFolder],
+    workers: Workers,
+    *,
+    days: float | None = None,
+    options: Mapping[str, Any],
+    progress: ProgressCallback = ignore_progress,
+) -> Learning:
+    """Learn a model of each camera whose recordings or options have changed.
+
+    Parameters
+    ----------
+    folder
+        The archive.
+    cameras
+        Cameras to learn.
+    workers
+        What learns them, side by side.
+    days
+        Learn from the last so many days of each camera; from all if None.
+    options
+        Parameters of `learn_scene`.
+    progress
+        Told how many cameras are learnt.
+    """
+    found, plans = Learning(), dict[str, list[RecordedShard]]()
+    for camera in cameras:
+        shards = camera.shards()
+        found.notes += era_notes(camera.camera, eras_of(shards))
+        chosen = wanted_shards(shards, days)
+        troubles = list(overlaps(chosen))
+        known = learnt_of(camera)
+        if troubles:
+            found.troubles += troubles
+        elif known is not None and known["fingerprint"] == fingerprint(chosen, options):
+            found.known.append(camera.camera)
+        elif chosen:
+            plans[camera.camera] = chosen
+    progress(Progress("learning", 0, len(plans)))
+    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
+        _keep(folder.camera(name), plans[name], learnt, options, found)
+        progress(Progress("learning", n, len(plans), name))
+    return found
+
+
+def _each_learnt(
+    workers: Workers, plans: Mapping[str, Sequence[RecordedShard]], options: Mapping[str, Any]
+) -> Iterator[tuple[str, LearntCamera]]:
+    # Cameras with much footage first, so that all workers finish together.
+    names = sorted(plans, key=lambda name: -len(plans[name]))
+    threads = max(1, workers.n_workers // max(len(names), 1))
+    tasks = [
+        LearningTask(name, tuple(str(s.path) for s in plans[name]), {**options, "n_jobs": threads})
+        for name in names
+    ]
+    for number, learnt in workers.as_completed(learn_camera, tasks):
+        yield names[number], learnt
+
+
+def _keep(
+    camera: CameraFolder,
+    shards: Sequence[RecordedShard],
+    learnt: LearntCamera,
+    options: Mapping[str, Any],
+    found: Learning,
+) -> None:
+    """Write a model and what it was learnt from, or note why there is none."""
+    if not learnt.contents:
+        found.damaged += map(Path, learnt.damaged)
+        text = learnt.reason or f"{len(learnt.damaged)} shard(s) are damaged"
+        found.troubles.append(Trouble(camera.camera, None, text))
+        return
+    write_file(camera.model, learnt.contents)
+    known: Learnt = {
+        "fingerprint": fingerprint(shards, options),
+        "documents": learnt.n_documents,
+        "seconds": sum(shard.seconds for shard in shards),
+        "first": shards[0].clock,
+        "last": shards[-1].clock,
+        "notes": list(learnt.notes),
+    }
+    write_json(camera.path / LEARNT, known)
+    found.learnt.append(camera.camera)
+    found.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
+
+
+def learn_camera(task: LearningTask) -> LearntCamera:
+    """Return the model of a camera; run by a worker."""
+    try:
+        corpus = ShardedCorpus.open(task.paths)
+        scene = learn_scene(corpus, **task.options)
+    except FileError as error:
+        damaged = tuple(path for path in task.paths if _is_damaged(path))
+        return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
+    except HabitusError as error:
+        return LearntCamera(reason=f"cannot be learnt: {error}")
+    with work_folder() as folder:
+        scene.save(folder / "model")
+        return LearntCamera((folder / "model").read_bytes(), len(corpus), scene.notes)
+
+
+def _is_damaged(path: str) -> bool:
+    try:
+        Corpus.load(path)
+    except FileError:
+        return True
+    return False

@@ -1,0 +1,340 @@
+"""One function for each command of an archive: learn, detect, report.
+
+Each reads what is new first, and does only what has not been done: they can be run every night, and
+again after whatever cut them short.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from habitus.archive.camera_models import Learning, learn_cameras
+from habitus.archive.overview import ArchiveOverview, overview_of
+from habitus.archive.pattern import Pattern, Recording, find_recordings
+from habitus.archive.shard_judging import (
+    ALERTS_PER_DAY,
+    ArchiveDetection,
+    judge_archive,
+    rank_moments,
+    write_moments,
+)
+from habitus.archive.shard_reading import CAMERA, SETTLED, Reading, read_new
+from habitus.archive.shard_store import SETTINGS, ArchiveFolder, ArchiveSettings
+from habitus.corpus.vocabulary import WordKind
+from habitus.errors import InvalidInputError
+from habitus.files import check_output
+from habitus.ingest.clips import DocumentSettings
+from habitus.progress import ProgressCallback, ignore_progress
+from habitus.video.mask import is_file
+from habitus.workers import Workers, open_workers
+
+Address = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class ArchiveLearning:
+    """What learning an archive came to."""
+
+    reading: Reading
+    learning: Learning
+    overview: ArchiveOverview
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to say, one line each."""
+        troubles = [str(trouble) for trouble in (*self.reading.waiting, *self.learning.troubles)]
+        others = [
+            f"{camera.camera}: {text}"
+            for camera in self.overview.cameras
+            for text in camera.troubles
+        ]
+        return list(dict.fromkeys([*troubles, *self.learning.notes, *others]))
+
+
+def learn_archive(
+    patterns: str | Sequence[str] = (),
+    *,
+    output: Address = "archive",
+    cameras: Sequence[str] = (),
+    days: float | None = None,
+    n_topics: int = 8,
+    n_behaviours: int = 4,
+    n_restarts: int = 20,
+    timezone: str | None = None,
+    clip: float = 1.0,
+    cell: int = 8,
+    motion: str = "cells",
+    words: WordKind = "fine",
+    mask: str | None = None,
+    region: str | None = None,
+    fast: bool = False,
+    settled: float = SETTLED,
+    cluster: str | None = None,
+    jobs: int = -1,
+    seed: int = 0,
+    progress: ProgressCallback = ignore_progress,
+) -> ArchiveLearning:
+    """Learn one model per camera from an archive of recordings, reading only what is new.
+
+    Parameters
+    ----------
+    patterns
+        Where the recordings are, with fields for camera and time, such as
+        "recordings/{camera}/{date}/{hour}.mp4"; any address that fsspec opens. Those of the
+        archive where none is given.
+    output
+        Folder of the archive.
+    cameras
+        Cameras to do; all if empty.
+    days
+        Learn from the last so many days of each camera only.
+    n_topics, n_behaviours, n_restarts
+        As of `MarkovClusteringTopicModel`.
+    timezone
+        Time zone that recordings are named in, such as "Europe/Berlin"; that of this machine if
+        None.
+    clip, cell, motion, words, mask, region, fast
+        As of `extract`; {camera} in the name of a mask stands for the camera's name.
+    settled
+        Leave recordings that were changed in the last so many seconds for the next run.
+    cluster
+        None for processes of this machine, "local" for a Dask cluster on it, or the address of a
+        Dask scheduler, whose workers reach recordings and archive by the same names.
+    jobs
+        Processes; -1 for one per core. It never changes a result.
+    seed
+        Same seed, same models.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    ArchiveLearning
+        What was read and learnt, and the archive as it is now.
+
+    Raises
+    ------
+    InvalidInputError
+        If a pattern matches nothing or cannot be understood, two files are of one time of a camera,
+        or the folder cannot be written to.
+    """
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"days must be above 0, found {days:g}", parameter="days")
+    folder = ArchiveFolder(Path(output))
+    documents = DocumentSettings(
+        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
+    )
+    given = _given(folder, patterns, timezone, documents, fast)
+    recordings = _recordings(given, cameras)
+    options = {
+        "n_topics": n_topics,
+        "n_behaviours": n_behaviours,
+        "n_restarts": n_restarts,
+        "random_state": seed,
+    }
+    with folder.alone(), open_workers(cluster, jobs) as workers:
+        folder.put_settings(given)
+        reading = _read(folder, recordings, given, workers, settled, progress)
+        wanted = folder.cameras([c for c in cameras if folder.camera(c).path.is_dir()])
+
+        def learn() -> Learning:
+            return learn_cameras(
+                folder, wanted, workers, days=days, options=options, progress=progress
+            )
+
+        learning = learn()
+        if _delete(learning.damaged):
+            again = _read(folder, recordings, given, workers, settled, progress)
+            reading = _sum(reading, again)
+            first, learning = learning, learn()
+            learning = replace(learning, learnt=first.learnt + learning.learnt)
+    return ArchiveLearning(reading, learning, overview_of(folder))
+
+
+def detect_archive(
+    folder: Address,
+    *,
+    alerts_per_day: float = ALERTS_PER_DAY,
+    cameras: Sequence[str] = (),
+    again: bool = False,
+    settled: float = SETTLED,
+    cluster: str | None = None,
+    jobs: int = -1,
+    progress: ProgressCallback = ignore_progress,
+) -> ArchiveDetection:
+    """Find what is unusual in an archive, within one budget of alerts for all cameras.
+
+    New recordings are read first. Each recording is judged once, with the model that its camera
+    has then: run this before `learn_archive`, and it is judged by a model that has not learnt from
+    it. `events.jsonl` in the folder has the most unusual moments of all, alarms or not.
+
+    Parameters
+    ----------
+    folder
+        Folder of the archive.
+    alerts_per_day
+        Alerts per day that normal footage of all cameras together may raise.
+    cameras
+        Cameras to judge; all if empty. The budget is always that of all.
+    again
+        Judge again what was judged before, with the models as they are now.
+    settled, cluster, jobs, progress
+        As of `learn_archive`.
+
+    Returns
+    -------
+    ArchiveDetection
+        The most unusual moments of all, and which of them are alarms.
+    """
+    if not 0 < alerts_per_day < float("inf"):
+        raise InvalidInputError(
+            f"a budget must be above 0 alerts per day and finite, found {alerts_per_day:g}",
+            parameter="alerts_per_day",
+        )
+    archive = _known(folder)
+    given = archive.settings()
+    with archive.alone(), open_workers(cluster, jobs) as workers:
+        recordings = [] if given is None else _recordings(given, (), strict=False)
+        zone = None if given is None else given["timezone"]
+
+        def judge() -> ArchiveDetection:
+            reading = _read(archive, recordings, given, workers, settled, progress)
+            wanted = archive.cameras(cameras)
+            found = judge_archive(
+                archive,
+                wanted,
+                workers,
+                alerts_per_day=alerts_per_day,
+                again=again,
+                progress=progress,
+            )
+            found.troubles[:0] = reading.waiting
+            return found
+
+        found = judge()
+        if _delete(found.damaged):
+            before, found = found, judge()
+            found.n_judged += before.n_judged
+        rank_moments(archive.cameras(), found, timezone=zone)
+        write_moments(archive, found, workers, progress=progress)
+    return found
+
+
+def report_archive(
+    folder: Address,
+    *,
+    output: Address | None = None,
+    cameras: Sequence[str] = (),
+    force: bool = False,
+) -> ArchiveOverview:
+    """Return an archive at a glance, and write it as a page where `output` is given.
+
+    Parameters
+    ----------
+    folder
+        Folder of the archive.
+    output
+        Page to write, as .html: one file that needs nothing else.
+    cameras
+        Cameras to show; all if empty.
+    force
+        Replace a page that habitus did not write.
+    """
+    archive = _known(folder)
+    if output is not None:
+        check_output(output, "page", force=force)
+    overview = overview_of(archive, cameras)
+    if output is not None:
+        from habitus.archive.archive_page import write_archive_page
+
+        write_archive_page(Path(output), archive, overview)
+    return overview
+
+
+def _known(folder: Address) -> ArchiveFolder:
+    """Return the folder of an archive that is there."""
+    archive = ArchiveFolder(Path(folder))
+    if not (archive.path / SETTINGS).is_file() and not archive.cameras():
+        found = "nothing" if not archive.path.exists() else "another folder"
+        raise InvalidInputError(
+            f"{folder}: expected the folder of an archive that habitus archive learn wrote, found "
+            f"{found}",
+            parameter="folder",
+        )
+    return archive
+
+
+def _given(
+    folder: ArchiveFolder,
+    patterns: str | Sequence[str],
+    timezone: str | None,
+    documents: DocumentSettings,
+    fast: bool,
+) -> ArchiveSettings:
+    """Return what was given, with the patterns of the archive where there are none."""
+    texts = [patterns] if isinstance(patterns, str) else list(patterns)
+    known = folder.settings()
+    if not texts and known is None:
+        raise InvalidInputError(
+            "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",
+            parameter="patterns",
+        )
+    if not texts and known is not None:
+        texts, timezone = known["patterns"], timezone or known["timezone"]
+    texts = [text if "://" in text else str(Path(text).absolute()) for text in texts]
+    kept = {name: value for name, value in asdict(documents).items() if name != "still_every"}
+    for name in ("mask", "region"):
+        if kept[name] and (CAMERA in kept[name] or is_file(kept[name])):
+            kept[name] = str(Path(kept[name]).absolute())
+    return {"patterns": texts, "timezone": timezone, "documents": kept, "fast": fast}
+
+
+def _recordings(
+    given: ArchiveSettings, cameras: Sequence[str], *, strict: bool = True
+) -> list[Recording]:
+    """Return the recordings that there are now; unless strict, there may be none left."""
+    patterns = [Pattern(text) for text in given["patterns"]]
+    if not strict:
+        patterns = [pattern for pattern in patterns if pattern.files()]
+    return find_recordings(patterns, timezone=given["timezone"], cameras=cameras)
+
+
+def _read(
+    folder: ArchiveFolder,
+    recordings: Sequence[Recording],
+    given: ArchiveSettings | None,
+    workers: Workers,
+    settled: float,
+    progress: ProgressCallback,
+) -> Reading:
+    if given is None:
+        return Reading()
+    documents: dict[str, Any] = given["documents"]
+    return read_new(
+        folder,
+        recordings,
+        DocumentSettings(**documents),
+        workers,
+        fast=given["fast"],
+        settled=settled,
+        progress=progress,
+    )
+
+
+def _delete(damaged: Sequence[Path]) -> bool:
+    """Delete shards that are damaged, so that their recordings are read again."""
+    for path in damaged:
+        path.unlink(missing_ok=True)
+    return bool(damaged)
+
+
+def _sum(one: Reading, other: Reading) -> Reading:
+    return Reading(
+        one.n_read + other.n_read,
+        other.n_known - one.n_read,
+        one.seconds + other.seconds,
+        one.n_bytes + other.n_bytes,
+        other.waiting,
+    )

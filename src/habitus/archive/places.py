@@ -1,0 +1,210 @@
+"""Where recordings lie: on disks of this machine, or anywhere that fsspec reaches (S3, HTTP, ...).
+
+Credentials are those of the environment, as each kind of place takes them.
+"""
+
+import errno
+import glob
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from habitus.errors import HabitusError, InvalidInputError, optional_package
+from habitus.files import work_folder
+from habitus.video.source import redacted
+
+# What other places tell of a file that changes whenever its contents do, the best first.
+CHECKSUMS = ("ETag", "etag", "md5Hash", "contentHash", "checksum")
+# Errors of this machine's disk, not of the place.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# What they tell of when that was.
+CHANGED = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+
+
+class FoundFile(NamedTuple):
+    """A file as it was when it was looked at."""
+
+    path: str
+    """Within its place."""
+    address: str
+    """Path on this machine, or the address of a file elsewhere."""
+    size: int
+    version: str
+    """Changes whenever the contents do: the time of change, or a checksum."""
+    changed: float | None
+    """When it was changed last, in seconds since the epoch, where that is known."""
+
+    @property
+    def identity(self) -> tuple[str, int, str]:
+        """What tells it from any other file, and from itself with other contents."""
+        return self.address, self.size, self.version
+
+
+class Place(Protocol):
+    """What can be asked of where files lie."""
+
+    @property
+    def path(self) -> str:
+        """The address that was given, without its protocol."""
+        ...
+
+    def files(self, pattern: str) -> list[FoundFile]:
+        """Return the files that a pattern of `*` matches."""
+        ...
+
+    def names(self, folder: str) -> list[str] | None:
+        """Return the names in a folder, in order; None where there is none."""
+        ...
+
+    def shown(self, path: str) -> str:
+        """Return a path as an address that may be shown."""
+        ...
+
+
+def place_of(address: str) -> Place:
+    """Return the place that an address, or a pattern of addresses, belongs to."""
+    if "://" not in address:
+        return LocalPlace(str(Path(address).absolute()))
+    if address.startswith("file://"):
+        return LocalPlace(address.removeprefix("file://"))
+    return RemotePlace(address)
+
+
+@dataclass(frozen=True)
+class LocalPlace:
+    """Disks of this machine."""
+
+    path: str
+
+    def files(self, pattern: str) -> list[FoundFile]:
+        """Return the files that a pattern of `*` matches."""
+        found = (look_at(path) for path in glob.iglob(pattern))  # noqa: PTH207
+        return [file for file in found if file is not None]
+
+    def names(self, folder: str) -> list[str] | None:
+        """Return the names in a folder, in order; None where there is none."""
+        try:
+            return sorted(path.name for path in Path(folder).iterdir())
+        except OSError:
+            return None
+
+    def shown(self, path: str) -> str:
+        """Return the path as it is."""
+        return path
+
+
+class RemotePlace:
+    """Anywhere else, by fsspec."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        with _understood(address):
+            self.filesystem, self.path = _filesystem(address)
+
+    def files(self, pattern: str) -> list[FoundFile]:
+        """Return the files that a pattern of `*` matches."""
+        with _understood(self.address):
+            self.filesystem.invalidate_cache()
+            found = self.filesystem.glob(pattern, detail=True)
+            return [
+                _described(path, self.filesystem.unstrip_protocol(path), info)
+                for path, info in found.items()
+                if info.get("type") != "directory"
+            ]
+
+    def names(self, folder: str) -> list[str] | None:
+        """Return the names in a folder, in order; None where there is none."""
+        try:
+            found = self.filesystem.ls(folder, detail=False)
+        except OSError:
+            return None
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+
+    def shown(self, path: str) -> str:
+        """Return the address of a path, without what is secret in it."""
+        return redacted(str(self.filesystem.unstrip_protocol(path)))
+
+
+def look_at(address: str) -> FoundFile | None:
+    """Return a file as it is now; None where there is none."""
+    if "://" in address:
+        with _understood(address):
+            filesystem, path = _filesystem(address)
+            filesystem.invalidate_cache()
+            try:
+                return _described(path, address, filesystem.info(path))
+            except FileNotFoundError:
+                return None
+    try:
+        found = Path(address).stat()
+    except OSError:
+        return None
+    if not Path(address).is_file():
+        return None
+    return FoundFile(address, address, found.st_size, str(found.st_mtime_ns), found.st_mtime)
+
+
+@contextmanager
+def at_hand(address: str) -> Iterator[Path]:
+    """Give a file of this machine: the one that is meant, or a copy that is deleted at the end.
+
+    Raises
+    ------
+    InvalidInputError
+        If it cannot be fetched.
+    OSError
+        If there is no room for the copy.
+    """
+    if "://" not in address:
+        yield Path(address)
+        return
+    with work_folder() as folder:
+        copy = folder / f"recording{Path(address).suffix}"
+        with _understood(address):
+            filesystem, path = _filesystem(address)
+            filesystem.get_file(path, str(copy))
+        yield copy
+
+
+def _filesystem(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path within it."""
+    fsspec = optional_package("fsspec", f"An address such as {redacted(address)}")
+    filesystem, path = fsspec.core.url_to_fs(address)
+    return filesystem, str(path)
+
+
+@contextmanager
+def _understood(address: str) -> Iterator[None]:
+    """Turn whatever the library of a place raises into one clear line."""
+    try:
+        yield
+    except HabitusError:
+        raise
+    except ImportError as error:  # fsspec names what to install
+        raise InvalidInputError(f"{redacted(address)}: {error}", parameter="patterns") from error
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
+        raise _unreachable(address, error) from error
+    except Exception as error:  # each library has errors of its own
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> InvalidInputError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return InvalidInputError(f"cannot read {redacted(address)}: {reason}", parameter="patterns")
+
+
+def _described(path: str, address: str, info: Mapping[str, Any]) -> FoundFile:
+    version = next((str(info[name]) for name in (*CHECKSUMS, *CHANGED) if info.get(name)), "")
+    changed = next((_when(info[name]) for name in CHANGED if info.get(name)), None)
+    return FoundFile(str(path), str(address), int(info.get("size") or 0), version, changed)
+
+
+def _when(value: Any) -> float | None:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,235 @@
+"""habitus archive: months of recordings of many cameras."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+import habitus
+from habitus.cli import options
+from habitus.cli.bars import progress_bars
+from habitus.cli.terminal import Screen, say
+
+MOST_RANKED = 10
+"""Moments that are listed."""
+
+app = typer.Typer(
+    name="archive",
+    help="Months of recordings of many cameras: read what is new, learn, detect, report.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Folder = Annotated[str, typer.Argument(help="Folder of the archive.", metavar="DIR")]
+Cameras = Annotated[
+    list[str] | None,
+    typer.Option("--camera", help="Only this camera; may be given several times."),
+]
+Settled = Annotated[
+    float,
+    typer.Option(help="Leave recordings that changed in the last N seconds for the next run."),
+]
+Jobs = Annotated[int, typer.Option(help="Processes; -1 for one per core. Never changes a result.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|ADDRESS",
+        help="Work on a Dask cluster: one on this machine, or that of a scheduler's address. "
+        "Workers reach recordings and DIR by the same names.",
+    ),
+]
+
+
+@app.command()
+@options.command
+def learn(
+    documents: options.DocumentOptions,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, "
+            "{date} or {year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, "
+            "s3://... or any address of fsspec. Those of DIR if none is given.",
+            metavar="[PATTERN]...",
+        ),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Folder of the archive.")
+    ] = "archive",
+    cameras: Cameras = None,
+    days: Annotated[
+        float | None, typer.Option(help="Learn from the last N days of each camera only.")
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            help="Time zone that recordings are named in, such as Europe/Berlin; this machine's "
+            "if not given."
+        ),
+    ] = None,
+    n_topics: Annotated[int, typer.Option("--topics", help="Number of topics.")] = 8,
+    n_behaviours: Annotated[int, typer.Option("--behaviours", help="Number of behaviours.")] = 4,
+    n_restarts: Annotated[
+        int, typer.Option("--restarts", help="Independent runs per camera.")
+    ] = 20,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
+    ] = False,
+    settled: Settled = 30.0,
+    cluster: Cluster = None,
+    jobs: Jobs = -1,
+    seed: Annotated[int, typer.Option(help="Same seed, same models.")] = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Learn one model per camera from recordings, of which only what is new is read.
+
+    Documents are kept in DIR, a file per recording, so that a late or replaced recording is read
+    again alone; a run that is cut short goes on where it was. Example:
+    habitus archive learn 'recordings/{camera}/{date}/{hour}.mp4' -o site
+    """
+    with progress_bars() as progress:
+        found = habitus.learn_archive(
+            patterns or (),
+            output=output,
+            cameras=cameras or (),
+            days=days,
+            n_topics=n_topics,
+            n_behaviours=n_behaviours,
+            n_restarts=n_restarts,
+            timezone=timezone,
+            fast=fast,
+            settled=settled,
+            cluster=cluster,
+            jobs=jobs,
+            seed=seed,
+            progress=progress,
+            **documents.parameters(),
+        )
+    for note in found.notes:
+        say(f"note: {note}", err=True)
+    if as_json:
+        typer.echo(json.dumps(found.overview.to_json()))
+        return
+    _tell(found.overview)
+    say(found.reading.summary())
+    say(found.learning.summary())
+
+
+@app.command()
+@options.command
+def detect(
+    folder: Folder,
+    alerts_per_day: Annotated[
+        float,
+        typer.Option(
+            help="The budget: alerts per day that normal footage of all cameras together may raise."
+        ),
+    ] = 5.0,
+    cameras: Cameras = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Judge again what was judged before, with the models of now."),
+    ] = False,
+    settled: Settled = 30.0,
+    cluster: Cluster = None,
+    jobs: Jobs = -1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the most unusual moments as JSON Lines.")
+    ] = False,
+) -> None:
+    """Find what is unusual in an archive, within one budget of alerts for all cameras.
+
+    New recordings are read first, and each is judged once. The most unusual moments of all are
+    written to DIR/events.jsonl, with pictures. Each night:
+    habitus archive detect site; habitus archive learn -o site; habitus archive report site
+    """
+    with progress_bars() as progress:
+        found = habitus.detect_archive(
+            folder,
+            alerts_per_day=alerts_per_day,
+            cameras=cameras or (),
+            again=again,
+            settled=settled,
+            cluster=cluster,
+            jobs=jobs,
+            progress=progress,
+        )
+    for trouble in found.troubles:
+        say(f"note: {trouble}", err=True)
+    if as_json:
+        for moment in found.moments:
+            typer.echo(moment.line())
+        return
+    for rank, moment in enumerate(found.moments[:MOST_RANKED], start=1):
+        verdict = "ALARM" if moment.event.alarm else "     "
+        say(f"{rank:2}  {verdict}  {moment.in_words()}")
+    say(found.summary())
+    say(
+        f"judged {found.n_judged} recording(s), {found.n_known} before; wrote {folder}/events.jsonl"
+    )
+
+
+@app.command()
+@options.command
+def report(
+    folder: Folder,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Where to write the page; DIR/report.html if not."),
+    ] = None,
+    cameras: Cameras = None,
+    force: options.Force = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print everything as JSON; the page is written only with --output."
+        ),
+    ] = False,
+) -> None:
+    """Show an archive as a table and a page: hours, gaps, troubles, the most unusual moments.
+
+    Example: habitus archive report site -o site.html
+    """
+    page = output or (None if as_json else f"{folder}/report.html")
+    overview = habitus.report_archive(folder, output=page, cameras=cameras or (), force=force)
+    if as_json:
+        typer.echo(json.dumps(overview.to_json()))
+        return
+    for camera in overview.in_trouble:
+        for text in camera.troubles:
+            say(f"note: {camera.camera}: {text}", err=True)
+    _tell(overview)
+    say(overview.summary())
+    say(f"wrote {page}")
+
+
+def _tell(overview: habitus.ArchiveOverview) -> None:
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("camera")
+    for heading in ("hours", "missing", "unread", "learnt from", "judged", "alarms"):
+        table.add_column(heading, justify="right")
+    table.add_column("recordings")
+    table.add_column("frames")
+    for camera in overview.cameras:
+        first, last = camera.first or "", camera.last or ""
+        table.add_row(
+            camera.camera,
+            f"{camera.hours:.1f}",
+            f"{camera.gap_hours:.1f}" if camera.gaps else "-",
+            str(camera.unread or "-"),
+            f"{camera.learnt['seconds'] / 3600:.1f} h" if camera.learnt else "-",
+            f"{camera.judged_hours:.1f} h" if camera.judged_hours else "-",
+            str(camera.alarms) if camera.judged_hours else "-",
+            f"{_clock(first)} to {_clock(last)}" if first else "none",
+            ", then ".join(era["frames"] for era in camera.eras),
+        )
+    Screen().print(table)
+
+
+def _clock(clock: str) -> str:
+    day, _, time = clock.partition("T")
+    return f"{day} {time[:5].replace('-', ':')}"

@@ -1,0 +1,60 @@
+"""Archives to test on: short recordings of two lanes, named by camera and time."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import cv2
+
+from reference.footage import Picture, encode
+from reference.two_lanes import FPS, lanes_at, wrong_at
+
+PATTERN = "{camera}/{date}/{time}.mp4"
+DAY = "2026-11-16"
+LENGTH = 40
+"""Seconds of a recording."""
+WRONG = 25.0
+"""Second of a recording at which something goes against its lane, where that is wanted."""
+
+
+def record(
+    path: Path,
+    *,
+    start: float = 0.0,
+    seconds: int = LENGTH,
+    wrong: bool = False,
+    size: tuple[int, int] | None = None,
+) -> Path:
+    """Write a recording of the lanes from a time on; it was last changed an hour ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    encode(path, _pictures(start, seconds, wrong, size), rate=FPS)
+    return settled(path)
+
+
+def _pictures(start: float, seconds: int, wrong: bool, size: tuple[int, int] | None):
+    for i in range(seconds * FPS):
+        picture: Picture = lanes_at(start + i / FPS)
+        if wrong and WRONG <= i / FPS < WRONG + 3:
+            wrong_at(picture, i / FPS - WRONG)
+        yield picture if size is None else cv2.resize(picture, size)
+
+
+def settled(path: Path, seconds: float = 3600.0) -> Path:
+    """Let a file have been changed so many seconds ago."""
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+    return path
+
+
+def clock(minute: int) -> str:
+    """The time of a recording in its name, from its minute after noon."""
+    return f"12{minute:02d}00"
+
+
+def put(recordings: Path, camera: str, minute: int, source: Path) -> Path:
+    """Copy a recording to where the pattern finds it."""
+    path = recordings / camera / DAY / f"{clock(minute)}.mp4"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, path)
+    return settled(path)
