@@ -148,7 +148,11 @@ def wanted_shards(
 
 def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
     """Return a digest of recordings, and of how they are learnt from."""
-    known = [[shard.clock, *map(str, shard.origin.values())] for shard in shards]
+    known = [
+        [shard.clock, o["size"], o["version"], o["start"], o["made"]]
+        for shard in shards
+        for o in [shard.origin]
+    ]
     text = json.dumps([known, {k: str(v) for k, v in options.items()}, version("habitus")])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -202,6 +206,7 @@ def learn_cameras(
     for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
         _keep(folder.camera(name), plans[name], learnt, options, found)
         progress(Progress("learning", n, len(plans), name))
+    found.learnt.sort()
     return found
 
 

@@ -149,7 +149,7 @@ def learn_archive(
             again = _read(folder, recordings, given, workers, settled, progress)
             reading = _sum(reading, again)
             first, learning = learning, learn()
-            learning = replace(learning, learnt=first.learnt + learning.learnt)
+            learning = replace(learning, learnt=sorted(first.learnt + learning.learnt))
     return ArchiveLearning(reading, learning, overview_of(folder))
 
 
@@ -218,7 +218,7 @@ def detect_archive(
             before, found = found, judge()
             found.n_judged += before.n_judged
         rank_moments(archive.cameras(), found, timezone=zone)
-        write_moments(archive, found, workers, progress=progress)
+        write_moments(archive, found, recordings, workers, progress=progress)
     return found
 
 

@@ -19,7 +19,7 @@ from habitus.video.source import redacted
 # What other places tell of a file that changes whenever its contents do, the best first.
 CHECKSUMS = ("ETag", "etag", "md5Hash", "contentHash", "checksum")
 # Errors of this machine's disk, not of the place.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What they tell of when that was.
 CHANGED = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
 
@@ -38,9 +38,9 @@ class FoundFile(NamedTuple):
     """When it was changed last, in seconds since the epoch, where that is known."""
 
     @property
-    def identity(self) -> tuple[str, int, str]:
-        """What tells it from any other file, and from itself with other contents."""
-        return self.address, self.size, self.version
+    def identity(self) -> tuple[int, str]:
+        """What tells it from itself with other contents, wherever it is moved to."""
+        return self.size, self.version
 
 
 class Place(Protocol):

@@ -8,7 +8,7 @@ there, are expected to raise no more false alarms than the budget.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
@@ -22,6 +22,7 @@ from habitus.anomaly import Detector, Event, SceneModel, detect_events
 from habitus.anomaly.camera_check import LEAST_LIKENESS, likeness
 from habitus.anomaly.rarity import duration_in_words
 from habitus.archive.camera_models import latest_era, learnt_of
+from habitus.archive.pattern import Recording
 from habitus.archive.places import at_hand
 from habitus.archive.shard_reading import Trouble
 from habitus.archive.shard_store import (
@@ -372,6 +373,7 @@ class PictureTask(NamedTuple):
 def write_moments(
     folder: ArchiveFolder,
     found: ArchiveDetection,
+    recordings: Sequence[Recording],
     workers: Workers,
     *,
     progress: ProgressCallback = ignore_progress,
@@ -381,6 +383,7 @@ def write_moments(
     Pictures are cut from the recordings where these are still there, and show the model's picture
     of the scene otherwise. Those that were cut before are left as they are.
     """
+    addresses = {(each.camera, each.clock): each.file.address for each in recordings}
     pictures = folder.events.with_name(f"{folder.events.stem}-thumbnails")
     names = [_picture_name(moment) for moment in found.moments]
     wanted = [
@@ -388,7 +391,7 @@ def write_moments(
         for moment, name in zip(found.moments[:MOST_PICTURES], names, strict=False)
         if not (pictures / name).is_file()
     ]
-    tasks, files = _picture_tasks(folder, wanted)
+    tasks, files = _picture_tasks(folder, wanted, addresses)
     progress(Progress("drawing", 0, len(tasks)))
     for n, (number, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
         for name, contents in zip(files[number], drawn, strict=True):
@@ -416,7 +419,9 @@ def _picture_name(moment: ArchiveEvent) -> str:
 
 
 def _picture_tasks(
-    folder: ArchiveFolder, wanted: Sequence[tuple[ArchiveEvent, str]]
+    folder: ArchiveFolder,
+    wanted: Sequence[tuple[ArchiveEvent, str]],
+    addresses: Mapping[tuple[str, str], str],
 ) -> tuple[list[PictureTask], list[list[str]]]:
     """Return what is to be drawn of each recording, and the names of the pictures."""
     by_camera = sorted(wanted, key=lambda each: each[0].camera)
@@ -427,13 +432,14 @@ def _picture_tasks(
         known = {shard.path: shard for shard in latest_era(shards)} if shards else {}
         of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
         for moment, name in group:
-            shard = _shard_at(list(known.values()), moment.event.peak)
-            if shard is not None:
-                of_shard.setdefault(shard.path, []).append((moment, name))
+            seen = _shard_at(list(known.values()), moment.event.peak)
+            if seen is not None:
+                of_shard.setdefault(seen.path, []).append((moment, name))
         for path, own in of_shard.items():
-            origin = known[path].origin
+            shard = known[path]
+            address = addresses.get((camera, shard.clock), shard.origin["address"])
             events = tuple(moment.event for moment, _ in own)
-            tasks.append(PictureTask(origin["address"], origin["start"], model, events))
+            tasks.append(PictureTask(address, shard.start, model, events))
             files.append([name for _, name in own])
     return tasks, files
 

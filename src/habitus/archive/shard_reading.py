@@ -197,8 +197,8 @@ def _new(
 
 
 def _is_same(failed: Unread, recording: Recording, made: str) -> bool:
-    known = failed["address"], failed["size"], failed["version"]
-    return known == recording.file.identity and failed["made"] == made
+    same = (failed["size"], failed["version"]) == recording.file.identity
+    return same and failed["made"] == made
 
 
 def _later(recording: Recording, reason: str) -> Trouble:
@@ -240,11 +240,10 @@ def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, found: 
         if unread.pop(recording.clock, None) is not None:
             camera.put_unread(unread)
         return
-    address, size, version = recording.file.identity
     unread[recording.clock] = {
-        "address": address,
-        "size": size,
-        "version": version,
+        "address": recording.file.address,
+        "size": recording.file.size,
+        "version": recording.file.version,
         "made": task.made,
         "start": recording.start,
         "reason": shortened(read.reason, 500),
@@ -276,11 +275,11 @@ def _seconds(corpus: Corpus) -> float:
 
 
 def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
-    address, size, version = task.recording.file.identity
+    file = task.recording.file
     return {
-        "address": address,
-        "size": size,
-        "version": version,
+        "address": file.address,
+        "size": file.size,
+        "version": file.version,
         "start": task.recording.start,
         "made": task.made,
         "usable": int((corpus.conditions == Condition.USABLE).sum()),

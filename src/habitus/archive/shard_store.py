@@ -42,6 +42,7 @@ class Origin(TypedDict):
     """Which recording a shard was made of, and how."""
 
     address: Text
+    """Where it was when it was read."""
     size: FileSize
     version: Text
     """What changes whenever the contents do."""
@@ -115,15 +116,13 @@ class RecordedShard(NamedTuple):
     def is_of(self, recording: Recording, made: str) -> bool:
         """Return whether it has the documents of a recording as that is now."""
         known = self.origin
-        return (known["address"], known["size"], known["version"], known["start"]) == (
-            *recording.file.identity,
-            recording.start,
-        ) and known["made"] == made
+        same = (known["size"], known["version"]) == recording.file.identity
+        return same and (known["start"], known["made"]) == (recording.start, made)
 
 
 def shard_bytes(corpus: Corpus, origin: Origin) -> bytes:
     """Return what the file of a shard holds: a corpus file that knows its recording."""
-    header, tensors = corpus.contents()
+    header, tensors = corpus.packed_contents()
     header = header | {"recording": origin}
     return tensor_bytes(kind="corpus", version=VERSION, header=header, tensors=tensors)
 

@@ -54,7 +54,7 @@ def learn(
             help="Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, "
             "{date} or {year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, "
             "s3://... or any address of fsspec. Those of DIR if none is given.",
-            metavar="[PATTERN]...",
+            metavar="PATTERN...",
         ),
     ] = None,
     output: Annotated[
@@ -208,23 +208,22 @@ def report(
 
 
 def _tell(overview: habitus.ArchiveOverview) -> None:
-    table = Table(box=SIMPLE_HEAD)
+    """Print a table of the cameras: hours read, missing between recordings, learnt from."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("camera")
-    for heading in ("hours", "missing", "unread", "learnt from", "judged", "alarms"):
+    for heading in ("hours", "missing", "unread", "learnt", "alarms"):
         table.add_column(heading, justify="right")
-    table.add_column("recordings")
+    table.add_column("until", no_wrap=True)
     table.add_column("frames")
     for camera in overview.cameras:
-        first, last = camera.first or "", camera.last or ""
         table.add_row(
             camera.camera,
             f"{camera.hours:.1f}",
             f"{camera.gap_hours:.1f}" if camera.gaps else "-",
             str(camera.unread or "-"),
-            f"{camera.learnt['seconds'] / 3600:.1f} h" if camera.learnt else "-",
-            f"{camera.judged_hours:.1f} h" if camera.judged_hours else "-",
+            f"{camera.learnt['seconds'] / 3600:.1f}" if camera.learnt else "-",
             str(camera.alarms) if camera.judged_hours else "-",
-            f"{_clock(first)} to {_clock(last)}" if first else "none",
+            _clock(camera.last) if camera.last else "-",
             ", then ".join(era["frames"] for era in camera.eras),
         )
     Screen().print(table)

@@ -1,13 +1,14 @@
 """Corpora: counts of words in documents, in time order, in one or more sequences."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, NamedTuple, NotRequired, Self
+from typing import Annotated, Any, NamedTuple, NotRequired, Self
 
 import numpy as np
 import scipy.sparse as sp
+from annotated_types import Interval
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypedDict
 
@@ -20,9 +21,10 @@ from habitus.corpus.checks import (
     checked_picture,
     checked_times,
 )
+from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_counts
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import Contents, read_tensors, write_tensors
+from habitus.files import Contents, Tensors, read_tensors, write_tensors
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -37,7 +39,13 @@ from habitus.schema import (
     WordCount,
 )
 
-VERSION = 3
+VERSION = 4
+"""Latest version of corpus files that is understood."""
+PLAIN = 3
+"""Version of files whose counts are not packed."""
+
+
+PlaneCount = Annotated[int, Interval(ge=1, le=WIDEST)]
 
 
 class ExtractionSettings(TypedDict, total=False):
@@ -54,19 +62,28 @@ class ExtractionSettings(TypedDict, total=False):
     region: Text | None
 
 
+class Packing(TypedDict):
+    """How counts are packed; see `habitus.corpus.packing`."""
+
+    step_bytes: PlaneCount
+    count_bytes: PlaneCount
+
+
 class CorpusHeader(TypedDict):
     """Header of a corpus file."""
 
     n_words: WordCount
     vocabulary: Vocabulary | None
     settings: NotRequired[ExtractionSettings | None]
+    packing: NotRequired[Packing]
 
 
 LARGEST_COUNT = 2.0**53
 """Whole numbers are exact up to this."""
 LAYOUTS = {
-    "data": Layout((*REAL, *WHOLE), ("entries",), least=0, most=LARGEST_COUNT),
-    "indices": Layout(INDEX, ("entries",)),
+    "data": Layout((*REAL, *WHOLE), ("entries",), required=False, least=0, most=LARGEST_COUNT),
+    "indices": Layout(INDEX, ("entries",), required=False),
+    "packed": Layout(BYTE, ("bytes",), required=False),
     "indptr": Layout(INDEX, ("documents and one",)),
     "lengths": Layout(WHOLE, ("sequences",)),
     "times": Layout(REAL, ("documents",), least=-LATEST, most=LATEST),
@@ -74,7 +91,7 @@ LAYOUTS = {
     "n_frames": Layout(WHOLE, ("documents",), required=False, most=MOST_FRAMES),
     "picture": Layout(BYTE, ("height", "width", 3), required=False),
 }
-"""Arrays of a corpus file."""
+"""Arrays of a corpus file: `data` and `indices`, or both of them `packed`."""
 
 
 class Condition(IntEnum):
@@ -548,10 +565,10 @@ class Corpus:
             If it cannot be written.
         """
         header, tensors = self.contents()
-        write_tensors(path, kind="corpus", version=VERSION, header=header, tensors=tensors)
+        write_tensors(path, kind="corpus", version=PLAIN, header=header, tensors=tensors)
 
     def contents(self) -> Contents:
-        """Return what a file of the corpus holds."""
+        """Return what a file of the corpus holds, of the version `PLAIN`."""
         header = {
             "n_words": self.n_words,
             "vocabulary": self.vocabulary.to_json() if self.vocabulary else None,
@@ -568,6 +585,18 @@ class Corpus:
             **({} if self.picture is None else {"picture": self.picture}),
         }
         return Contents(header, tensors)
+
+    def packed_contents(self) -> Contents:
+        """Return what a small file of the corpus holds, of the version `VERSION`.
+
+        Counts must be whole numbers.
+        """
+        header, tensors = self.contents()
+        counts = self.counts
+        packed = pack_counts(counts.indices, counts.data, counts.indptr)
+        packing = {"step_bytes": packed.step_bytes, "count_bytes": packed.count_bytes}
+        kept = {name: array for name, array in tensors.items() if name not in ("data", "indices")}
+        return Contents(header | {"packing": packing}, kept | {"packed": packed.contents})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -591,11 +620,10 @@ class Corpus:
         header, tensors = read_tensors(
             path, kind="corpus", version=VERSION, schema=CorpusHeader, layouts=LAYOUTS
         )
-        indptr = tensors["indptr"]
         try:
+            words, counted, indptr = _entries(header, tensors)
             counts = sp.csr_array(
-                (tensors["data"], tensors["indices"], indptr),
-                shape=(len(indptr) - 1, header["n_words"]),
+                (counted, words, indptr), shape=(len(indptr) - 1, header["n_words"])
             )
             counts.check_format(full_check=True)
             return cls(
@@ -610,6 +638,20 @@ class Corpus:
             )
         except ValueError as error:
             raise FileError(f"{path}: not a corpus that can be used: {error}") from error
+
+
+def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:
+    """Return words, counts and where each document starts, as a file has them."""
+    indptr, packing = tensors["indptr"], header.get("packing")
+    if packing is None or "packed" not in tensors:
+        for name in ("data", "indices"):
+            if name not in tensors:
+                raise FileError(f"the array {name} is missing")
+        return tensors["indices"], tensors["data"], indptr
+    if not len(indptr) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+        raise FileError("the array indptr must start with 0 and never fall")
+    packed = PackedCounts(tensors["packed"], packing["step_bytes"], packing["count_bytes"])
+    return *unpack_counts(packed, indptr), indptr
 
 
 def smallest(data: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,76 @@
+"""Packed counts: the same numbers in fewer bytes, and nothing else is taken for them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from habitus.corpus import Corpus
+from habitus.corpus.documents import VERSION
+from habitus.corpus.packing import pack_counts, unpack_counts
+from habitus.errors import FileError
+from habitus.files import write_tensors
+
+N_WORDS = 300_000
+documents = st.lists(
+    st.dictionaries(st.integers(0, N_WORDS - 1), st.integers(1, 1 << 40), max_size=8), max_size=6
+)
+
+
+def as_arrays(rows):
+    words = [sorted(row) for row in rows]
+    flat = np.array([word for row in words for word in row], dtype=np.int64)
+    counts = [row[word] for row, own in zip(rows, words, strict=True) for word in own]
+    indptr = np.cumsum([0, *map(len, words)])
+    return flat, np.array(counts, dtype=np.float64), indptr
+
+
+@given(documents)
+def test_unpacking_gives_back_words_and_counts(rows):
+    words, counts, indptr = as_arrays(rows)
+    found = unpack_counts(pack_counts(words, counts, indptr), indptr)
+    np.testing.assert_array_equal(found[0], words)
+    np.testing.assert_array_equal(found[1], counts)
+
+
+def busy(n=400):
+    rng = np.random.default_rng(0)
+    rows = [np.sort(rng.choice(N_WORDS // 30, 200, replace=False)) for _ in range(n)]
+    return Corpus.from_word_ids(rows, n_words=N_WORDS // 30)
+
+
+def save_packed(corpus, path, **changes):
+    header, tensors = corpus.packed_contents()
+    tensors = {**tensors, **changes}
+    write_tensors(path, kind="corpus", version=VERSION, header=header, tensors=tensors)
+    return path
+
+
+def test_a_packed_file_is_the_same_corpus_in_fewer_bytes(tmp_path):
+    corpus = busy()
+    path = save_packed(corpus, tmp_path / "packed")
+    corpus.save(tmp_path / "plain")
+    found = Corpus.load(path)
+    assert (found.counts != corpus.counts).nnz == 0
+    assert found.counts.indices.dtype == Corpus.load(tmp_path / "plain").counts.indices.dtype
+    assert path.stat().st_size < (tmp_path / "plain").stat().st_size / 3
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"not compressed at all", b"\x78\x01\x03\x00\x00\x00\x00\x01"]
+)
+def test_what_cannot_be_unpacked_is_a_damaged_file(tmp_path, contents):
+    packed = np.frombuffer(contents, np.uint8)
+    path = save_packed(busy(), tmp_path / "a", packed=packed)
+    with pytest.raises(FileError, match="the array packed"):
+        Corpus.load(path)
+
+
+def test_documents_of_other_sizes_are_refused(tmp_path):
+    corpus = busy()
+    fewer = corpus.counts.indptr.copy()
+    fewer[-1] -= 1
+    with pytest.raises(FileError, match="must hold"):
+        Corpus.load(save_packed(corpus, tmp_path / "a", indptr=fewer))
+    with pytest.raises(FileError, match="never fall"):
+        Corpus.load(save_packed(corpus, tmp_path / "b", indptr=fewer[::-1].copy()))
