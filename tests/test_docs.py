@@ -205,6 +205,7 @@ def test_commands_named_in_the_documents_exist(page):
     from habitus.cli import app
 
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
+    known |= {group.typer_instance.info.name for group in app.registered_groups}
     named = set(re.findall(r"(?:^\s*\$ |`)habitus (\w+)", page.read_text(), re.MULTILINE))
     assert named <= known
 

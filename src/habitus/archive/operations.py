@@ -259,8 +259,7 @@ def _known(folder: Address) -> ArchiveFolder:
     if not (archive.path / SETTINGS).is_file() and not archive.cameras():
         found = "nothing" if not archive.path.exists() else "another folder"
         raise InvalidInputError(
-            f"{folder}: expected the folder of an archive that habitus archive learn wrote, found "
-            f"{found}",
+            f"{folder}: expected the folder of an archive, found {found}: learn one first",
             parameter="folder",
         )
     return archive

@@ -220,7 +220,7 @@ def _unjudged(
     """Yield what is to be judged of a camera."""
     learnt, shards = learnt_of(camera), camera.shards()
     if learnt is None:
-        text = "no model yet: learn it first, with habitus archive learn"
+        text = "no model yet: learn it first"
         found.troubles.append(Trouble(camera.camera, None, text))
         return
     rate, wanted = max(CANDIDATES_PER_DAY, share), []
