@@ -1,0 +1,131 @@
+"""A day of eight cameras, end to end: read, learnt, judged and shown by `habitus archive`.
+
+Some minutes of built-in junctions are rendered at 360x288, and their packets are repeated to an
+hour. Every hour of every camera is a file of its own, a hard link to such an hour under another
+name: nothing is read twice from anywhere but the disk's cache. The commands run as a user runs
+them, each in a process of its own.
+
+    python benchmarks/archive_day.py --table
+    python benchmarks/archive_day.py --table --cameras 2 --hours 2 --minutes 2
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+
+from habitus.lab import Junction, render
+from report import Row, progress, table
+
+CAMERAS, HOURS, MINUTES = 8, 24, 10
+SEEDS = (521, 522)
+"""Junctions that are rendered; cameras take turns."""
+PATTERN = "{camera}/{date}/{hour}.mp4"
+
+
+def measure(n_cameras: int, n_hours: int, minutes: float, jobs: int) -> Iterator[Row]:
+    """Rows: how fast each command is, what workers send, and what is stored."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recordings, total = make(folder, n_cameras, n_hours, minutes), n_cameras * n_hours
+        site, pattern = folder / "site", str(recordings / PATTERN)
+        learn = ["learn", pattern, "-o", site, "--jobs", jobs, "--timezone", "UTC", "--settled", 0]
+        detect = ["detect", site, "--jobs", jobs, "--settled", 0]
+        first = run(*learn)
+        stored = shard_bytes(site)
+        judged = run(*detect)
+        report = run("report", site)
+        yield speed(f"learn: {total} hours of {n_cameras} cameras read and learnt", first, total)
+        yield speed("detect: all of them judged", judged, total)
+        yield Row("report: the page", report, "s")
+        yield speed("all three", first + judged + report, total)
+        yield Row("documents, sent and stored", stored / total / 1e6, "MB per hour")
+        yield Row("video", video_bytes(recordings) / total / 1e6, "MB per hour")
+        yield Row("model of a camera", model_bytes(site) / n_cameras / 1e6, "MB")
+        yield Row("learn again: nothing is new", run(*learn), "s")
+        yield Row("detect again: nothing is new", run(*detect), "s")
+
+
+def speed(what: str, seconds: float, hours: float) -> Row:
+    """Row of a command: hours of video per hour of this machine."""
+    note = f"{seconds:.0f} s on {os.cpu_count()} cores"
+    return Row(what, hours * 3600 / seconds, "hours per hour", note=note)
+
+
+def make(folder: Path, n_cameras: int, n_hours: int, minutes: float) -> Path:
+    """Write all recordings; return their folder."""
+    hours = []
+    for seed in SEEDS[:n_cameras]:
+        progress(f"rendering {minutes:g} minutes of junction {seed}")
+        scene = Junction(seed=seed, seconds=60 * minutes, width=360, height=288)
+        render(scene, folder / f"{seed}.mp4")
+        hours.append(repeated(folder / f"{seed}.mp4", folder / f"{seed}-hour.mp4"))
+    for camera in range(n_cameras):
+        for hour in range(n_hours):
+            day, of_day = divmod(hour, 24)
+            path = folder / f"recordings/camera-{camera + 1}/2026-11-{16 + day}/{of_day:02d}.mp4"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.hardlink_to(hours[camera % len(hours)])
+    return folder / "recordings"
+
+
+def repeated(source: Path, path: Path, seconds: float = 3600.0) -> Path:
+    """Copy the packets of a video again and again, up to so many seconds."""
+    with av.open(str(path), "w") as made:
+        copy, start = None, 0.0
+        while start < seconds:
+            with av.open(str(source)) as given:
+                stream = given.streams.video[0]
+                copy = copy or made.add_stream_from_template(stream)
+                length = float(stream.duration * stream.time_base)
+                shift = round(start / stream.time_base)
+                for packet in given.demux(stream):
+                    if packet.size and start + float(packet.pts * packet.time_base) < seconds:
+                        packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
+                        packet.stream = copy
+                        made.mux(packet)
+            start += length
+    return path
+
+
+def run(*arguments: object) -> float:
+    """Run a command of an archive; return how many seconds it took."""
+    progress(f"habitus archive {arguments[0]}")
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "habitus", "archive", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    return time.perf_counter() - started
+
+
+def shard_bytes(site: Path) -> int:
+    """Bytes of all shards, which are what workers sent."""
+    return sum(path.stat().st_size for path in site.glob("*/shards/*.corpus"))
+
+
+def model_bytes(site: Path) -> int:
+    """Bytes of all models."""
+    return sum(path.stat().st_size for path in site.glob("*/model.habitus"))
+
+
+def video_bytes(recordings: Path) -> int:
+    """Bytes of all recordings, each counted by its name."""
+    return sum(path.stat().st_size for path in recordings.rglob("*.mp4"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cameras", type=int, default=CAMERAS)
+    parser.add_argument("--hours", type=int, default=HOURS, help="of each camera")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="that are rendered")
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--table", action="store_true", help="a table rather than JSON")
+    options = parser.parse_args()
+    found = list(measure(options.cameras, options.hours, options.minutes, options.jobs))
+    print(table(found) if options.table else json.dumps([row.as_json() for row in found]))
