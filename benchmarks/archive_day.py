@@ -12,12 +12,14 @@ them, each in a process of its own.
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import av
 
@@ -30,43 +32,58 @@ SEEDS = (521, 522)
 PATTERN = "{camera}/{date}/{hour}.mp4"
 
 
-def measure(n_cameras: int, n_hours: int, minutes: float, jobs: int) -> Iterator[Row]:
+def measure(
+    folder: Path, videos: Sequence[Path], n_cameras: int, n_hours: int, jobs: int
+) -> Iterator[Row]:
     """Rows: how fast each command is, what workers send, and what is stored."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        recordings, total = make(folder, n_cameras, n_hours, minutes), n_cameras * n_hours
-        site, pattern = folder / "site", str(recordings / PATTERN)
-        learn = ["learn", pattern, "-o", site, "--jobs", jobs, "--timezone", "UTC", "--settled", 0]
-        detect = ["detect", site, "--jobs", jobs, "--settled", 0]
-        first = run(*learn)
-        stored = shard_bytes(site)
-        judged = run(*detect)
-        report = run("report", site)
-        yield speed(f"learn: {total} hours of {n_cameras} cameras read and learnt", first, total)
-        yield speed("detect: all of them judged", judged, total)
-        yield Row("report: the page", report, "s")
-        yield speed("all three", first + judged + report, total)
-        yield Row("documents, sent and stored", stored / total / 1e6, "MB per hour")
-        yield Row("video", video_bytes(recordings) / total / 1e6, "MB per hour")
-        yield Row("model of a camera", model_bytes(site) / n_cameras / 1e6, "MB")
-        yield Row("learn again: nothing is new", run(*learn), "s")
-        yield Row("detect again: nothing is new", run(*detect), "s")
+    recordings, total = make(folder, videos, n_cameras, n_hours), n_cameras * n_hours
+    site, pattern = folder / "site", str(recordings / PATTERN)
+    learn = ["learn", pattern, "-o", site, "--jobs", jobs, "--timezone", "UTC", "--settled", 0]
+    detect = ["detect", site, "--jobs", jobs, "--settled", 0]
+    first = run(*learn)
+    stored = shard_bytes(site)
+    judged = run(*detect)
+    report = run("report", site)
+    whole = Cost(*(sum(parts) for parts in zip(first, judged, report, strict=True)))
+    yield speed(f"learn: {total} hours of {n_cameras} cameras read and learnt", first, total)
+    yield speed("detect: all of them judged", judged, total)
+    yield Row("report: the page", report.seconds, "s")
+    yield speed("all three", whole, total)
+    yield Row("processor time of all three", whole.processor / total, "s per hour of video")
+    yield Row("documents, sent and stored", stored / total / 1e6, "MB per hour")
+    yield Row("video", video_bytes(recordings) / total / 1e6, "MB per hour")
+    yield Row("model of a camera", model_bytes(site) / n_cameras / 1e6, "MB")
+    yield Row("learn again: nothing is new", run(*learn).seconds, "s")
+    yield Row("detect again: nothing is new", run(*detect).seconds, "s")
 
 
-def speed(what: str, seconds: float, hours: float) -> Row:
+class Cost(NamedTuple):
+    """What a command took."""
+
+    seconds: float
+    processor: float
+    """Seconds of processor time of all its processes: these do not depend on what else runs."""
+
+
+def speed(what: str, cost: Cost, hours: float) -> Row:
     """Row of a command: hours of video per hour of this machine."""
-    note = f"{seconds:.0f} s on {os.cpu_count()} cores"
-    return Row(what, hours * 3600 / seconds, "hours per hour", note=note)
+    busy = f"{cost.processor:.0f} s of processor time"
+    note = f"{cost.seconds:.0f} s on {os.cpu_count()} cores, {busy}"
+    return Row(what, hours * 3600 / cost.seconds, "hours per hour", note=note)
 
 
-def make(folder: Path, n_cameras: int, n_hours: int, minutes: float) -> Path:
-    """Write all recordings; return their folder."""
-    hours = []
-    for seed in SEEDS[:n_cameras]:
+def rendered(folder: Path, minutes: float) -> Iterator[Path]:
+    """Render the built-in junctions."""
+    for seed in SEEDS:
         progress(f"rendering {minutes:g} minutes of junction {seed}")
-        scene = Junction(seed=seed, seconds=60 * minutes, width=360, height=288)
-        render(scene, folder / f"{seed}.mp4")
-        hours.append(repeated(folder / f"{seed}.mp4", folder / f"{seed}-hour.mp4"))
+        path = folder / f"{seed}.mp4"
+        render(Junction(seed=seed, seconds=60 * minutes, width=360, height=288), path)
+        yield path
+
+
+def make(folder: Path, videos: Sequence[Path], n_cameras: int, n_hours: int) -> Path:
+    """Write all recordings; return their folder."""
+    hours = [repeated(video, folder / f"hour-{n}.mp4") for n, video in enumerate(videos)]
     for camera in range(n_cameras):
         for hour in range(n_hours):
             day, of_day = divmod(hour, 24)
@@ -95,13 +112,19 @@ def repeated(source: Path, path: Path, seconds: float = 3600.0) -> Path:
     return path
 
 
-def run(*arguments: object) -> float:
-    """Run a command of an archive; return how many seconds it took."""
+def run(*arguments: object) -> Cost:
+    """Run a command of an archive."""
     progress(f"habitus archive {arguments[0]}")
-    started = time.perf_counter()
+    started, before = time.perf_counter(), processor_seconds()
     command = [sys.executable, "-m", "habitus", "archive", *map(str, arguments)]
     subprocess.run(command, check=True, stdout=sys.stderr)
-    return time.perf_counter() - started
+    return Cost(time.perf_counter() - started, processor_seconds() - before)
+
+
+def processor_seconds() -> float:
+    """Processor time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def shard_bytes(site: Path) -> int:
@@ -124,8 +147,14 @@ if __name__ == "__main__":
     parser.add_argument("--cameras", type=int, default=CAMERAS)
     parser.add_argument("--hours", type=int, default=HOURS, help="of each camera")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="that are rendered")
+    parser.add_argument("--videos", type=Path, nargs="*", help="to repeat, in place of junctions")
+    parser.add_argument("--folder", type=Path, help="where everything is kept; it must be empty")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--table", action="store_true", help="a table rather than JSON")
     options = parser.parse_args()
-    found = list(measure(options.cameras, options.hours, options.minutes, options.jobs))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        videos = options.videos or list(rendered(folder, options.minutes))
+        found = list(measure(folder, videos, options.cameras, options.hours, options.jobs))
     print(table(found) if options.table else json.dumps([row.as_json() for row in found]))

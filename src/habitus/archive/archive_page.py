@@ -23,7 +23,7 @@ from habitus.reporting.page.render import data_uri, stylesheet, version_facts
 
 FEW_DAYS = 10
 """Days up to which each has a row of hours; of more, each is a column."""
-CELL, ROW, COLUMN, BAR = 10, 5, 12, 5
+CELL, ROW, COLUMN, BAR = 10, 7, 12, 5
 """Size of an hour in units of the drawing: width and height of few days, of many."""
 SCENE = 300
 """Width of the picture of a behaviour, in pixels."""
@@ -124,8 +124,7 @@ def _lead(overview: ArchiveOverview) -> str:
     troubled = [camera.camera for camera in overview.in_trouble]
     if not troubled:
         return f"{read}. No camera is in trouble."
-    verb = "is" if len(troubled) == 1 else "are"
-    return f"{read}. In trouble {verb} {', '.join(troubled)}."
+    return f"{read}. In trouble: {', '.join(troubled)}."
 
 
 def _clock(clock: str) -> str:

@@ -209,7 +209,7 @@ def report(
 
 def _tell(overview: habitus.ArchiveOverview) -> None:
     """Print a table of the cameras: hours read, missing between recordings, learnt from."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     table.add_column("camera")
     for heading in ("hours", "missing", "unread", "learnt", "alarms"):
         table.add_column(heading, justify="right")
