@@ -8,6 +8,11 @@ document is the largest product of rarity and trust, plus a tenth (less with lit
 rarity of its normality by the topic model, `tail`: what moves as it does elsewhere or at another
 time is unusual for the behaviour alone. That score has a tail of its own: the normality of a
 document is ln p of normal footage scoring as high.
+
+A few minutes of footage tell neither tails nor trust. A prior of other cameras may complete them:
+values that normal documents of a fleet reach stand beside the camera's own, and shares of implants
+are weighed with those of the fleet. Statistics of different cameras are compared in units of their
+medians.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.thresholds import JOIN, Tail
+from habitus.anomaly.thresholds import JOIN, SHAPE_PRIOR, Tail
 from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
 from habitus.habits.evidence import STATISTICS
@@ -41,6 +46,24 @@ class ImplantStatistics(NamedTuple):
     """Documents x `STATISTICS`."""
     sources: Indices
     """Number of the held-out document that each was put into."""
+
+
+class FusionPrior(NamedTuple):
+    """What other cameras tell of statistics and scores, in units of the median of a camera."""
+
+    statistics: Array
+    """What normal documents reach, in equal steps of probability: documents x `STATISTICS`."""
+    scores: Array
+    """Likewise the score, one for each of these documents."""
+    found: Array
+    """Share of implants that each statistic finds."""
+    reach: float
+    """See `Fusion.reach`."""
+
+    def blended(self, own: Array | float, fleet: Array | float, n_documents: int) -> Array:
+        """Return the mean of own and fleet's value, each by the documents that it rests on."""
+        worth = len(self.statistics)
+        return np.asarray((n_documents * own + worth * fleet) / (n_documents + worth))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +92,10 @@ class Fusion:
     behaviours: Array | None = None
     """Normality of the held-out documents by the topic model, 0 where it did not judge; None where
     there is no calibrated topic model."""
+    fleet_statistics: Array | None = None
+    """Statistics of normal documents of other cameras, in the units of this one."""
+    fleet_scores: Array | None = None
+    """Likewise scores."""
 
     @classmethod
     def of(
@@ -78,6 +105,7 @@ class Fusion:
         implanted: ImplantStatistics | None,
         join: int = JOIN,
         behaviours: Array | None = None,
+        prior: FusionPrior | None = None,
     ) -> "Fusion":
         """Return the fusion for held-out statistics, and those of documents with implants.
 
@@ -86,19 +114,37 @@ class Fusion:
         alike = cls(statistics, judged, np.ones(len(STATISTICS)), join=join, behaviours=behaviours)
         if implanted is None or not judged.any():
             return alike
+        n = int(judged.sum())
+        if prior is not None:
+            units = median_units(statistics[judged])
+            alike = replace(alike, fleet_statistics=prior.statistics * units)
         found = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
+        if prior is not None:
+            found = prior.blended(found, prior.found, n)
         # By chance a statistic finds as many; with little footage to judge by, fewer are found.
         trust = np.cbrt(np.maximum(found, FALSE_ALARMS))
         fusion = replace(alike, trust=trust) if found.any() else alike
         # An implant makes no document more usual: the topic model finds it as unusual as it was.
         without = behaviours[implanted.sources] if behaviours is not None else None
         scores = fusion.scores(implanted.statistics, without)
-        return replace(fusion, reach=float(np.quantile(scores, REACHED)))
+        reach = float(np.quantile(scores, REACHED))
+        if prior is None:
+            return replace(fusion, reach=reach)
+        unit = float(median_units(fusion.held_out_scores[judged]))
+        return replace(
+            fusion,
+            reach=float(prior.blended(reach, prior.reach * unit, n)),
+            fleet_scores=prior.scores * unit,
+        )
 
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
         """The tail of each statistic."""
-        return _tails(self.statistics, self.judged, self.join)
+        fleet = self.fleet_statistics
+        return tuple(
+            self._tail(-self.statistics[:, k], None if fleet is None else -fleet[:, k])
+            for k in range(len(STATISTICS))
+        )
 
     @cached_property
     def held_out(self) -> Array:
@@ -170,7 +216,20 @@ class Fusion:
     @cached_property
     def tail(self) -> Tail:
         """The tail of minus the score of normal footage."""
-        return Tail.of(-self.held_out_scores, self.judged, self.join, SCORE_SHAPE)
+        fleet = None if self.fleet_scores is None else -self.fleet_scores
+        return self._tail(-self.held_out_scores, fleet, SCORE_SHAPE)
+
+    def _tail(
+        self, own: Array, fleet: Array | None, shape_prior: tuple[float, float] = SHAPE_PRIOR
+    ) -> Tail:
+        """Return the tail of own documents, beside which those of a fleet stand one by one."""
+        judged = self.judged
+        if fleet is not None:
+            apart = np.zeros((len(fleet), self.join + 2))
+            apart[:, -1] = fleet
+            own = np.concatenate([own, apart.ravel()])
+            judged = np.concatenate([judged, (np.arange(apart.size) + 1) % (self.join + 2) == 0])
+        return Tail.of(own, judged, self.join, shape_prior)
 
     @cached_property
     def _tables(self) -> tuple[Indices, Array, Array, Array]:
@@ -187,8 +246,16 @@ class Fusion:
         return _stacked((self.tail,))
 
 
-def _tails(statistics: Array, judged: Flags, join: int) -> tuple[Tail, ...]:
-    return tuple(Tail.of(-column, judged, join) for column in statistics.T)
+def median_units(values: Array) -> Array:
+    """Return the median of each column; where that is 0 its mean, and 1 where that is 0 too.
+
+    Examples
+    --------
+    >>> median_units(np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [9.0, 3.0, 0.0]]))
+    array([2., 1., 1.])
+    """
+    median, mean = np.median(values, axis=0), values.mean(axis=0)
+    return np.where(median > 0, median, np.where(mean > 0, mean, 1.0))
 
 
 def _stacked(tails: tuple[Tail, ...]) -> tuple[Indices, Array, Array, Array]:

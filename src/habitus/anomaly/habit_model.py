@@ -12,6 +12,7 @@ from annotated_types import Len
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
+from habitus.anomaly.fleet import Fleet
 from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_sources
 from habitus.arrays import Array, Flags, Indices
@@ -92,6 +93,10 @@ LAYOUTS = {
         "trust": Layout(REAL, (len(STATISTICS),), False, 0.0, MOST_NATS),
         "reach": Layout(REAL, (1,), False, 0.0, np.inf),
         "behaviours": Layout(REAL, (_HELD_OUT,), False, -MOST_NATS, MOST_NATS),
+        "fleet_statistics": Layout(
+            REAL, ("documents of the fleet", len(STATISTICS)), False, 0.0, MOST_NATS
+        ),
+        "fleet_scores": Layout(REAL, ("documents of the fleet",), False, 0.0, MOST_NATS),
         "accepted": Layout(INDEX, ("accepted votes",), False, 0),
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
     }.items()
@@ -290,6 +295,9 @@ class HabitModel:
         }
         if self.fusion.behaviours is not None:
             tensors["behaviours"] = self.fusion.behaviours
+        if self.fusion.fleet_statistics is not None and self.fusion.fleet_scores is not None:
+            tensors["fleet_statistics"] = self.fusion.fleet_statistics
+            tensors["fleet_scores"] = self.fusion.fleet_scores
         header = {
             "vocabulary": self.vocabulary.to_json(),
             "least_words": self.least_words,
@@ -330,6 +338,8 @@ class HabitModel:
                 float(own["reach"][0]),
                 int(header["join"]),
                 own.get("behaviours"),
+                own.get("fleet_statistics"),
+                own.get("fleet_scores"),
             ),
             tuple(Votes.of_codes(part, vocabulary) for part in parts),
         )
@@ -362,6 +372,7 @@ def learn_habits(
     corpus: Corpus | ShardedCorpus,
     *,
     behaviours: Array | None = None,
+    fleet: Fleet | None = None,
     seed: int = 0,
     n_threads: int = 1,
     progress: ProgressCallback | None = None,
@@ -377,6 +388,8 @@ def learn_habits(
     behaviours
         Normality of each document by a topic model that has not learnt from it, 0 where that did
         not judge: see `Calibration`. Where None, habits judge alone.
+    fleet
+        What other cameras tell; the less footage there is, the more it counts.
     seed
         Seed of the implants.
     n_threads
@@ -392,9 +405,12 @@ def learn_habits(
     Raises
     ------
     InvalidInputError
-        Where the corpus has no vocabulary, or nothing moves in it.
+        Where the corpus has no vocabulary, nothing moves in it, or the fleet is of cameras with
+        other words, cells or clips.
     """
     report, v = progress or ignore_progress, known_vocabulary(corpus)
+    if fleet is not None:
+        fleet.check_fits(v, corpus.clip)
     columns = _columns(corpus)
     if not columns.judged.any():
         raise InvalidInputError("habits need footage in which something moves, found none")
@@ -403,6 +419,8 @@ def learn_habits(
     folds = [counted.folds[fold] for fold in range(votes.n_folds)]
     concentrations = fit_concentrations(folds, v)
     total = HabitCounts.total(folds)
+    if fleet is not None:
+        concentrations = fleet.concentrations(concentrations, total.n_documents)
     held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
     levels = levels_of(votes.histograms(held_out))
     statistics, done = [], 0
@@ -415,7 +433,13 @@ def learn_habits(
     rng = np.random.default_rng(seed)
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
-    fusion = Fusion.of(np.concatenate(statistics), columns.judged, implanted, behaviours=behaviours)
+    fusion = Fusion.of(
+        np.concatenate(statistics),
+        columns.judged,
+        implanted,
+        behaviours=behaviours,
+        prior=None if fleet is None else fleet.prior(),
+    )
     return HabitModel(v, votes.least, total, concentrations, levels, fusion)
 
 

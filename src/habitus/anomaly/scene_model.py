@@ -14,6 +14,7 @@ from habitus.anomaly.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
 from habitus.anomaly.detector import Detector
 from habitus.anomaly.events import Event
+from habitus.anomaly.fleet import Fleet
 from habitus.anomaly.habit_model import LAYOUTS as HABIT_LAYOUTS
 from habitus.anomaly.habit_model import HabitHeader, HabitModel, learn_habits
 from habitus.arrays import Array, Indices
@@ -239,7 +240,11 @@ def _moment(event: Event, habits: HabitModel) -> Votes:
 
 
 def learn_scene(
-    corpus: Corpus | ShardedCorpus, *, progress: ProgressCallback | None = None, **options: Any
+    corpus: Corpus | ShardedCorpus,
+    *,
+    fleet: Fleet | None = None,
+    progress: ProgressCallback | None = None,
+    **options: Any,
 ) -> SceneModel:
     """Learn a model of a scene from its normal footage, and calibrate it.
 
@@ -248,6 +253,9 @@ def learn_scene(
     corpus
         Normal footage. What little is unusual in it does no harm. Shards are read one after the
         other, and the result is to the bit that of the same documents in one corpus.
+    fleet
+        What other cameras have in common, for a camera with a few minutes of footage: habits take
+        what they cannot know yet from there. Topics and behaviours do not.
     progress
         Told of every iteration: first of the stage "learning", then of "calibrating", then of
         "learning habits".
@@ -264,6 +272,8 @@ def learn_scene(
     Of more than `MOST_LEARNT` documents the topic model is learnt, and calibrated, from segments
     that are spread evenly over the footage. Habits are learnt from all documents.
     """
+    if fleet is not None and corpus.vocabulary is not None:
+        fleet.check_fits(corpus.vocabulary, corpus.clip)
     model, spread = MarkovClusteringTopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
@@ -281,7 +291,7 @@ def learn_scene(
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     n_threads = effective_n_jobs(model.n_jobs)
-    habits = _learnt_habits(corpus, behaviours, notes, n_threads, progress)
+    habits = _learnt_habits(corpus, behaviours, fleet, notes, n_threads, progress)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 
@@ -322,6 +332,7 @@ def _held_out_behaviours(
 def _learnt_habits(
     corpus: Corpus | ShardedCorpus,
     behaviours: Array | None,
+    fleet: Fleet | None,
     notes: list[str],
     n_threads: int,
     progress: ProgressCallback | None,
@@ -330,7 +341,9 @@ def _learnt_habits(
     if corpus.vocabulary is None:
         return None
     try:
-        return learn_habits(corpus, behaviours=behaviours, n_threads=n_threads, progress=progress)
+        return learn_habits(
+            corpus, behaviours=behaviours, fleet=fleet, n_threads=n_threads, progress=progress
+        )
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None

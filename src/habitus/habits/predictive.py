@@ -89,11 +89,38 @@ def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> 
         The grid.
     """
     total = HabitCounts.total(folds)
+    return _fitted([(total - fold, fold) for fold in folds], vocabulary)
+
+
+def fit_young_concentrations(
+    parts: Sequence[HabitCounts], total: HabitCounts, vocabulary: Vocabulary
+) -> Concentrations:
+    """Return the concentrations that predict all other footage best from each part alone.
+
+    What a camera knows after the length of a part is so little that the parts before and after a
+    held-out one, which show the same things, would be mistaken for habits.
+
+    Parameters
+    ----------
+    parts
+        Counts of short parts of the footage, all of one length.
+    total
+        Counts of the whole footage.
+    vocabulary
+        The grid.
+    """
+    return _fitted([(part, total - part) for part in parts], vocabulary)
+
+
+def _fitted(
+    pairs: Sequence[tuple[HabitCounts, HabitCounts]], vocabulary: Vocabulary
+) -> Concentrations:
+    """Return the concentrations that predict the second of each pair best from the first."""
     found: Concentrations = {}
     for question in N_LEVELS:
-        parts = [_seen(question, total - fold, fold, vocabulary) for fold in folds]
+        parts = [_seen(question, *pair, vocabulary) for pair in pairs]
         counts, totals, weights = (np.concatenate(each, -1) for each in zip(*parts, strict=True))
-        found[question] = _best(counts, totals, weights, _n_classes(question, total))
+        found[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
     return found
 
 
