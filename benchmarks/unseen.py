@@ -13,7 +13,7 @@ import argparse
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,10 +64,17 @@ Method = Callable[[Scene], tuple[Array, Flags]]
 """Normality of the test documents, and which were judged."""
 
 
-def scenes(seeds: list[int], minutes: float, folder: Path) -> Iterator[Scene]:
+def scenes(
+    seeds: list[int],
+    minutes: float,
+    folder: Path,
+    normal: float = NORMAL,
+    test: float = TEST,
+    **settings: Any,
+) -> Iterator[Scene]:
     """Yield the scenes, rendered and extracted where that is not done yet."""
     for seed in seeds:
-        junction = Junction(seed=seed, seconds=NORMAL + TEST, normal_for=NORMAL)
+        junction = Junction(seed=seed, seconds=normal + test, normal_for=normal, **settings)
         corpus = corpus_of(junction, folder / f"junction-{seed}")
         seen, hidden, kinds = [], [], []
         for anomaly in junction.truth():
@@ -78,11 +85,11 @@ def scenes(seeds: list[int], minutes: float, folder: Path) -> Iterator[Scene]:
             if len(times):
                 seen.append(Span(float(times[0]), float(times[-1])))
                 kinds.append(anomaly.kind)
-        split = round(NORMAL / corpus.clip)
-        test = corpus.take(np.arange(split, len(corpus)))
+        split = round(normal / corpus.clip)
+        judged = corpus.take(np.arange(split, len(corpus)))
         learnt = np.arange(split - round(minutes * 60 / corpus.clip), split)
-        unclear = overlapping(hidden, test) & ~overlapping(seen, test)
-        yield Scene(seed, corpus.take(learnt), test, seen, kinds, unclear)
+        unclear = overlapping(hidden, judged) & ~overlapping(seen, judged)
+        yield Scene(seed, corpus.take(learnt), judged, seen, kinds, unclear)
 
 
 def corpus_of(junction: Junction, path: Path) -> habitus.Corpus:

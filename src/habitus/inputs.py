@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from habitus.anomaly import Detection, Detector, SceneModel, detect_events
+from habitus.anomaly import Detection, Detector, Fleet, SceneModel, detect_events
 from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
 from habitus.corpus import Corpus, ShardedCorpus
@@ -130,6 +130,11 @@ def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
 def load_scene(model: Address | SceneModel) -> SceneModel:
     """Return the model and calibration, read from a file where an address is given."""
     return model if isinstance(model, SceneModel) else SceneModel.load(model)
+
+
+def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
+    """Return what other cameras have in common, read from a file where an address is given."""
+    return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
 
 def load_detector(

@@ -18,6 +18,7 @@ from habitus.anomaly import (
     Acceptance,
     Detection,
     Detector,
+    Fleet,
     SceneModel,
     events_by_line,
     learn_scene,
@@ -47,6 +48,7 @@ from habitus.inputs import (
     labelled_footage,
     large_corpora,
     load_detector,
+    load_fleet,
     load_scene,
     open_sources,
     parsed_labels,
@@ -166,6 +168,7 @@ def learn(
     output: Address | None = None,
     update: Address | SceneModel | None = None,
     half_life: float | None = None,
+    fleet: Address | Fleet | None = None,
     force: bool = False,
     n_topics: int = 8,
     n_behaviours: int = 4,
@@ -210,6 +213,9 @@ def learn(
         used.
     half_life
         With `update`: seconds of further footage after which older footage counts half.
+    fleet
+        What other cameras have in common, or the file of it: a camera with a few minutes of
+        footage takes what it cannot know yet from there.
     force
         Replace an output that habitus did not write; with `update`, go on even where the footage
         does not show the scene of the model.
@@ -230,7 +236,13 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
-    check_outputs(sources, mask, region, force=force, model=output)
+    check_outputs(sources, mask, region, fleet, force=force, model=output)
+    if update is not None and fleet is not None:
+        raise InvalidInputError(
+            "a model to update keeps what it took from its fleet: leave this one out",
+            parameter="fleet",
+        )
+    known = load_fleet(fleet)
     reading = {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout}
     if update is not None:
         return _update(
@@ -264,6 +276,7 @@ def learn(
         corpus, notes = extraction.corpus, extraction.notes
     scene = learn_scene(
         corpus,
+        fleet=known,
         n_topics=n_topics,
         n_behaviours=n_behaviours,
         learning=learning,

@@ -15,6 +15,7 @@ from habitus.habits.predictive import (
     START,
     Habits,
     fit_concentrations,
+    fit_young_concentrations,
 )
 from habitus.habits.votes import votes_of_corpus
 from reference.habits import KINDS, exact_probabilities, random_corpus, random_votes, stacked
@@ -181,6 +182,29 @@ def test_concentrations_are_the_best_one_after_the_other(directions, speeds, see
         np.testing.assert_allclose(likelihood(found[question]), likelihood(expected), rtol=1e-9)
         assert likelihood(found[question]) > likelihood([START] * n_levels)
         assert set(found[question]) <= set(CONCENTRATIONS)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_young_concentrations_predict_the_rest_from_each_part_best(seed):
+    vocabulary = Vocabulary(3, 3, directions=12, speeds=16)
+    first, second, third = some_folds(vocabulary, seed)
+    total = first + second + third
+    found = fit_young_concentrations([first, third], total, vocabulary)
+    for question, n_levels in N_LEVELS.items():
+
+        def likelihood(concentrations, question=question):
+            return sum(
+                (
+                    _seen(question, rest)
+                    * np.log(_predicted(question, part, concentrations, vocabulary))
+                ).sum()
+                for part, rest in ((first, second + third), (third, first + second))
+            )
+
+        expected = climbed(likelihood, n_levels)
+        np.testing.assert_allclose(likelihood(found[question]), likelihood(expected), rtol=1e-9)
+        assert likelihood(found[question]) > likelihood([START] * n_levels)
+    assert found != fit_concentrations([first, second, third], vocabulary)
 
 
 def test_concentrations_are_near_the_best_of_the_whole_grid():

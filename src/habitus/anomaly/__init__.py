@@ -4,6 +4,7 @@ from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibr
 from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner, events_by_line, read_events
+from habitus.anomaly.fleet import Fleet
 from habitus.anomaly.habit_model import HabitModel, learn_habits
 from habitus.anomaly.localisation import Box, boxes_of, least_likely, localisation_recall
 from habitus.anomaly.measures import MEASURES
@@ -21,6 +22,7 @@ __all__ = [
     "Event",
     "EventJoiner",
     "ExpectedAlarms",
+    "Fleet",
     "HabitModel",
     "Judgement",
     "SceneModel",

@@ -26,7 +26,6 @@ from typing_extensions import TypedDict
 from habitus.anomaly.fusion import FusionPrior, median_units
 from habitus.arrays import Array
 from habitus.corpus import Condition, Vocabulary
-from habitus.corpus.vocabulary import WordKind
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.counts import HabitCounts
@@ -59,7 +58,8 @@ LEAST_PARTS = 4
 class FleetHeader(TypedDict):
     """Header of a fleet's file."""
 
-    words: WordKind
+    directions: AtLeastOne
+    speeds: AtLeastOne
     cell: Pixels
     clip: ClipSeconds
     n_cameras: AtLeastOne
@@ -94,8 +94,9 @@ class Fleet:
     2
     """
 
-    words: WordKind
-    """Which words the cameras count."""
+    directions: int
+    """Directions and speeds of the words that the cameras count."""
+    speeds: int
     cell: int
     """Side of their cells."""
     clip: float
@@ -142,9 +143,10 @@ class Fleet:
 
     def __add__(self, other: "Fleet") -> "Fleet":
         """Return the fleet of the cameras of both."""
-        self._check(other.words, other.cell, other.clip)
+        self._check(other.directions, other.speeds, other.cell, other.clip)
         return Fleet(
-            self.words,
+            self.directions,
+            self.speeds,
             self.cell,
             self.clip,
             self.n_cameras + other.n_cameras,
@@ -157,18 +159,19 @@ class Fleet:
 
     def check_fits(self, vocabulary: Vocabulary, clip: float) -> None:
         """Raise unless a camera with this grid and these documents can use the fleet."""
-        self._check(vocabulary.kind, vocabulary.cell, clip)
+        self._check(vocabulary.directions, vocabulary.speeds, vocabulary.cell, clip)
 
-    def _check(self, words: str, cell: int, clip: float) -> None:
-        for name, own, found, unit in (
-            ("words", self.words, words, ""),
-            ("cell", self.cell, cell, " pixels"),
-            ("clip", self.clip, clip, " s"),
+    def _check(self, directions: int, speeds: int, cell: int, clip: float) -> None:
+        for what, own, found in (
+            ("words of {:g} directions", self.directions, directions),
+            ("words of {:g} speeds", self.speeds, speeds),
+            ("cells of {:g} pixels", self.cell, cell),
+            ("documents of {:g} s", self.clip, clip),
         ):
             if own != found:
                 raise InvalidInputError(
-                    f"the fleet's cameras were learnt with {name}={own}{unit}, this one has "
-                    f"{name}={found}{unit}: a fleet holds for one kind of documents",
+                    f"the fleet's cameras have {what.format(own)}, this one has "
+                    f"{what.format(found)}: a fleet holds for one kind of documents",
                     parameter="fleet",
                 )
 
@@ -204,13 +207,18 @@ class Fleet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fleet to a safe file, whole or not at all."""
-        header = {"words": self.words, "cell": self.cell, "clip": self.clip}
+        kind = {"directions": self.directions, "speeds": self.speeds, "cell": self.cell}
         tensors = {"shares": self.shares, "found": self.found, "reach": np.array([self.reach])}
         write_tensors(
             path,
             kind=KIND,
             version=VERSION,
-            header=header | {"n_cameras": self.n_cameras, "n_young": self.n_young},
+            header={
+                **kind,
+                "clip": self.clip,
+                "n_cameras": self.n_cameras,
+                "n_young": self.n_young,
+            },
             tensors=tensors | {f"young.{name}": own for name, own in self.young.items()},
         )
 
@@ -246,7 +254,8 @@ def _camera(scene: "SceneModel", habits: "HabitModel") -> Fleet:
     shares = np.stack([np.bincount(column, minlength=N_STEPS) for column in steps.T])
     young = _young_concentrations(scene, habits)
     return Fleet(
-        vocabulary.kind,
+        vocabulary.directions,
+        vocabulary.speeds,
         vocabulary.cell,
         scene.model.clip_,
         1,

@@ -57,6 +57,14 @@ def learn(
             "as 12h or 14d.",
         ),
     ] = None,
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What other cameras have in common, as habitus archive learn writes it: for a "
+            "camera with a few minutes of footage.",
+        ),
+    ] = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -126,6 +134,7 @@ def learn(
             output=target,
             update=update,
             half_life=None if half_life is None else habitus.parse_duration(half_life),
+            fleet=fleet,
             force=force,
             n_topics=n_topics,
             n_behaviours=n_behaviours,

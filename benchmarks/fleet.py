@@ -1,0 +1,151 @@
+"""What a fleet is worth to a new camera: rendered junctions, each with the prior of all others.
+
+    python benchmarks/fleet.py [--seeds 521 ...] [--minutes 2 5 30] [--folder FOLDER] [--real PATH]
+
+Each junction is as of `unseen.py`. It is learnt from its last minutes of normal footage, without
+and with the fleet of the *other* junctions, learnt from all of their normal footage, and judges 40
+minutes. Everything else has default options. Told are average precision, events found where the
+test footage itself sets the threshold for 6 false alarms per hour, and what a budget of 6 alerts
+per hour comes to: false alarms that are raised per hour, and events found.
+
+`--real` adds data sets as of `real.py`, with the fleet of all junctions: area under ROC per frame.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import habitus
+import real
+import unseen
+from habitus.anomaly import learn_habits
+from habitus.anomaly.thresholds import runs
+from habitus.evaluation.matching import HOUR, Span, match
+from unseen import Scene
+
+SEEDS = (521, 522, 523, 524, 531, 532, 533, 534)
+RATE = 6.0
+"""False alarms, and alerts, per hour."""
+SMALL = {"width": 160, "height": 128, "fps": 12.5, "anomalies_per_hour": 240}
+"""Settings of junctions that take seconds."""
+
+
+class Row(NamedTuple):
+    """What one camera reaches after some minutes."""
+
+    average_precision: float
+    found: int
+    """Events where the test footage sets the threshold."""
+    false_alarms: float
+    """Per hour, with a budget of alerts."""
+    told: int
+    """Events found with that budget."""
+
+
+def learnt(corpus: habitus.Corpus) -> habitus.SceneModel:
+    """Learn without a fleet."""
+    return habitus.learn(corpus)
+
+
+def with_fleet(scene: habitus.SceneModel, fleet: habitus.Fleet) -> habitus.SceneModel:
+    """Return what the same footage gives with a fleet: only habits change."""
+    corpus, calibration = scene.corpus, scene.calibration
+    assert isinstance(corpus, habitus.Corpus)
+    behaviours = calibration.plug_in.scores["tail"] if calibration else None
+    return replace(scene, habits=learn_habits(corpus, behaviours=behaviours, fleet=fleet))
+
+
+def row(scene: Scene, model: habitus.SceneModel) -> Row:
+    """Judge the test footage."""
+    detector = model.detector(alerts_per_day=24 * RATE)
+    judged = detector.judge_all(scene.test)
+    figures = unseen.figures(scene, judged.normality, judged.judged)
+    clear, times, clip = judged.judged & ~scene.unclear, scene.test.times, scene.test.clip
+    alarms = [
+        Span(float(times[first]), float(times[last] + clip))
+        for first, last in runs((judged.normality < detector.threshold) & clear)
+    ]
+    matched = match(alarms, scene.spans)
+    hours = len(scene.test) * clip / HOUR
+    n_false = len(matched.false_alarms)
+    return Row(figures.average_precision, figures.found[0], n_false / hours, matched.n_found)
+
+
+def rows(
+    cameras: list[Scene], minutes: list[float], whole: list[habitus.SceneModel]
+) -> Iterator[tuple[float, str, list[Row]]]:
+    """Yield the rows of all cameras for each length of footage, without and with a fleet."""
+    each = [habitus.Fleet.of([scene]) for scene in whole]
+    for length in minutes:
+        without, beside = [], []
+        for number, camera in enumerate(cameras):
+            n = round(60 * length / camera.train.clip)
+            own = whole[number]
+            if n < len(camera.train):
+                own = learnt(camera.train.take(np.arange(len(camera.train) - n, len(camera.train))))
+            first, *others = (one for k, one in enumerate(each) if k != number)
+            without.append(row(camera, own))
+            beside.append(row(camera, with_fleet(own, sum(others, first))))
+        yield length, "without", without
+        yield length, "with the fleet", beside
+
+
+def told(length: float, name: str, found: list[Row]) -> str:
+    """Return one line of the table of means, and of the table of junctions."""
+    precision = np.mean([each.average_precision for each in found])
+    alarms = np.mean([each.false_alarms for each in found])
+    events, in_budget = (sum(each[k] for each in found) for k in (1, 3))
+    every = " | ".join(f"{r.average_precision:.3f}, {r.found}, {r.false_alarms:.0f}" for r in found)
+    means = f"{precision:.3f} | {events} | {alarms:.1f} | {in_budget}"
+    return f"| {length:g} min, {name} | {means} | {every} |"
+
+
+def real_areas(path: Path, fleet: habitus.Fleet) -> Iterator[tuple[str, float, float]]:
+    """Yield the area under ROC of each data set, without and with the fleet."""
+    for data in real.data_sets(path):
+        scenes = [learnt(fold.train) for fold in data.folds]
+        both = (scenes, [with_fleet(scene, fleet) for scene in scenes])
+        areas = [real.figures(data, real.judged_by_habitus(data, s, "habits"), 0.0) for s in both]
+        yield data.name, areas[0][0], areas[1][0]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--minutes", type=float, nargs="+", default=[2.0, 5.0, 30.0])
+    parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
+    parser.add_argument("--real", type=Path, help="data sets as of real.py")
+    parser.add_argument("--small", action="store_true", help="tiny junctions, to try it out")
+    options = parser.parse_args()
+    settings: dict[str, Any] = {}
+    if options.small:
+        settings = {"normal": 120.0, "test": 60.0, **SMALL}
+    normal = settings.get("normal", unseen.NORMAL) / 60
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        cameras = list(unseen.scenes(options.seeds, normal, folder, **settings))
+    whole = [learnt(camera.train) for camera in cameras]
+    n_events = sum(len(camera.spans) for camera in cameras)
+    print(f"{n_events} anomalies that can be seen; each fleet: the other {len(cameras) - 1}\n")
+    seeds = " | ".join(str(camera.seed) for camera in cameras)
+    columns = f"false alarms per hour with a budget of {RATE:g} | events with it | {seeds}"
+    print(f"| footage | average precision | events at {RATE:g} false alarms per hour | {columns} |")
+    print("|---" * (5 + len(cameras)) + "|")
+    for length, name, found in rows(cameras, options.minutes, whole):
+        print(told(length, name, found), flush=True)
+    if options.real is not None:
+        print("\n| real footage, area under ROC | without | with the fleet of junctions |")
+        print("|---|---|---|")
+        for data, without, beside in real_areas(options.real, habitus.Fleet.of(whole)):
+            print(f"| {data} | {without:.3f} | {beside:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
