@@ -10,7 +10,15 @@ import pytest
 
 from habitus import Corpus, FileError, InvalidInputError, ShardedCorpus, Vocabulary
 from habitus.corpus import shards as module
-from habitus.corpus.shards import CorpusFile, Kept, Sums, in_order, tree_sum
+from habitus.corpus.shards import (
+    CorpusFile,
+    Kept,
+    Sums,
+    TreeSum,
+    aligned_blocks,
+    in_order,
+    tree_sum,
+)
 
 GRID = Vocabulary(3, 4, directions=12, speeds=16)
 
@@ -111,6 +119,20 @@ def test_results_come_in_order_and_a_failure_ends_the_pass(n_threads):
     with pytest.raises(InvalidInputError, match="three"):
         list(in_order(task, range(1000), n_threads))
     assert len(begun) < 20
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13, 100])
+@pytest.mark.parametrize("most", [1, 4, 1000])
+def test_sums_of_aligned_blocks_are_added_to_the_same_tree(n, most):
+    numbers = np.random.default_rng(n).normal(size=n) * 10.0 ** np.arange(n, 0, -1)
+    for cut in {0, 1, n // 3, n - 1, n}:
+        blocks = [*aligned_blocks(0, cut, most), *aligned_blocks(cut, n, most)]
+        assert [i for block in blocks for i in block] == list(range(n))
+        assert max(map(len, blocks)) <= most
+        tree = TreeSum()
+        for block in blocks:
+            tree.add(tree_sum(numbers[i] for i in block), len(block))
+        assert tree.total() == tree_sum(numbers)
 
 
 def test_shards_are_the_joined_corpus(parts, paths):

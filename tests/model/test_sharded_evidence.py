@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from habitus import (
     MarkovClusteringTopicModel,
     ShardedCorpus,
 )
+from habitus.corpus.shards import ThreadPasses
 from habitus.model import convergence, em, expected_counts, starts, vb
 from habitus.model.expected_counts import expect, expect_each, gather
 from habitus.model.generate import generate
@@ -144,19 +146,28 @@ def test_the_result_depends_on_the_shards_alone(parts, paths, learning):
     assert all(each == found[0] for each in found)
 
 
-class Shuffled(ShardedEvidence):
+class Shuffled(ThreadPasses):
     """Workers that finish in another order than they are given work."""
 
-    def map(self, function, numbers=None):
-        chosen = list(range(self.corpus.n_shards) if numbers is None else numbers)
+    def map(self, function, numbers, **options):
+        chosen = list(numbers)
         order = np.random.default_rng(0).permutation(chosen)
-        results = {number: next(super(Shuffled, self).map(function, [number])) for number in order}
+        results = {number: self.call(function, number) for number in order}
         return iter([results[number] for number in chosen])
+
+
+class ShuffledEngine:
+    def passes(self, corpus, make):
+        return Shuffled(corpus, make)
+
+
+def shuffled(parts):
+    return ShardedEvidence(replace(ShardedCorpus.of(parts), engine=ShuffledEngine()))
 
 
 def test_the_order_in_which_shards_are_counted_does_not_matter(parts):
     parameters = random_parameters(Sizes(6480, 3, 5), seed=0)
-    one = expect(Shuffled(ShardedCorpus.of(parts)), parameters)
+    one = expect(shuffled(parts), parameters)
     other = expect(sharded(parts), parameters)
     assert one.log_likelihood == other.log_likelihood
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one.counts, other.counts, strict=True))
@@ -244,7 +255,7 @@ def test_of_too_many_documents_seeds_are_some_of_each_shard(parts, monkeypatch):
         (expected,) = starts._seeds(alone, 4, [np.random.default_rng(seed)])
         assert own.tolist() == allowed[expected].tolist()
     monkeypatch.setattr(starts, "MOST_SEEDED", 100)
-    other = starts._seeds(Shuffled(ShardedCorpus.of(parts)), 4, [np.random.default_rng(2)])
+    other = starts._seeds(shuffled(parts), 4, [np.random.default_rng(2)])
     assert other[0].tolist() == found[2].tolist()
 
 

@@ -1,7 +1,7 @@
 """The habits of a scene: learnt in one pass, judged with, added to, and taken back."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -17,7 +17,7 @@ from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_sources
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.shards import tree_sum
+from habitus.corpus.shards import Summable
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents, Tensors
@@ -60,6 +60,7 @@ MOST_REMEMBERED = 7 * 86_400
 ALL_BYTES = sys.maxsize
 
 R = TypeVar("R")
+S = TypeVar("S", bound=Summable)
 PREFIX = "habits."
 
 
@@ -514,11 +515,11 @@ class _FoldedVotes:
 
     def counts(self) -> _CountsByFold:
         """Return the counts of each fold."""
-        return tree_sum(self._map(partial(_counts_of_shard, self.vocabulary)))
+        return self._sum(partial(_counts_of_shard, self.vocabulary))
 
     def histograms(self, held_out: Sequence[Habits]) -> NDArray[np.int64]:
         """Return how often which surprisal occurs, by habits that have not seen the fold."""
-        return tree_sum(self._map(partial(_histograms_of_shard, held_out)))
+        return self._sum(partial(_histograms_of_shard, held_out))
 
     def statistics(self, held_out: Sequence[Habits], levels: Array) -> Iterator[tuple[int, Array]]:
         """Yield fold and statistics of documents in order, by habits that have not seen them."""
@@ -544,22 +545,39 @@ class _FoldedVotes:
 
     def _map(self, function: Callable[[DocumentVotes, Sequence[_Segment]], R]) -> Iterator[R]:
         """Call a pure function with the votes and segments of each shard, in order."""
-        return self._votes.map(
-            lambda votes, number: function(votes, self._segments[number]),
-            range(len(self._segments)),
-            self._n_threads,
-        )
+        task = partial(_with_segments, function, self._segments)
+        return self._votes.map(task, range(len(self._segments)), n_threads=self._n_threads)
+
+    def _sum(self, function: Callable[[DocumentVotes, Sequence[_Segment]], S]) -> S:
+        """Return the sum of a pure function of the votes and segments of each shard."""
+        task = partial(_with_segments, function, self._segments)
+        return self._votes.sum(task, n_threads=self._n_threads)
 
     def _take(self, documents: Indices) -> DocumentVotes:
         """Return the votes of documents by their numbers, in that order."""
         shard_of = np.searchsorted(self._starts, documents, side="right") - 1
-        found: dict[int, Votes] = {}
-        for number in np.unique(shard_of):
-            votes = self._votes(int(number))
-            for t in np.unique(documents[shard_of == number]).tolist():
-                own = votes.of(t - self._starts[number])
-                found[t] = Votes(*(part.copy() for part in own))
+        wanted = {n: np.unique(documents[shard_of == n]) for n in np.unique(shard_of).tolist()}
+        own = {number: chosen - self._starts[number] for number, chosen in wanted.items()}
+        votes = self._votes.map(partial(_votes_of_some, own), wanted, n_threads=self._n_threads)
+        chosen = chain.from_iterable(each.tolist() for each in wanted.values())
+        found = dict(zip(chosen, chain.from_iterable(votes), strict=True))
         return DocumentVotes.of_documents([found[t] for t in documents.tolist()])
+
+
+def _with_segments(
+    function: Callable[[DocumentVotes, Sequence[_Segment]], R],
+    segments: Sequence[Sequence[_Segment]],
+    votes: DocumentVotes,
+    number: int,
+) -> R:
+    return function(votes, segments[number])
+
+
+def _votes_of_some(
+    documents: Mapping[int, Indices], votes: DocumentVotes, number: int
+) -> list[Votes]:
+    """Return the votes of some documents of a shard, without keeping the others in memory."""
+    return [Votes(*(part.copy() for part in votes.of(t))) for t in documents[number].tolist()]
 
 
 def _segments(first: int, end: int, bounds: Indices, usable: Flags) -> Iterator[_Segment]:

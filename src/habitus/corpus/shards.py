@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, smallest
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import InvalidInputError
+from habitus.errors import InvalidInputError, LearningError
 from habitus.files import read_header
 
 KEEP_BYTES = 1 << 29
@@ -45,6 +45,7 @@ class Summable(Protocol):
 R = TypeVar("R")
 S = TypeVar("S", bound=Summable)
 T = TypeVar("T", bound=tuple[Any, ...])
+Made = TypeVar("Made", bound=tuple[Any, ...], covariant=True)
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class TreeSum(Generic[S]):
     """A sum of parts that come one after the other, added as a fixed binary tree.
 
     Of n parts the largest power of two that is less than n goes to the left, likewise down to
-    single parts. At most one partial sum of each power of two is held.
+    single parts. At most one partial sum of each power of two is held. So the sum of an aligned
+    block (`aligned_blocks`) is a subtree: it can be made elsewhere, and added as one.
 
     Examples
     --------
@@ -82,9 +84,8 @@ class TreeSum(Generic[S]):
     def __init__(self) -> None:
         self._sums: list[tuple[int, S]] = []
 
-    def add(self, part: S) -> None:
-        """Add the next part."""
-        size = 1
+    def add(self, part: S, size: int = 1) -> None:
+        """Add the next part, or the sum of the next `size` parts: an aligned block of them."""
         while self._sums and self._sums[-1][0] == size:
             part = self._sums.pop()[1] + part
             size *= 2
@@ -104,6 +105,24 @@ def tree_sum(parts: Iterable[S]) -> S:
     for part in parts:
         tree.add(part)
     return tree.total()
+
+
+def aligned_blocks(start: int, stop: int, most: int) -> Iterator[range]:
+    """Yield numbers from `start` to before `stop` in blocks that are subtrees of a `TreeSum`.
+
+    Each has a power of two of numbers, at most `most`, and starts at a multiple of its size.
+
+    Examples
+    --------
+    >>> list(aligned_blocks(3, 13, 4))
+    [range(3, 4), range(4, 8), range(8, 12), range(12, 13)]
+    """
+    while start < stop:
+        size = 1
+        while 2 * size <= min(most, stop - start) and start % (2 * size) == 0:
+            size *= 2
+        yield range(start, start + size)
+        start += size
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
@@ -139,6 +158,106 @@ def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def go_on() -> None:
+    """Let a pass go on."""
+
+
+class ShardPasses(Protocol[Made]):
+    """What is made of each shard of a corpus, and passes over it."""
+
+    def map(
+        self,
+        function: Callable[[Made, int], R],
+        numbers: Iterable[int],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> Iterator[R]:
+        """Call a pure function with what is made of shards and their numbers.
+
+        Parameters
+        ----------
+        function
+            A module-level function or a partial of one, so that it can run elsewhere.
+        numbers
+            The shards.
+        n_threads
+            Shards that are worked on at a time, where threads of this process do it.
+        check
+            Called now and then between shards; it may raise to end the pass.
+
+        Yields
+        ------
+        object
+            What it returned, in the order of the numbers.
+        """
+        ...
+
+    def sum(
+        self,
+        function: Callable[[Made, int], S],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> S:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        ...
+
+
+class Engine(Protocol):
+    """What carries out passes over shards."""
+
+    def passes(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> ShardPasses[T]:
+        """Return what a function makes of each shard, made once as far as it can be kept."""
+        ...
+
+
+class ThreadPasses(Generic[T]):
+    """Passes over shards by threads of this process."""
+
+    def __init__(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> None:
+        self.corpus = corpus
+        self._kept = Kept(
+            lambda number: make(corpus.load(number)),
+            keep_bytes=corpus.keep_bytes,
+            spill_bytes=corpus.spill_bytes,
+        )
+
+    def call(self, function: Callable[[T, int], R], number: int) -> R:
+        """Call a function with what is made of one shard; what cannot be learnt names it."""
+        try:
+            return function(self._kept(number), number)
+        except LearningError as error:
+            raise LearningError(f"{self.corpus.shards[number].name}: {error}") from error
+
+    def map(
+        self,
+        function: Callable[[T, int], R],
+        numbers: Iterable[int],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> Iterator[R]:
+        """Call a pure function with what is made of shards; see `ShardPasses`."""
+
+        def task(number: int) -> R:
+            check()
+            return self.call(function, number)
+
+        return in_order(task, numbers, n_threads)
+
+    def sum(
+        self,
+        function: Callable[[T, int], S],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> S:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        numbers = range(self.corpus.n_shards)
+        return tree_sum(self.map(function, numbers, n_threads=n_threads, check=check))
 
 
 class Shard(Protocol):
@@ -225,6 +344,8 @@ class ShardedCorpus:
     """Bytes of what is made of shards that learners may keep in memory."""
     spill_bytes: int = SPILL_BYTES
     """Bytes of it that they may keep in a temporary file beyond that."""
+    engine: Engine | None = None
+    """What carries out passes over the shards; threads of this process where None."""
 
     @classmethod
     def open(
@@ -360,19 +481,20 @@ class ShardedCorpus:
         object
             What it returned, in the order of the shards.
         """
-        return in_order(lambda i: function(self.load(i)), range(self.n_shards), n_threads)
+        once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
+        numbers = range(self.n_shards)
+        return once.map(partial(_without_number, function), numbers, n_threads=n_threads)
 
     def map_reduce(self, function: Callable[[Corpus], S], *, n_threads: int = 1) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        return tree_sum(self.map(function, n_threads=n_threads))
+        once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
+        return once.sum(partial(_without_number, function), n_threads=n_threads)
 
-    def kept(self, make: Callable[[Corpus], T]) -> "Kept[T]":
+    def kept(self, make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""
-        return Kept(
-            lambda number: make(self.load(number)),
-            keep_bytes=self.keep_bytes,
-            spill_bytes=self.spill_bytes,
-        )
+        if self.engine is not None:
+            return self.engine.passes(self, make)
+        return ThreadPasses(self, make)
 
     def column(self, function: Callable[[Corpus], NDArray[Any]]) -> NDArray[Any]:
         """Return what a function gives for the documents of each shard, one row per document."""
@@ -410,6 +532,14 @@ class ShardedCorpus:
             f"ShardedCorpus({self.n_documents} documents in {self.n_shards} shards, "
             f"{self.n_words} words)"
         )
+
+
+def _itself(corpus: Corpus) -> Any:
+    return corpus
+
+
+def _without_number(function: Callable[[Any], R], made: Any, number: int) -> R:
+    return function(made)
 
 
 def _n_tokens(corpus: Corpus) -> NDArray[np.float64]:
@@ -485,12 +615,6 @@ class Kept(Generic[T]):
                 if number not in self._known:
                     self._keep(number, packed)
         return made
-
-    def map(
-        self, function: Callable[[T, int], R], numbers: Iterable[int], n_threads: int = 1
-    ) -> Iterator[R]:
-        """Call a pure function with what is made of shards and their numbers; see `in_order`."""
-        return in_order(lambda number: function(self(number), number), numbers, n_threads)
 
     def _keep(self, number: int, packed: "_Packed") -> None:
         """Keep one more in memory, or in the file, if there is room for it."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from habitus.arrays import Indices
 from habitus.corpus.documents import Bag
-from habitus.corpus.shards import ShardedCorpus, in_order, tree_sum
-from habitus.errors import LearningError
+from habitus.corpus.shards import ShardedCorpus, go_on, tree_sum
 from habitus.model.expected_counts import Counted, Evidence, gather
 
 R = TypeVar("R")
@@ -43,7 +42,7 @@ class ShardedEvidence:
 
     def __init__(self, corpus: ShardedCorpus, *, min_words: float = 0, n_threads: int = 1) -> None:
         self.corpus, self.min_words, self.n_threads = corpus, min_words, n_threads
-        self._check: Callable[[], None] | None = None
+        self._check: Callable[[], None] = go_on
         self._gathered = corpus.kept(partial(gather, min_words=min_words))
 
     @property
@@ -85,21 +84,19 @@ class ShardedEvidence:
         self, function: Callable[[Evidence], R], numbers: Iterable[int] | None = None
     ) -> Iterator[R]:
         """Call a pure function with shards, all or some, and yield the results in order."""
-
-        def task(number: int) -> R:
-            if self._check is not None:
-                self._check()
-            try:
-                return function(self._gathered(number))
-            except LearningError as error:
-                raise LearningError(f"{self.corpus.shards[number].name}: {error}") from error
-
         chosen = range(self.corpus.n_shards) if numbers is None else numbers
-        return in_order(task, chosen, self.n_threads)
+        return self._gathered.map(
+            partial(_without_number, function),
+            chosen,
+            n_threads=self.n_threads,
+            check=self._check,
+        )
 
     def map_reduce(self, function: Callable[[Evidence], Counted]) -> Counted:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        return tree_sum(self.map(function))
+        return self._gathered.sum(
+            partial(_without_number, function), n_threads=self.n_threads, check=self._check
+        )
 
     def pick(self, documents: Indices) -> list[Bag]:
         """Return documents by their numbers, in that order; other shards are not read."""
@@ -117,6 +114,10 @@ class ShardedEvidence:
         same = copy(self)
         same._check = check
         return same
+
+
+def _without_number(function: Callable[[Evidence], R], shard: Evidence, number: int) -> R:
+    return function(shard)
 
 
 def _figures(shard: Evidence) -> ShardFigures:
