@@ -44,3 +44,23 @@ def tell_compiling() -> None:
     """Call the listeners of `when_compiling` that were not called yet."""
     while _compilation_listeners:
         _compilation_listeners.pop()()
+
+
+_connection_listeners: list[Callable[[str], None]] = []
+
+
+def when_connected(listener: Callable[[str], None]) -> None:
+    """Call a function with one line for a person whenever a cluster with a dashboard is joined.
+
+    Parameters
+    ----------
+    listener
+        Function of the line.
+    """
+    _connection_listeners.append(listener)
+
+
+def tell_connected(line: str) -> None:
+    """Call the listeners of `when_connected`."""
+    for listener in _connection_listeners:
+        listener(line)

@@ -52,8 +52,10 @@ R = TypeVar("R")
 class Workers(Protocol):
     """What carries out tasks, here or elsewhere; it works while the `with` block does."""
 
-    n_workers: int
-    """Tasks at a time."""
+    @property
+    def n_workers(self) -> int:
+        """Tasks at a time."""
+        ...
 
     def as_completed(
         self, function: Callable[[T], R], items: Iterable[T]
@@ -61,7 +63,8 @@ class Workers(Protocol):
         """Call a function with each item, and yield the results as they are finished.
 
         A worker that dies is replaced, and its task carried out again: a task should leave nothing
-        half done behind. Tasks that nobody waits for any longer are ended.
+        half done behind. Tasks that nobody waits for any longer are ended; a cluster finishes those
+        that it has begun.
 
         Parameters
         ----------

@@ -1,0 +1,210 @@
+"""The connection to a Dask scheduler whose workers can do the work of this very habitus."""
+
+import logging
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, Self
+
+import dask
+from distributed import Client, LocalCluster, get_worker
+
+from habitus.cluster.node import LOOPBACK, node
+from habitus.errors import InvalidInputError, WorkerError
+from habitus.files import work_folder
+from habitus.progress import tell_connected
+from habitus.workers import number_of_workers
+
+LOCAL = "local"
+ANSWER = 5.0
+"""Seconds that a scheduler may take to answer."""
+WORKERS = 10.0
+"""Seconds to wait for the first worker of a running cluster."""
+STARTING = 60.0
+"""Seconds that the processes of a cluster on this machine may take to start."""
+RETURN = 60.0
+"""Seconds to wait for a scheduler or workers that went away."""
+# What each worker is asked, as an expression: it may have no habitus at all.
+PROBE = "[__import__('av') and None, __import__('habitus').__version__][1]"
+LOGGERS = ("distributed", "distributed.client", "distributed.scheduler", "tornado.application")
+SETTINGS = {
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # parameters of models are large
+    "distributed.scheduler.allowed-failures": 2,  # three attempts, where the scheduler is ours
+    "distributed.scheduler.worker-ttl": None,
+}
+
+
+class Connection:
+    """A client of a scheduler; it is there while the `with` block is.
+
+    Parameters
+    ----------
+    cluster
+        "local" for a scheduler and workers on this machine, that end with this process, or the
+        address of a scheduler: `tcp://host:port`, `tls://host:port` or `host:port`.
+    jobs
+        Number of workers on this machine; below 1, one per available processor.
+    """
+
+    def __init__(self, cluster: str, jobs: int = -1) -> None:
+        self.cluster, self.n_local = cluster, number_of_workers(jobs)
+        self.address = cluster
+        self.client: Any = None
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(_quiet())
+            stack.enter_context(dask.config.set(SETTINGS))
+            if self.cluster == LOCAL:
+                self._start(stack)
+            stack.callback(self._leave)
+            self._connect(STARTING if self.cluster == LOCAL else WORKERS)
+            if dashboard := self.dashboard:
+                tell_connected(f"the dashboard of the cluster is at {dashboard}")
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        """Start a scheduler in this process, and workers in others."""
+        folder = stack.enter_context(work_folder())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the usual port of the dashboard is taken
+            scheduler = LocalCluster(
+                n_workers=0, host=LOOPBACK, scheduler_port=0, dashboard_address=f"{LOOPBACK}:8787"
+            )
+        stack.callback(_closed, scheduler)
+        self.address = scheduler.scheduler_address
+        stack.enter_context(node(self.address, self.n_local, folder))
+
+    def _connect(self, patience: float) -> None:
+        """Connect, wait for workers, and ask whether they can do the work."""
+        try:
+            self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
+        except OSError as error:  # TimeoutError is one
+            raise InvalidInputError(
+                f"no scheduler answers at {self.address} within {ANSWER:g} s: start one with "
+                "dask scheduler, or name another address",
+                parameter="cluster",
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(
+                f"{self.cluster!r} is not the address of a scheduler: give local or one such as "
+                "tcp://host:8786",
+                parameter="cluster",
+            ) from error
+        try:
+            wanted = self.n_local if self.cluster == LOCAL else 1
+            self.client.wait_for_workers(wanted, timeout=patience)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the scheduler at {self.address} has no worker after {patience:g} s: start one "
+                f"with dask worker {self.address}",
+                parameter="cluster",
+            ) from error
+        check_workers(self.client)
+
+    def _leave(self) -> None:
+        if self.client is not None:
+            _closed(self.client)
+
+    @property
+    def dashboard(self) -> str | None:
+        """Address of the dashboard; None where there is none."""
+        if self.cluster == LOCAL and find_spec("bokeh") is None:
+            return None
+        with suppress(KeyError, OSError):
+            return str(self.client.dashboard_link)
+        return None
+
+    def n_threads(self) -> dict[str, int]:
+        """Return the number of tasks that each worker takes at a time, by its address.
+
+        Nothing where the scheduler does not answer.
+        """
+        try:
+            return dict(self.client.nthreads())
+        except Exception:  # of any kind: the connection is being lost
+            return {}
+
+    def restore(self) -> None:
+        """Wait for the scheduler, where the connection to it was lost, and connect again.
+
+        Raises
+        ------
+        WorkerError
+            If it does not come back.
+        """
+        end = time.monotonic() + RETURN
+        while self.client.status == "connecting":  # it tries by itself
+            time.sleep(0.1)
+        while self.client.status != "running":
+            try:
+                self._connect(max(end - time.monotonic(), WORKERS))
+            except InvalidInputError as error:
+                if time.monotonic() > end:
+                    raise WorkerError(
+                        f"the cluster at {self.address} went away and did not come back: {error}; "
+                        "the same command goes on from what is stored"
+                    ) from error
+
+
+def check_workers(client: Any) -> None:
+    """Raise an error that names a worker which cannot do the work of this habitus."""
+    own = version("habitus")
+    for address, answer in client.run(eval, PROBE, on_error="return").items():
+        if isinstance(answer, ImportError):
+            lacks = "PyAV" if answer.name == "av" else (answer.name or str(answer))
+            raise InvalidInputError(
+                f"worker {address} has no {lacks}: install habitus {own} there, with all that it "
+                "needs",
+                parameter="cluster",
+            )
+        if isinstance(answer, Exception):
+            raise InvalidInputError(
+                f"worker {address} cannot import habitus: {answer}", parameter="cluster"
+            )
+        _check_version(address, answer, own)
+
+
+def check_own_version(wanted: str) -> None:
+    """Raise an error, on a worker, if its habitus is not the one that asks."""
+    _check_version(worker_name(), version("habitus"), wanted)
+
+
+def _check_version(worker: str, found: str, wanted: str) -> None:
+    if found != wanted:
+        raise InvalidInputError(
+            f"worker {worker} has habitus {found}, this is habitus {wanted}: install the same "
+            "version on all workers",
+            parameter="cluster",
+        )
+
+
+def worker_name() -> str:
+    """Return the address of the worker that this is."""
+    return str(get_worker().address)
+
+
+def _closed(closable: Any) -> None:
+    """Close a client or a cluster; what is wrong with it then no longer matters."""
+    with suppress(Exception):
+        closable.close(timeout=ANSWER)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Dask logs of lost connections from the user: errors say it in one line."""
+    before = {name: logging.getLogger(name).level for name in LOGGERS}
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

@@ -1,0 +1,59 @@
+"""Workers of a cluster, as those see them who have tasks or passes over shards."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from typing import Any, Self, TypeVar
+
+from habitus.cluster.connection import Connection
+from habitus.cluster.passes import ClusterPasses
+from habitus.cluster.tasks import ClusterTasks, Sent, carry_out
+from habitus.corpus import Corpus, ShardedCorpus
+from habitus.workers import Task
+
+T = TypeVar("T")
+R = TypeVar("R")
+M = TypeVar("M", bound=tuple[Any, ...])
+
+
+class ClusterWorkers:
+    """Workers of a Dask cluster: what `Workers` and, for passes over shards, `Engine` ask for.
+
+    Parameters
+    ----------
+    cluster, jobs
+        As of `Connection`.
+    """
+
+    def __init__(self, cluster: str, jobs: int = -1) -> None:
+        self.connection = Connection(cluster, jobs)
+        self._tasks = ClusterTasks(self.connection)
+
+    def __enter__(self) -> Self:
+        self.connection.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.connection.__exit__(*exception)
+
+    @property
+    def n_workers(self) -> int:
+        """Tasks at a time: the threads of all workers that are there now, at least 1."""
+        return self._tasks.n_at_a_time
+
+    def as_completed(
+        self, function: Callable[[T], R], items: Iterable[T]
+    ) -> Iterator[tuple[int, R]]:
+        """Call a function with each item, and yield the results; see `Workers`."""
+        sent, own = Sent(self.connection, function), version("habitus")
+
+        def submit(task: Task[T]) -> Any:
+            return self._tasks.submit(carry_out, own, sent.future(), pickle.dumps(task.item))
+
+        tasks = (Task(number, item) for number, item in enumerate(items))
+        for task, result in self._tasks.results(submit, tasks):
+            yield task.number, result
+
+    def passes(self, corpus: ShardedCorpus, make: Callable[[Corpus], M]) -> ClusterPasses[M]:
+        """Return what a function makes of each shard, kept by the workers; see `Engine`."""
+        return ClusterPasses(self._tasks, corpus, make)
