@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         LearningError,
         VideoError,
+        WorkerError,
     )
     from habitus.evaluation.assessment import Assessment
     from habitus.evaluation.frames import FrameFigures, PixelFigures
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
         tune,
         watch,
     )
-    from habitus.progress import Progress, ProgressCallback, when_compiling
+    from habitus.progress import Progress, ProgressCallback, when_compiling, when_connected
     from habitus.reporting.summaries import (
         CorpusSummary,
         Likely,
@@ -146,6 +147,7 @@ _HOMES = {
     "ShardedCorpus": "habitus.corpus",
     "Tuning": "habitus.lab.tuning.advice",
     "VideoError": "habitus.errors",
+    "WorkerError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
     "accept": "habitus.pipeline",
     "back_up": "habitus.console.server",
@@ -177,6 +179,7 @@ _HOMES = {
     "tune": "habitus.pipeline",
     "watch": "habitus.pipeline",
     "when_compiling": "habitus.progress",
+    "when_connected": "habitus.progress",
 }
 """Where each public name is defined."""
 
@@ -234,6 +237,7 @@ __all__ = [
     "Tuning",
     "VideoError",
     "Vocabulary",
+    "WorkerError",
     "accept",
     "back_up",
     "calibrate",
@@ -264,6 +268,7 @@ __all__ = [
     "tune",
     "watch",
     "when_compiling",
+    "when_connected",
 ]
 
 

@@ -17,6 +17,7 @@ from habitus.files import check_output, checked_path, kind_of
 from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import ProgressCallback
 from habitus.schema import LATEST
+from habitus.workers import Workers
 
 if TYPE_CHECKING:
     from habitus.evaluation.labels import Label
@@ -61,13 +62,15 @@ class JudgedSource:
             return None
         return self.source
 
-    def read(self, *, jobs: int, progress: ProgressCallback) -> Corpus:
+    def read(
+        self, *, jobs: int, workers: Workers | None = None, progress: ProgressCallback
+    ) -> Corpus:
         """Return all documents, made as those that the model was learnt from."""
         if self.corpus is None and self.source is not None:
             if self.video is None:
                 self.corpus = Corpus.load(self.source.address)
             else:
-                extraction = self._extract(self.video, jobs, progress)
+                extraction = self._extract(self.video, jobs, workers, progress)
                 self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
         if self.corpus is None or not len(self.corpus):
             raise InvalidInputError(f"{self.name}: no document in it")
@@ -75,12 +78,14 @@ class JudgedSource:
             self.camera.check(self.corpus.picture, self.name)
         return self.corpus
 
-    def _extract(self, video: "Source", jobs: int, progress: ProgressCallback) -> "Extraction":
+    def _extract(
+        self, video: "Source", jobs: int, workers: Workers | None, progress: ProgressCallback
+    ) -> "Extraction":
         model = self.detector.model
         settings = document_settings(**settings_of(model))
         if not video.is_live:
             check_geometry(model, video)
-        return extract_documents([video], settings, None, False, None, jobs, progress)
+        return extract_documents([video], settings, None, False, None, jobs, progress, workers)
 
     def detect(self, *, skip: float | None, share: float | None) -> Detection:
         """Judge the documents that were read, without those of the first `skip` seconds."""
@@ -230,6 +235,7 @@ def extract_documents(
     duration: float | None,
     jobs: int,
     progress: ProgressCallback,
+    workers: Workers | None = None,
 ) -> "Extraction":
     """Return the documents of videos; see `extract_corpus`."""
     from habitus.ingest.extraction import extract_corpus
@@ -241,6 +247,7 @@ def extract_documents(
         continued=continued,
         duration=duration,
         jobs=jobs,
+        workers=workers,
         progress=progress,
     )
 
@@ -254,6 +261,7 @@ def read_documents(
     continued: bool,
     duration: float | None,
     jobs: int,
+    workers: Workers | None = None,
     progress: ProgressCallback,
 ) -> "Extraction":
     """Return the documents of videos, of corpus files, or of a corpus."""
@@ -266,7 +274,7 @@ def read_documents(
     corpora = [source for source in found if is_corpus_file(source)]
     if not corpora:
         made = document_settings(**settings)
-        return extract_documents(found, made, output, continued, duration, jobs, progress)
+        return extract_documents(found, made, output, continued, duration, jobs, progress, workers)
     if len(corpora) < len(found):
         raise InvalidInputError("give videos or corpora, not both at once")
     corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])

@@ -56,6 +56,7 @@ from habitus.inputs import (
     settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.workers import cluster_workers
 
 if TYPE_CHECKING:
     from habitus.anomaly.camera_monitor import CameraFault
@@ -91,6 +92,7 @@ def extract(
     timeout: float = 10.0,
     duration: float | None = None,
     jobs: int = -1,
+    cluster: str | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> "Extraction":
     """Turn footage of a fixed camera into documents of visual words.
@@ -133,6 +135,9 @@ def extract(
         Stop after this many seconds of video.
     jobs
         Processes; -1 for one per core. It never changes the result.
+    cluster
+        Workers of a Dask cluster instead: "local" for one of `jobs` processes, or the address of a
+        scheduler, whose workers find the same files at the same paths. It never changes the result.
     progress
         Told how far the work is.
 
@@ -151,7 +156,10 @@ def extract(
     settings = document_settings(
         clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
     )
-    extraction = extract_documents(found, settings, output, continued, duration, jobs, progress)
+    with cluster_workers(cluster, jobs) as workers:
+        extraction = extract_documents(
+            found, settings, output, continued, duration, jobs, progress, workers
+        )
     if output is not None:
         extraction.corpus.save(output)
         forget_chunks(output)
@@ -195,6 +203,7 @@ def learn(
     other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
+    cluster: str | None = None,
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> SceneModel:
@@ -224,7 +233,8 @@ def learn(
         As of `MarkovClusteringTopicModel`.
     duration
         Learn from the first N seconds only.
-    continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs
+    continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs,
+    cluster
         As of `extract`.
     seed
         Same seed, same model.
@@ -255,44 +265,48 @@ def learn(
             continued=continued,
             duration=duration,
             jobs=jobs,
+            cluster=cluster,
             progress=progress,
         )
     if half_life is not None:
         raise InvalidInputError("half_life needs a model to update", parameter="half_life")
-    corpus: Corpus | ShardedCorpus | None = large_corpora(sources, duration, **reading)
-    notes: Sequence[str] = ()
-    if corpus is None:
-        extraction = read_documents(
-            sources,
-            output,
-            {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
-            | {"region": region},
-            reading,
-            continued=continued,
-            duration=duration,
-            jobs=jobs,
+    with cluster_workers(cluster, jobs) as workers:
+        corpus: Corpus | ShardedCorpus | None = large_corpora(sources, duration, **reading)
+        notes: Sequence[str] = ()
+        if corpus is None:
+            extraction = read_documents(
+                sources,
+                output,
+                {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
+                | {"region": region},
+                reading,
+                continued=continued,
+                duration=duration,
+                jobs=jobs,
+                workers=workers,
+                progress=progress,
+            )
+            corpus, notes = extraction.corpus, extraction.notes
+        scene = learn_scene(
+            corpus,
+            fleet=known,
+            n_topics=n_topics,
+            n_behaviours=n_behaviours,
+            learning=learning,
+            prior=prior,
+            n_restarts=n_restarts,
+            n_iterations=n_iterations,
+            tolerance=tolerance,
+            smoothing=smoothing,
+            min_words=min_words,
+            burn_in=burn_in,
+            n_samples=n_samples,
+            thinning=thinning,
+            n_jobs=jobs,
+            random_state=seed,
+            workers=workers,
             progress=progress,
         )
-        corpus, notes = extraction.corpus, extraction.notes
-    scene = learn_scene(
-        corpus,
-        fleet=known,
-        n_topics=n_topics,
-        n_behaviours=n_behaviours,
-        learning=learning,
-        prior=prior,
-        n_restarts=n_restarts,
-        n_iterations=n_iterations,
-        tolerance=tolerance,
-        smoothing=smoothing,
-        min_words=min_words,
-        burn_in=burn_in,
-        n_samples=n_samples,
-        thinning=thinning,
-        n_jobs=jobs,
-        random_state=seed,
-        progress=progress,
-    )
     if output is not None:
         scene.save(output)
         forget_chunks(output)
@@ -307,13 +321,25 @@ def _update(
     *,
     half_life: float | None,
     force: bool,
+    jobs: int,
+    cluster: str | None,
     progress: ProgressCallback,
     **footage: Any,
 ) -> SceneModel:
     """Return a model with further footage; see `learn`."""
     check_seconds("half_life", half_life)
     known = load_scene(update)
-    extraction = further_documents(sources, known, output, reading, progress=progress, **footage)
+    with cluster_workers(cluster, jobs) as workers:
+        extraction = further_documents(
+            sources,
+            known,
+            output,
+            reading,
+            jobs=jobs,
+            workers=workers,
+            progress=progress,
+            **footage,
+        )
     corpus = extraction.corpus
     camera = camera_check(update, known.model.picture_, output, force)
     if camera is not None:
@@ -626,6 +652,7 @@ def evaluate(
     other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
+    cluster: str | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> "Assessment":
     """Measure a detector, or events, against labels; each figure beside what chance would give.
@@ -640,6 +667,8 @@ def evaluate(
     skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, force, fps,
     fast, other_hosts, timeout, jobs, progress
         As of `detect`.
+    cluster
+        As of `extract`.
     labels
         What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
         folder of masks.
@@ -694,7 +723,8 @@ def evaluate(
         )
         for each in sources
     ]
-    corpora = [each.read(jobs=jobs, progress=progress) for each in judged]
+    with cluster_workers(cluster, jobs) as workers:
+        corpora = [each.read(jobs=jobs, workers=workers, progress=progress) for each in judged]
     name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
     if isinstance(known, ClipRanges):
         found = evaluate_clips(
@@ -739,6 +769,7 @@ def compare(
     other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
+    cluster: str | None = None,
     seed: int = 0,
     command: str = "",
     progress: ProgressCallback = ignore_progress,
@@ -764,7 +795,8 @@ def compare(
     methods
         Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
         such as gibbs-H or lda; all where empty.
-    clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs
+    clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs,
+    cluster
         As of `extract`.
     seed
         Same seed, same figures.
@@ -792,20 +824,22 @@ def compare(
     page = Path(output, "comparison.html")
     if page.exists():
         check_outputs(source, labels, mask, region, page=page)
-    comparison = compare_methods(
-        video,
-        known,
-        Path(output),
-        settings=settings,
-        train=train,
-        n_topics=n_topics,
-        n_behaviours=n_behaviours,
-        n_runs=runs,
-        methods=methods,
-        jobs=jobs,
-        seed=seed,
-        progress=progress,
-    )
+    with cluster_workers(cluster, jobs) as workers:
+        comparison = compare_methods(
+            video,
+            known,
+            Path(output),
+            settings=settings,
+            train=train,
+            n_topics=n_topics,
+            n_behaviours=n_behaviours,
+            n_runs=runs,
+            methods=methods,
+            jobs=jobs,
+            workers=workers,
+            seed=seed,
+            progress=progress,
+        )
     write_comparison(Path(output), comparison, source=video.name, command=redacted_text(command))
     return comparison
 
@@ -838,6 +872,7 @@ def tune(
     other_hosts: bool = False,
     timeout: float = 10.0,
     jobs: int = -1,
+    cluster: str | None = None,
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> "Tuning":
@@ -866,7 +901,7 @@ def tune(
     force
         Replace a picture that habitus did not draw.
     duration, continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout,
-    jobs
+    jobs, cluster
         As of `learn`.
     seed
         Same seed, same advice.
@@ -882,33 +917,36 @@ def tune(
 
     check_outputs(sources, mask, region, force=force, picture=picture)
     check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=n_restarts)
-    extraction = read_documents(
-        sources,
-        None,
-        {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
-        | {"region": region},
-        {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout},
-        continued=continued,
-        duration=duration,
-        jobs=jobs,
-        progress=progress,
-    )
-    tuning = tune_model(
-        extraction.corpus,
-        topics=topics,
-        behaviours=behaviours,
-        prior=prior,
-        n_restarts=n_restarts,
-        min_words=min_words,
-        alerts_per_day=alerts_per_day,
-        measure=measure,
-        n_trials=trials,
-        hyperparameters=hyperparameters,
-        recall=recall,
-        jobs=jobs,
-        seed=seed,
-        progress=progress,
-    )
+    with cluster_workers(cluster, jobs) as workers:
+        extraction = read_documents(
+            sources,
+            None,
+            {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
+            | {"region": region},
+            {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout},
+            continued=continued,
+            duration=duration,
+            jobs=jobs,
+            workers=workers,
+            progress=progress,
+        )
+        tuning = tune_model(
+            extraction.corpus,
+            topics=topics,
+            behaviours=behaviours,
+            prior=prior,
+            n_restarts=n_restarts,
+            min_words=min_words,
+            alerts_per_day=alerts_per_day,
+            measure=measure,
+            n_trials=trials,
+            hyperparameters=hyperparameters,
+            recall=recall,
+            jobs=jobs,
+            workers=workers,
+            seed=seed,
+            progress=progress,
+        )
     if picture is not None:
         from habitus.lab.tuning.picture import draw_tuning
 

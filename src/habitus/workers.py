@@ -116,6 +116,16 @@ def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
     return found
 
 
+@contextlib.contextmanager
+def cluster_workers(cluster: str | None, jobs: int = -1) -> Iterator[Workers | None]:
+    """Give the workers of a cluster while the block runs; None where no cluster is named."""
+    if cluster is None:
+        yield None
+        return
+    with open_workers(cluster, jobs) as workers:
+        yield workers
+
+
 @dataclass
 class Task(Generic[T]):
     """An item that a function is called with, and how often that was tried."""

@@ -7,7 +7,8 @@ documents and forgets the fold: after a few iterations nothing is left of words 
 had.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,9 +24,9 @@ from habitus.anomaly.measures import (
     score_documents,
 )
 from habitus.anomaly.thresholds import JOIN
-from habitus.arrays import Array, Flags
+from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.errors import InvalidInputError
+from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import Contents, Tensors
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.model.expected_counts import Evidence, gather
@@ -48,6 +49,7 @@ from habitus.schema import (
     Positive,
     Share,
 )
+from habitus.workers import Workers
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 PREFIX = "calibration."
@@ -304,6 +306,7 @@ def calibrate(
     *,
     settings: CalibrationSettings | None = None,
     seed: int = 0,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Calibration:
     """Find out what normal footage scores.
@@ -318,6 +321,8 @@ def calibrate(
         Constants; the defaults where None.
     seed
         Seed of posterior samples, and of samplers that forget a fold.
+    workers
+        What learns from all but one fold, a task each; this process where None.
     progress
         Told of every iteration.
 
@@ -342,7 +347,7 @@ def calibrate(
     200
     """
     settings = settings or CalibrationSettings()
-    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress))
+    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress, workers))
     plug_in = _held_out_scores(folds, [[fold.model.parameters_] for fold in folds], settings)
     if model.posterior_ is None and not model.samples_:
         return Calibration(settings, plug_in)
@@ -399,15 +404,41 @@ def _folds(
     settings: CalibrationSettings,
     seed: int,
     progress: ProgressCallback | None,
+    workers: Workers | None = None,
 ) -> Iterator[_Fold]:
     """Yield each fold with a model of all other documents."""
-    everything = np.arange(len(corpus))
-    parts = np.array_split(everything, min(settings.n_folds, len(corpus)))
+    parts = np.array_split(np.arange(len(corpus)), min(settings.n_folds, len(corpus)))
     report = _IterationCounter(_n_iterations(model, settings) * len(parts), progress)
+    learn = partial(_model_without, model, corpus, settings, seed, parts)
+    # A generator is used up from fold to fold: others cannot go on with it.
+    if workers is None or isinstance(model.random_state, np.random.Generator):
+        for number, part in enumerate(parts):
+            yield _Fold(learn(number, report), corpus.take(part))
+        return
+    learnt: dict[int, MarkovClusteringTopicModel] = {}
+    for number, found in workers.as_completed(learn, range(len(parts))):
+        learnt[number] = found
+        for iteration, objective in enumerate(found.objective_.tolist()):
+            report(iteration, objective)
     for number, part in enumerate(parts):
-        rest = corpus.take(np.setdiff1d(everything, part))
-        forgetful = _forgetful(model, rest, settings, np.random.default_rng([seed, number]))
-        yield _Fold(forgetful.fit(rest, callback=report), corpus.take(part))
+        yield _Fold(learnt[number], corpus.take(part))
+
+
+def _model_without(
+    model: MarkovClusteringTopicModel,
+    corpus: Corpus,
+    settings: CalibrationSettings,
+    seed: int,
+    parts: Sequence[Indices],
+    number: int,
+    report: Callable[[int, float], None] | None = None,
+) -> MarkovClusteringTopicModel:
+    """Return a model of all documents but those of one part."""
+    rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts[number]))
+    forgetful = _forgetful(model, rest, settings, np.random.default_rng([seed, number]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateWarning)
+        return forgetful.fit(rest, callback=report)
 
 
 def _forgetful(

@@ -33,6 +33,7 @@ from habitus.model.model_file import (
 )
 from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.progress import Progress, ProgressCallback
+from habitus.workers import Workers
 
 MOST_LEARNT = 21_600
 """Documents that topics and behaviours are learnt from at most: six hours of one-second ones.
@@ -243,6 +244,7 @@ def learn_scene(
     corpus: Corpus | ShardedCorpus,
     *,
     fleet: Fleet | None = None,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> SceneModel:
@@ -256,6 +258,9 @@ def learn_scene(
     fleet
         What other cameras have in common, for a camera with a few minutes of footage: habits take
         what they cannot know yet from there. Topics and behaviours do not.
+    workers
+        What carries out restarts and folds, a task each, and, where it can, passes over shards;
+        threads of this process where None. It never changes the result.
     progress
         Told of every iteration: first of the stage "learning", then of "calibrating", then of
         "learning habits".
@@ -274,10 +279,12 @@ def learn_scene(
     """
     if fleet is not None and corpus.vocabulary is not None:
         fleet.check_fits(corpus.vocabulary, corpus.clip)
+    if isinstance(corpus, ShardedCorpus):
+        corpus = corpus.carried_by(workers)
     model, spread = MarkovClusteringTopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
-        model.fit(spread, callback=_learning_callback(model, spread, progress))
+        model.fit(spread, callback=_learning_callback(model, spread, progress), workers=workers)
         notes = [f"{note}; left uniform" for note in model.degenerate_]
         if len(spread) < len(corpus):
             notes.append(
@@ -286,12 +293,14 @@ def learn_scene(
             )
         calibration, behaviours = None, None
         try:
-            calibration = calibrate(model, spread, progress=progress)
+            calibration = calibrate(model, spread, workers=workers, progress=progress)
             behaviours = _held_out_behaviours(model, calibration, corpus)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     n_threads = effective_n_jobs(model.n_jobs)
     habits = _learnt_habits(corpus, behaviours, fleet, notes, n_threads, progress)
+    if isinstance(corpus, ShardedCorpus):
+        corpus = corpus.carried_by(None)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 

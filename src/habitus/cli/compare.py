@@ -33,6 +33,7 @@ def compare(
     ],
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
+    elsewhere: options.ClusterOptions,
     output: Annotated[
         str,
         typer.Option(
@@ -84,6 +85,7 @@ def compare(
             progress=progress,
             **documents.parameters(),
             **reading.parameters(),
+            **elsewhere.parameters(),
         )
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), allow_nan=False))

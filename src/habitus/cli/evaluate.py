@@ -58,6 +58,7 @@ def evaluate(
     ],
     judging: options.JudgingOptions,
     reading: options.ReadingOptions,
+    elsewhere: options.ClusterOptions,
     label_line: options.LabelLine = None,
     masks: Annotated[
         str | None,
@@ -105,6 +106,7 @@ def evaluate(
             progress=progress,
             **judging.parameters(),
             **reading.parameters(),
+            **elsewhere.parameters(),
         )
     if found.threshold is None:
         say(

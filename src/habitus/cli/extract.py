@@ -26,6 +26,7 @@ def extract(
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
+    elsewhere: options.ClusterOptions,
     duration: Annotated[
         float | None,
         typer.Option(help="Stop after N seconds of video; Ctrl-C ends a live source too."),
@@ -53,6 +54,7 @@ def extract(
             **sequence.parameters(),
             **documents.parameters(),
             **reading.parameters(),
+            **elsewhere.parameters(),
         )
     seconds = time.monotonic() - started
     for note in notes:

@@ -35,6 +35,7 @@ def learn(
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
+    elsewhere: options.ClusterOptions,
     output: Annotated[
         str | None,
         typer.Option(
@@ -154,6 +155,7 @@ def learn(
             **sequence.parameters(),
             **documents.parameters(),
             **reading.parameters(),
+            **elsewhere.parameters(),
         )
     for note in scene.notes:
         say(f"note: {note}", err=True)

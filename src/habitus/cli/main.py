@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from habitus import __version__, when_compiling
+from habitus import __version__, when_compiling, when_connected
 from habitus.cli.accept import accept
 from habitus.cli.archive import app as archive
 from habitus.cli.compare import compare
@@ -96,6 +96,7 @@ def main() -> None:
     for number in handled:
         signal.signal(number, end)
     when_compiling(lambda: _tell("compiling kernels for this machine, once; please wait"))
+    when_connected(_tell)
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as leaving:

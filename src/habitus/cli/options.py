@@ -161,6 +161,20 @@ class ReadingOptions(StreamOptions):
 
 
 @dataclass(frozen=True)
+class ClusterOptions(OptionGroup):
+    """Where the work is done."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ADDRESS",
+            help="Work on a Dask cluster: local (a scheduler and --jobs workers on this machine) "
+            "or the address of a scheduler, such as tcp://host:8786. Never changes the result.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class SequenceOptions(OptionGroup):
     """How several sources belong together."""
 

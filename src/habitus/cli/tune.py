@@ -29,6 +29,7 @@ def tune(
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
+    elsewhere: options.ClusterOptions,
     topics: Annotated[str, typer.Option(help="Numbers of topics to try.")] = "4,8,12,20",
     behaviours: Annotated[str, typer.Option(help="Numbers of behaviours to try.")] = "2,3,4,5,6,8",
     prior: Annotated[str, typer.Option(help="em's prior while sizes are compared.")] = "H+1",
@@ -87,6 +88,7 @@ def tune(
             **sequence.parameters(),
             **documents.parameters(),
             **reading.parameters(),
+            **elsewhere.parameters(),
         )
     for note in tuning.notes:
         say(f"note: {note}", err=True)

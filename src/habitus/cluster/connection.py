@@ -1,6 +1,7 @@
 """The connection to a Dask scheduler whose workers can do the work of this very habitus."""
 
 import logging
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from habitus.progress import tell_connected
 from habitus.workers import number_of_workers
 
 LOCAL = "local"
+ADDRESS = r"((tcp|tls|ws|wss)://)?([\w.-]+|\[[0-9a-f:]+\]):\d{1,5}"
 ANSWER = 5.0
 """Seconds that a scheduler may take to answer."""
 WORKERS = 10.0
@@ -50,6 +52,12 @@ class Connection:
     """
 
     def __init__(self, cluster: str, jobs: int = -1) -> None:
+        if cluster != LOCAL and not re.fullmatch(ADDRESS, cluster):
+            raise InvalidInputError(
+                f"{cluster!r} is not the address of a scheduler: give local or one such as "
+                "tcp://host:8786",
+                parameter="cluster",
+            )
         self.cluster, self.n_local = cluster, number_of_workers(jobs)
         self.address = cluster
         self.client: Any = None
@@ -90,12 +98,6 @@ class Connection:
             raise InvalidInputError(
                 f"no scheduler answers at {self.address} within {ANSWER:g} s: start one with "
                 "dask scheduler, or name another address",
-                parameter="cluster",
-            ) from error
-        except (ValueError, TypeError) as error:
-            raise InvalidInputError(
-                f"{self.cluster!r} is not the address of a scheduler: give local or one such as "
-                "tcp://host:8786",
                 parameter="cluster",
             ) from error
         try:
@@ -170,6 +172,7 @@ def check_workers(client: Any) -> None:
                 f"worker {address} cannot import habitus: {answer}", parameter="cluster"
             )
         _check_version(address, answer, own)
+    client.run(exec, "import habitus.cluster", on_error="ignore")
 
 
 def check_own_version(wanted: str) -> None:

@@ -3,8 +3,8 @@
 Each worker has its own shards, neighbours of each other, and keeps what was made of them from pass
 to pass. A task is an aligned block of shards, whose sum is a subtree of `TreeSum`: the sum of all
 is the same to the bit, whoever summed which block. What a worker keeps is the result of a task that
-is bound to it: Dask gives it free when the client ends, however it ends, and makes it again, empty,
-where the worker is lost or another takes over one of its blocks.
+is bound to it: Dask gives it free when the client ends, however it ends. Where a worker is lost,
+others take over its shards.
 """
 
 import pickle
@@ -107,11 +107,11 @@ class ClusterPasses(Generic[T]):
 
     def _most(self, n_shards: int) -> int:
         """Return the number of shards of a block, at most."""
-        return max(1, n_shards // (BLOCKS * max(1, len(self._workers))))
+        return max(1, n_shards // (BLOCKS * len(self._workers)))
 
     def _arrange(self) -> None:
         """Give workers that came the places of those that went."""
-        present = self._tasks.connection.n_threads()
+        present = self._tasks.workers()
         come = iter(sorted(present.keys() - set(self._workers)))
         places = [each if each in present else next(come, None) for each in self._workers]
         self._workers = [each for each in places if each is not None] + list(come)
@@ -119,13 +119,11 @@ class ClusterPasses(Generic[T]):
 
     def _edges(self) -> list[int]:
         """Return the number of the first shard of each worker, and the number of all shards."""
-        n, places = self._corpus.n_shards, max(1, len(self._workers))
+        n, places = self._corpus.n_shards, len(self._workers)
         return [n * i // places for i in range(places + 1)]
 
-    def _home(self, number: int) -> str | None:
-        """Return the worker that has a shard; None while there are no workers."""
-        if not self._workers:
-            return None
+    def _home(self, number: int) -> str:
+        """Return the worker that has a shard."""
         return self._workers[bisect_right(self._edges(), number) - 1]
 
     def _results(
@@ -138,32 +136,30 @@ class ClusterPasses(Generic[T]):
         """Yield what a function of blocks gives for each, in order."""
         sent, own = Sent(self._tasks.connection, function), version("habitus")
 
+        homes: dict[int, str] = {}
+
         def submit(task: Task[Block]) -> Any:
-            numbers = task.item.numbers
-            home = self._home(numbers[0])
-            bound = {} if home is None else {"workers": [home], "allow_other_workers": True}
-            return self._tasks.submit(
-                of_block, own, self._kept_by(home), sent.future(), pickle.dumps(numbers), **bound
-            )
+            if task.number in homes:  # its worker is gone
+                self._arrange()
+            home = homes[task.number] = self._home(task.item.numbers[0])
+            numbers = pickle.dumps(task.item.numbers)
+            arguments = own, self._kept_by(home), sent.future(), numbers
+            return self._tasks.submit(of_block, *arguments, workers=[home])
 
         tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
         ready: dict[int, Any] = {}
         position = 0
-        for task, result in self._tasks.results(submit, tasks, check=check):
+        for task, result in self._tasks.results(submit, tasks, homes=homes, check=check):
             ready[task.number] = result
             while position in ready:
                 yield ready.pop(position)
                 position += 1
 
-    def _kept_by(self, home: str | None) -> Any:
+    def _kept_by(self, home: str) -> Any:
         """Return what a worker keeps, as an argument of tasks."""
-        if home is None:
-            return self._tasks.submit(opened, self._opening.future())
         found = self._kept.get(home)
         if found is None or found.status in ("cancelled", "lost"):
-            found = self._tasks.submit(
-                opened, self._opening.future(), workers=[home], allow_other_workers=True
-            )
+            found = self._tasks.submit(opened, self._opening.future(), workers=[home])
             self._kept[home] = found
         return found
 

@@ -8,7 +8,8 @@ import pickle
 import queue
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -24,6 +25,8 @@ from habitus.workers import Task
 
 LOOK = 0.5
 """Seconds between two looks at the cluster while no task finishes."""
+FETCH = 4.0
+"""Seconds that a result may take to come at first; twice as long at each further attempt."""
 AHEAD = 2
 """Tasks that wait for each thread of a worker, so that it is never idle."""
 
@@ -62,6 +65,7 @@ class ClusterTasks:
         submit: Callable[[Task[T]], Any],
         tasks: Iterator[Task[T]],
         *,
+        homes: Mapping[int, str] | None = None,
         check: Callable[[], None] = go_on,
     ) -> Iterator[tuple[Task[T], Any]]:
         """Carry out tasks, and yield each with its result as it is finished.
@@ -69,15 +73,19 @@ class ClusterTasks:
         Parameters
         ----------
         submit
-            Starts a task; called again for the same task where the scheduler was lost.
+            Starts a task; called again for the same task where its worker or the scheduler is gone.
         tasks
             The tasks; some more than the workers can take are started at a time.
+        homes
+            Address of the worker that `submit` bound each task to, by the number of the task; None
+            where Dask decides.
         check
             Called now and then; it may raise to end the tasks.
         """
         again: list[Task[T]] = []
         running: dict[str, tuple[Any, Task[T]]] = {}
         finished: queue.Queue[Any] = queue.Queue()
+        late: Counter[str] = Counter()
         try:
             while True:
                 most = (1 + AHEAD) * self.n_at_a_time
@@ -87,19 +95,30 @@ class ClusterTasks:
                     future.add_done_callback(finished.put)
                 if not running:
                     return
-                future = self._next(finished, check)
+                check()
+                try:
+                    future = finished.get(timeout=LOOK)
+                except queue.Empty:
+                    again += self._homeless(running, homes or {})
+                    continue
+                if future.key not in running:
+                    continue
                 _, task = running.pop(future.key)
                 try:
-                    result = _result(future, task)
+                    result = _result(future, task, FETCH * 2 ** late[future.key])
+                except TimeoutError:  # its worker died before the result was sent, or it is large
+                    late[future.key] += 1
+                    running[future.key] = future, task
+                    future.add_done_callback(finished.put)
+                    again += self._homeless(running, homes or {})
+                    continue
                 except (CancelledError, ClosedClientError):
                     self.connection.restore()
                     again.append(task)
                     continue
                 yield task, result
         finally:
-            futures = [future for future, _ in running.values()]
-            if futures and self.connection.client.status == "running":
-                self.connection.client.cancel(futures, force=True)
+            self._forget([future for future, _ in running.values()])
 
     def _started(self, submit: Callable[[Task[T]], Any], task: Task[T]) -> Any:
         while True:
@@ -108,24 +127,46 @@ class ClusterTasks:
             except (CancelledError, ClosedClientError):
                 self.connection.restore()
 
-    def _next(self, finished: "queue.Queue[Any]", check: Callable[[], None]) -> Any:
-        """Wait for the next task that is finished, failed or lost."""
-        alone: float | None = None
-        while True:
-            check()
-            try:
-                return finished.get(timeout=LOOK)
-            except queue.Empty:
-                pass
-            if self.connection.n_threads():
-                alone = None
-                continue
-            alone = alone or time.monotonic()
-            if time.monotonic() - alone > RETURN:
+    def _homeless(
+        self, running: dict[str, tuple[Any, Task[T]]], homes: Mapping[int, str]
+    ) -> list[Task[T]]:
+        """Take out tasks whose worker is gone; where no worker is left, wait for others."""
+        present = self.workers()
+        lost = [
+            (future, task)
+            for future, task in running.values()
+            if task.number in homes and homes[task.number] not in present
+        ]
+        for future, task in lost:
+            del running[future.key]
+            task.died()
+        self._forget([future for future, _ in lost])
+        return [task for _, task in lost]
+
+    def _forget(self, futures: list[Any]) -> None:
+        """Cancel tasks that nobody waits for any longer."""
+        if futures and self.connection.client.status == "running":
+            self.connection.client.cancel(futures, force=True)
+
+    def workers(self) -> dict[str, int]:
+        """Return the threads of each worker, by its address; wait for one where there is none.
+
+        Raises
+        ------
+        WorkerError
+            If none comes.
+        """
+        end = time.monotonic() + RETURN
+        while not (found := self.connection.n_threads()):
+            if self.connection.client.status != "running":
+                self.connection.restore()
+            if time.monotonic() > end:
                 raise WorkerError(
                     f"the cluster at {self.connection.address} has had no workers for {RETURN:g} "
                     "s: start some, and give the same command again; it goes on from what is stored"
                 )
+            time.sleep(0.1)
+        return found
 
 
 class Sent:
@@ -147,9 +188,18 @@ class Sent:
         """Return it as an argument of tasks."""
         if self._future is None or self._future.status in ("cancelled", "lost"):
             self._future = self._connection.client.submit(
-                pickle.loads, self._payload, key=f"habitus-sent-{uuid.uuid4().hex}"
+                received, self._payload, key=f"habitus-sent-{uuid.uuid4().hex}"
             )
         return self._future
+
+
+def received(payload: bytes) -> Any:
+    """Return what was sent; run by a worker.
+
+    A function of this room: a worker imports the room before it carries out the first task, and not
+    in one thread while a task in another imports the same modules, which Python does not survive.
+    """
+    return pickle.loads(payload)  # noqa: S301 - from the client
 
 
 def carry_out(wanted: str, function: Callable[[Any], Any], item: bytes) -> Any:
@@ -171,11 +221,11 @@ def naming_worker() -> Iterator[None]:
         raise WorkerError(f"worker {worker_name()}: {str(error) or 'out of memory'}") from error
 
 
-def _result(future: Any, task: Task[Any]) -> Any:
+def _result(future: Any, task: Task[Any], timeout: float) -> Any:
     """Return the result of a task that has ended, or raise an error of one line."""
     try:
-        return future.result()
-    except (HabitusError, CancelledError, ClosedClientError):
+        return future.result(timeout=timeout)
+    except (HabitusError, CancelledError, ClosedClientError, TimeoutError):
         raise
     except KilledWorker as error:
         raise WorkerError(

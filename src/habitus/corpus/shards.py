@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -206,6 +206,7 @@ class ShardPasses(Protocol[Made]):
         ...
 
 
+@runtime_checkable
 class Engine(Protocol):
     """What carries out passes over shards."""
 
@@ -456,6 +457,13 @@ class ShardedCorpus:
     def coarse(self) -> "ShardedCorpus":
         """The same documents in coarse words; see `Corpus.coarse`."""
         return replace(self, like=self.like.coarse)
+
+    def carried_by(self, workers: object) -> "ShardedCorpus":
+        """Return the same documents, with passes by workers that can carry out passes.
+
+        By any others, and by none, they are done by threads of this process.
+        """
+        return replace(self, engine=workers if isinstance(workers, Engine) else None)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -179,10 +179,22 @@ class SourceChunks:
                 yield self.get(number)
 
 
+class ChunkPlace(Protocol):
+    """Where chunks are put: the cache, or memory."""
+
+    def put(self, start: int, chunk: Chunk) -> None:
+        """Keep a chunk, by the number of its first document."""
+        ...
+
+    def get(self, start: int) -> Chunk:
+        """Return a chunk."""
+        ...
+
+
 class ChunkWriter:
     """Collects documents in order, and writes each chunk when it is complete."""
 
-    def __init__(self, chunks: SourceChunks) -> None:
+    def __init__(self, chunks: ChunkPlace) -> None:
         self.chunks = chunks
         self.documents: list[Document] = []
         self.starts: list[int] = []

@@ -27,9 +27,10 @@ from habitus.ingest.clips import (
     vocabulary_of,
 )
 from habitus.ingest.live import Arrived, LiveSource
-from habitus.ingest.segments import FilePlan, SegmentPool
+from habitus.ingest.segments import FilePlan, SegmentPool, SegmentTasks, cached_documents
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, survey, watched_cells
+from habitus.workers import Workers
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
@@ -47,6 +48,7 @@ def extract_corpus(
     continued: bool = False,
     jobs: int = 1,
     duration: float | None = None,
+    workers: Workers | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Extraction:
     """Extract the documents of videos into one corpus.
@@ -72,6 +74,9 @@ def extract_corpus(
         Number of processes; below 1, one per available processor.
     duration
         Number of seconds of video to read from each source; all if None.
+    workers
+        What decodes files instead of processes of this machine; they find them at the same paths.
+        It never changes the result. Where there are live sources it is not used.
     progress
         Called with the number of seconds of video that are done.
 
@@ -95,7 +100,7 @@ def extract_corpus(
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)
         builder = CorpusBuilder(settings, continued=continued)
-        with _Decoding(plans, jobs, _Meter(plans, duration, progress)) as decoding:
+        with _Decoding(plans, jobs, workers, _Meter(plans, duration, progress)) as decoding:
             for number in range(len(plans)):
                 builder.add_source(decoding.chunks(number))
         _check_same_grid(plans)
@@ -215,14 +220,21 @@ class _Meter:
 class _Decoding:
     """All processes that decode: a pool for files, a recorder per live source."""
 
-    def __init__(self, plans: Sequence[_SourcePlan], jobs: int, meter: _Meter) -> None:
+    def __init__(
+        self, plans: Sequence[_SourcePlan], jobs: int, workers: Workers | None, meter: _Meter
+    ) -> None:
         files = [plan.file for plan in plans if plan.file]
         self.plans, self.meter = plans, meter
-        self.pool = SegmentPool(files, jobs, self.report)
+        self.pool: SegmentPool | SegmentTasks
+        if workers is not None and len(files) == len(plans):
+            self.pool = SegmentTasks(files, workers, self.report)
+        else:
+            self.pool = SegmentPool(files, jobs, self.report)
         self.recorders = {
             number: _Recorder(plan) for number, plan in enumerate(plans) if plan.file is None
         }
-        meter.cached = sum(self.pool.cached_documents(f) * f.settings.clip for f in files)
+        segments = self.pool.segments
+        meter.cached = sum(cached_documents(file, segments) * file.settings.clip for file in files)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -1,15 +1,17 @@
-"""Video files decoded in segments by worker processes that can be ended and need no guard.
+"""Video files decoded in segments: by processes of this machine, or by workers of a cluster.
 
-Workers are joblib's loky processes, which never import the user's script. They write finished
-chunks straight into the cache, and show in a small shared file how far they are.
+Processes are joblib's loky ones, which can be ended and never import the user's script. They write
+finished chunks straight into the cache, and show in a small shared file how far they are. Workers
+elsewhere send the chunks of a segment back, and whoever asked for them puts them into the cache.
 """
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -19,12 +21,14 @@ from numpy.typing import NDArray
 
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import work_folder
-from habitus.ingest.chunks import CHUNK, Chunk, ChunkWriter, SourceChunks
+from habitus.ingest.chunks import CHUNK, Chunk, ChunkPlace, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
 from habitus.ingest.decoder import warm_up
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
+from habitus.video.mask import is_file
 from habitus.workers import (
+    Workers,
     end_pool,
     end_with_parent,
     interrupts_blocked,
@@ -38,6 +42,8 @@ PATIENCE = 60.0
 LOOK = 0.2
 # Frames from one sign of life to the next.
 FRAMES_PER_SIGN = 16
+# Chunks of one task of a cluster at most: what is lost with a worker, and told as progress.
+CHUNKS_PER_TASK = 5
 
 
 class FilePlan(NamedTuple):
@@ -57,20 +63,36 @@ class Segment(NamedTuple):
     start: int
     stop: int | None
 
+    @property
+    def name(self) -> str:
+        """How the segment is called in messages."""
+        return f"{self.plan.source.name} from {self.start * self.plan.settings.clip:g} s"
 
-def missing_segments(plan: FilePlan, n_workers: int) -> Iterator[Segment]:
-    """Yield the segments of a file whose chunks are not in the cache."""
+
+def cached_documents(plan: FilePlan, segments: Sequence[Segment]) -> int:
+    """Return the number of documents of a file that are in none of the segments to decode."""
+    own = [segment for segment in segments if segment.plan is plan]
+    if plan.n_documents is None:
+        return 0
+    missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in own)
+    return max(0, plan.n_documents - missing)
+
+
+def missing_segments(plan: FilePlan, n_workers: int, most: int | None = None) -> Iterator[Segment]:
+    """Yield the segments of a file whose chunks are not in the cache, of `most` chunks each."""
     end = plan.chunks.end
     if plan.n_documents is None:
         yield Segment(plan, 0, end)
         return
     starts = range(0, plan.n_documents, CHUNK)
     missing = [start for start in starts if not plan.chunks.has(start)]
-    for start, stop in neighbouring(missing, n_workers):
+    for start, stop in neighbouring(missing, n_workers, most):
         yield Segment(plan, start, end if stop > starts[-1] else stop)
 
 
-def neighbouring(missing: Sequence[int], n_workers: int) -> Iterator[tuple[int, int]]:
+def neighbouring(
+    missing: Sequence[int], n_workers: int, most: int | None = None
+) -> Iterator[tuple[int, int]]:
     """Yield start and stop of segments of neighbouring chunks, long ones first.
 
     Each segment costs a search for its start, so there should be few; short ones at the end let
@@ -80,6 +102,7 @@ def neighbouring(missing: Sequence[int], n_workers: int) -> Iterator[tuple[int, 
     while i < len(missing):
         left = len(missing) - i
         n = left if n_workers == 1 else max(1, left // (2 * n_workers))
+        n = min(n, most or n)
         while missing[i + n - 1] != missing[i] + (n - 1) * CHUNK:  # not across cached chunks
             n -= 1
         yield missing[i], missing[i] + n * CHUNK
@@ -140,14 +163,6 @@ class SegmentPool:
     def n_frames(self) -> int:
         """Number of frames decoded so far."""
         return int(self.status.table[:, FRAMES].sum()) if self.segments else 0
-
-    def cached_documents(self, plan: FilePlan) -> int:
-        """Return the number of documents of a file that need not be decoded."""
-        own = [s for s in self.segments if s.plan is plan]
-        if plan.n_documents is None:
-            return 0
-        missing = sum((plan.n_documents if s.stop is None else s.stop) - s.start for s in own)
-        return max(0, plan.n_documents - missing)
 
     def watch(self, *, within: float = LOOK) -> None:
         """Wait `within` seconds for the workers, and raise if one failed, crashed or hangs."""
@@ -223,25 +238,164 @@ class StatusFile:
 
 
 def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
-    """Write the chunks of a segment into the cache; run by a worker, returns notes."""
-    source, settings = segment.plan.source, segment.plan.settings
+    """Write the chunks of a segment into the cache; run by a process, returns notes."""
     try:
         own = np.memmap(status, dtype=np.int64, mode="r+").reshape(-1, N_COLUMNS)[row]
         when_compiling(lambda: own.__setitem__(COMPILING, 1))
-        warm_up(settings)
-        own[STARTED] = 1
-        writer = ChunkWriter(segment.plan.chunks)
-        steady = segment.plan.n_documents is not None
-        with reader_from(segment.start, source, settings, steady=steady) as reader:
-            frames = _CountedFrames(reader, own)
-            for document in documents(frames, settings, start=segment.start, stop=segment.stop):
-                writer.add(document)
-                own[WRITTEN] = writer.written
-            writer.flush()
-            own[WRITTEN] = writer.written
-            return [f"{source.name}: {note}" for note in reader.notes]
+        notes = _decode(segment, segment.plan.chunks, own)
+        return [f"{segment.plan.source.name}: {note}" for note in notes]
     except OSError as error:  # for instance a compiled kernel that does not fit on a full disk
-        raise VideoError(f"{source.name}: decoding failed: {error}") from error
+        raise VideoError(f"{segment.plan.source.name}: decoding failed: {error}") from error
+
+
+def _decode(segment: Segment, chunks: ChunkPlace, own: NDArray[np.int64]) -> list[str]:
+    """Put the chunks of a segment where they belong, and signs of life into a row; return notes."""
+    source, settings = segment.plan.source, segment.plan.settings
+    warm_up(settings)
+    own[STARTED] = 1
+    writer = ChunkWriter(chunks)
+    steady = segment.plan.n_documents is not None
+    with reader_from(segment.start, source, settings, steady=steady) as reader:
+        frames = _CountedFrames(reader, own)
+        for document in documents(frames, settings, start=segment.start, stop=segment.stop):
+            writer.add(document)
+            own[WRITTEN] = writer.written
+        writer.flush()
+        own[WRITTEN] = writer.written
+        return list(reader.notes)
+
+
+class DecodedSegment(NamedTuple):
+    """What a worker sends back of a segment."""
+
+    chunks: dict[int, Chunk]
+    """By the number of their first document."""
+    n_frames: int
+    notes: list[str]
+
+
+class _HeldChunks:
+    """Chunks that are kept in memory."""
+
+    def __init__(self) -> None:
+        self.chunks: dict[int, Chunk] = {}
+
+    def put(self, start: int, chunk: Chunk) -> None:
+        """Keep a chunk."""
+        self.chunks[start] = chunk
+
+    def get(self, start: int) -> Chunk:
+        """Return a chunk."""
+        return self.chunks[start]
+
+
+def decoded_segment(segment: Segment) -> DecodedSegment:
+    """Return the chunks of a segment; run by a worker of a cluster.
+
+    Raises
+    ------
+    VideoError
+        Also where FFmpeg gives no frame for `PATIENCE` seconds: it is left to itself then.
+    """
+    held, own = _HeldChunks(), np.zeros(N_COLUMNS, dtype=np.int64)
+    found: Future[list[str]] = Future()
+
+    def decode() -> None:
+        try:
+            found.set_result(_decode(segment, held, own))
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=decode, daemon=True).start()
+    signs, last_sign = own.copy(), time.monotonic()
+    while not wait([found], timeout=LOOK).done:
+        if not own.any() or not np.array_equal(own, signs):
+            signs, last_sign = own.copy(), time.monotonic()
+        elif time.monotonic() - last_sign > PATIENCE:
+            name = segment.plan.source.name
+            raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
+    return DecodedSegment(held.chunks, int(own[FRAMES]), found.result())
+
+
+class SegmentTasks:
+    """Segments of files decoded by the workers of a cluster, which read the files where they are.
+
+    Parameters
+    ----------
+    plans
+        The files.
+    workers
+        What decodes them.
+    report
+        Called whenever a segment is finished.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[FilePlan],
+        workers: Workers,
+        report: Callable[[], None] = lambda: None,
+    ) -> None:
+        n = max(2, workers.n_workers)
+        self.workers, self.report = workers, report
+        self.segments = [
+            segment for plan in plans for segment in missing_segments(plan, n, CHUNKS_PER_TASK)
+        ]
+        self.notes: list[str] = []
+        self.n_frames = 0
+        """Number of frames decoded so far."""
+
+    def __enter__(self) -> Self:
+        self._ends: dict[int, int] = {}
+        """After which document each finished segment ends."""
+        self._finished = self.workers.as_completed(decoded_segment, map(_elsewhere, self.segments))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if isinstance(self._finished, Generator):
+            self._finished.close()
+
+    def watch(self, *, within: float = 0.0) -> None:
+        """Do nothing: whoever waits for chunks takes what the workers have finished."""
+
+    def chunks(self, plan: FilePlan) -> Iterator[Chunk]:
+        """Yield the chunks of a file in order, each when it is in the cache."""
+        position = 0
+        for row, segment in enumerate(self.segments):
+            if segment.plan is not plan:
+                continue
+            while row not in self._ends:
+                self._take_next()
+            stop = self._ends[row]
+            yield from plan.chunks.available(position, stop)
+            position = max(position, stop)
+        yield from plan.chunks.available(position, plan.n_documents or 0)
+
+    def _take_next(self) -> None:
+        """Put the next segment that is finished into the cache."""
+        row, decoded = next(self._finished)
+        segment = self.segments[row]
+        for start, chunk in decoded.chunks.items():
+            segment.plan.chunks.put(start, chunk)
+        self._ends[row] = max(decoded.chunks, default=segment.start) + CHUNK
+        self.n_frames += decoded.n_frames
+        notes = [f"{segment.plan.source.name}: {note}" for note in decoded.notes]
+        self.notes += [note for note in notes if note not in self.notes]
+        self.report()
+
+
+def _elsewhere(segment: Segment) -> Segment:
+    """Return a segment whose files are named as any worker finds them."""
+    plan = segment.plan
+    source = replace(plan.source, address=str(Path(plan.source.address).absolute()))
+    mask, region = map(_absolute, (plan.settings.mask, plan.settings.region))
+    settings = replace(plan.settings, mask=mask, region=region)
+    return segment._replace(plan=plan._replace(source=source, settings=settings))
+
+
+def _absolute(given: str | None) -> str | None:
+    """Return the absolute path of a file; anything else as it is."""
+    return str(Path(given).absolute()) if given and is_file(given) else given
 
 
 class _CountedFrames:

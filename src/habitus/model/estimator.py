@@ -36,6 +36,7 @@ from habitus.model.validation import (
     learnable,
     seed_of,
 )
+from habitus.workers import Workers
 
 Start = Literal["new", "continued", "uniform"]
 
@@ -179,6 +180,7 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         *,
         lengths: ArrayLike | None = None,
         callback: IterationCallback | None = None,
+        workers: Workers | None = None,
     ) -> Self:
         """Learn the parameters from documents in time order.
 
@@ -194,6 +196,9 @@ class MarkovClusteringTopicModel(CorpusEstimator):
         callback
             Called with the iteration (from 0) and the objective after each iteration of each
             restart. An exception that it raises ends learning.
+        workers
+            What carries out the restarts instead of threads of this process, a restart each; of a
+            `ShardedCorpus`, its `engine` does. It never changes the result.
 
         Returns
         -------
@@ -229,6 +234,7 @@ class MarkovClusteringTopicModel(CorpusEstimator):
             seeds=seed_of(self.random_state).spawn(self.n_restarts),
             n_jobs=self.n_jobs,
             keep_chains=self.keep_chains,
+            workers=workers,
         )
         self.restarts_, self.chains_ = found.objectives, found.chains
         self._keep(found.best, corpus, evidence)

@@ -1,8 +1,9 @@
 """Learning from start to result: one function per learner, and independent restarts of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from threading import Event
 from typing import NamedTuple, Protocol, TypeVar
@@ -33,6 +34,7 @@ from habitus.model.starts import (
     start_posterior_each,
 )
 from habitus.model.vb import VBState
+from habitus.workers import Workers
 
 IterationCallback = Callable[[int, float], None]
 """Function of the iteration, counted from 0, and the objective after it."""
@@ -312,6 +314,7 @@ def run_restarts(
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int | None,
     keep_chains: bool = False,
+    workers: Workers | None = None,
 ) -> Restarts:
     """Run a learner once per seed.
 
@@ -334,12 +337,17 @@ def run_restarts(
         Runs at a time, as in joblib, where there is one shard.
     keep_chains
         Keep the samples of all runs, not of the best one alone.
+    workers
+        What carries out the runs where there is one shard, a run each; threads where None.
 
     Returns
     -------
     Restarts
         The best run, and the objective of each.
     """
+    if workers is not None and isinstance(evidence, Evidence):
+        task = partial(_run_alone, learner, evidence, settings)
+        return _best(_runs_elsewhere(workers, task, seeds, callback), keep_chains)
     stopped = Event()
 
     def check() -> None:
@@ -365,6 +373,39 @@ def run_restarts(
             return _best(chain.from_iterable(pool.map(run, batches)), keep_chains)
         finally:
             stopped.set()
+
+
+def _run_alone(
+    learner: Learner,
+    evidence: Evidence,
+    settings: LearningSettings,
+    seed: np.random.SeedSequence,
+) -> LearningResult:
+    """Run a learner once."""
+    (found,) = learner(evidence, settings, [np.random.default_rng(seed)], _ignore)
+    return found
+
+
+def _runs_elsewhere(
+    workers: Workers,
+    task: Callable[[np.random.SeedSequence], LearningResult],
+    seeds: Sequence[np.random.SeedSequence],
+    callback: IterationCallback,
+) -> Iterator[LearningResult]:
+    """Yield the result of each run in order; the callback hears of its iterations at its end."""
+    results: dict[int, LearningResult] = {}
+    position = 0
+    for number, result in workers.as_completed(task, seeds):
+        for iteration, objective in enumerate(result.objective.tolist()):
+            callback(iteration, objective)
+        results[number] = result
+        while position in results:
+            yield results.pop(position)
+            position += 1
+
+
+def _ignore(iteration: int, objective: float) -> None:
+    """Do nothing."""
 
 
 def _best(results: Iterable[LearningResult], keep_chains: bool) -> Restarts:

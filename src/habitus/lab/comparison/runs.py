@@ -4,16 +4,15 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import as_completed
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from time import process_time
 from typing import NamedTuple
 
 import numpy as np
-from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 from habitus.anomaly.detector import HABITS
 from habitus.anomaly.scene_model import learn_scene
@@ -44,7 +43,7 @@ from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult,
 from habitus.model import MarkovClusteringTopicModel, Parameters
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Source
-from habitus.workers import ONE_THREAD, end_with_parent, interrupts_blocked, number_of_workers
+from habitus.workers import LocalWorkers, Workers, number_of_workers
 
 
 def compare_methods(
@@ -60,6 +59,7 @@ def compare_methods(
     n_behaviours: int = 4,
     seed: int = 0,
     jobs: int = -1,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Run the paper's experiment, the default model of habitus and baselines on labelled footage.
@@ -85,6 +85,8 @@ def compare_methods(
         Sizes of the models, and the seed that all results depend on.
     jobs
         Number of processes; below 1, one per processor. Results do not depend on it.
+    workers
+        What decodes and learns instead of processes of this machine.
     progress
         Called while documents are extracted and after each learning run.
 
@@ -103,7 +105,9 @@ def compare_methods(
     runs, notes = select_runs(methods)
     protocol = ComparisonProtocol(n_topics, n_behaviours, seed)
     if isinstance(source, Source):
-        extraction = stored_documents(source, Path(folder), settings, jobs=jobs, progress=progress)
+        extraction = stored_documents(
+            source, Path(folder), settings, jobs=jobs, workers=workers, progress=progress
+        )
         corpus, name, notes = extraction.corpus, source.name, [*notes, *extraction.notes]
     else:
         corpus, name = source, "the corpus"
@@ -111,7 +115,7 @@ def compare_methods(
     footage = split_footage(corpus, known, train)
     store = ComparisonStore(Path(folder), identity_of(footage, protocol))
     repetitions = repetitions_of(runs, n_runs)
-    run_all(store, footage, protocol, repetitions, jobs=jobs, progress=progress)
+    run_all(store, footage, protocol, repetitions, jobs=jobs, workers=workers, progress=progress)
     found = summarise(store, footage, protocol, repetitions)
     return found._replace(notes=[*notes, *found.notes])
 
@@ -279,6 +283,7 @@ def run_all(
     repetitions: Sequence[Repetition],
     *,
     jobs: int = -1,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> None:
     """Carry out the repetitions that have no results in the store yet.
@@ -291,30 +296,26 @@ def run_all(
         What is to be run.
     jobs
         Number of processes; below 1, one per processor.
+    workers
+        What carries out the runs instead of processes of this machine.
     progress
         Called before the first run and after each.
     """
     guess = {each.run.name: expected_seconds(each.run, footage, protocol) for each in repetitions}
     missing = [each for each in repetitions if not store.has(each)]
     missing.sort(key=lambda each: -guess[each.run.name])  # the long ones first
-    n_workers = min(len(missing), number_of_workers(jobs))
+    n_workers = min(len(missing), workers.n_workers if workers else number_of_workers(jobs))
     clock, tell = _Clock(guess, missing, len(repetitions), n_workers), progress or ignore_progress
     tell(clock.progress())
     if not missing:
         return
-    work = _Work(store, footage, protocol, tuple(dict.fromkeys(each.run for each in missing)))
-    with _workers(n_workers, work) as pool:
-        with interrupts_blocked():
-            futures = {pool.submit(_store_result, each): each for each in missing}
-        try:
-            for future in as_completed(futures):
-                clock.finish(futures[future], future.result())
-                tell(clock.progress())
-        except BrokenProcessPool as error:
-            raise LearningError(
-                "a process of the comparison was killed, perhaps for want of memory: start it "
-                "again with fewer jobs; it continues where it was"
-            ) from error
+    runs = tuple(dict.fromkeys(each.run for each in missing))
+    task = partial(_timed_result, _Work(footage, protocol, runs))
+    with nullcontext(workers) if workers else LocalWorkers(n_workers) as carrying_out:
+        for number, (result, seconds) in carrying_out.as_completed(task, missing):
+            store.put(missing[number], result)
+            clock.finish(missing[number], seconds)
+            tell(clock.progress())
 
 
 def expected_seconds(
@@ -367,15 +368,6 @@ class _Clock:
         return self.guess[name] * (measured / guessed if guessed else 1.0)
 
 
-class _Work(NamedTuple):
-    """What a worker process needs for every repetition."""
-
-    store: ComparisonStore
-    footage: SplitFootage
-    protocol: ComparisonProtocol
-    runs: tuple[LearningRun, ...]
-
-
 class _Documents(NamedTuple):
     """Footage in one vocabulary, and its documents with labelled words."""
 
@@ -383,63 +375,42 @@ class _Documents(NamedTuple):
     labelled: list[LabelledWords]
 
 
-class _Worker:
-    """State of a worker process."""
+class _Work:
+    """What a worker needs for every repetition; prepared once by each."""
 
-    def __init__(self, work: _Work) -> None:
-        self.work = work
+    def __init__(
+        self, footage: SplitFootage, protocol: ComparisonProtocol, runs: tuple[LearningRun, ...]
+    ) -> None:
+        self.footage, self.protocol, self.runs = footage, protocol, runs
+
+    @cached_property
+    def documents(self) -> dict[str, _Documents]:
+        """Footage by the kind of its words; the kernels are compiled then."""
         given = {
-            "paper": work.footage.paper,
-            "coarse": work.footage.coarse,
-            "fine": work.footage,
+            "paper": self.footage.paper,
+            "coarse": self.footage.coarse,
+            "fine": self.footage,
         }
-        self.documents = {
-            words: _Documents(footage, labelled_words(footage, work.protocol))
+        warm_up(self.runs)
+        return {
+            words: _Documents(footage, labelled_words(footage, self.protocol))
             for words, footage in given.items()
         }
-        warm_up(work.runs)
 
 
-_worker: _Worker | None = None
-"""Set once in each worker process, by its initialiser."""
-
-
-@contextmanager
-def _workers(n: int, work: _Work) -> Iterator[ProcessPoolExecutor]:
-    """Yield `n` worker processes; on the way out, also by an exception, they end."""
-    pool = ProcessPoolExecutor(
-        n, initializer=_start_worker, initargs=(os.getpid(), work), env=ONE_THREAD
-    )
+def _timed_result(work: _Work, repetition: Repetition) -> tuple[RunResult, float]:
+    """Carry out a repetition; run by a worker, returns the result and the seconds."""
+    footage, labelled = work.documents[repetition.run.words]
+    began = time.monotonic()
     try:
-        yield pool
-    finally:
-        with warnings.catch_warnings():
-            # Without psutil and pgrep, loky warns that it cannot look for children of workers.
-            warnings.simplefilter("ignore")
-            pool.shutdown(wait=True, kill_workers=True)
-
-
-def _start_worker(parent: int, work: _Work) -> None:
-    global _worker
-    end_with_parent(parent)
-    _worker = _Worker(work)
-
-
-def _store_result(repetition: Repetition) -> float:
-    """Carry out a repetition in a worker process, store its result and return the seconds."""
-    if _worker is None:
-        raise LearningError("a repetition runs in a worker process only")
-    began, (store, _, protocol, _) = time.monotonic(), _worker.work
-    footage, labelled = _worker.documents[repetition.run.words]
-    try:
-        store.put(repetition, carry_out(repetition, footage, protocol, labelled))
+        result = carry_out(repetition, footage, work.protocol, labelled)
     except HabitusError:
         raise
     except Exception as error:  # of a library: one line, whatever it is
         where = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{repetition.run.name}: {type(error).__name__}: {error} ({where.name})"
         raise LearningError(" ".join(message.split())) from None
-    return time.monotonic() - began
+    return result, time.monotonic() - began
 
 
 def warm_up(runs: Sequence[LearningRun]) -> None:

@@ -21,6 +21,7 @@ from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
 from habitus.video import Source
+from habitus.workers import Workers
 
 VERSION = 1
 MANIFEST = "comparison.json"
@@ -193,6 +194,7 @@ def stored_documents(
     settings: DocumentSettings | None = None,
     *,
     jobs: int = -1,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Extraction:
     """Return the documents of a video, kept in the folder, or of a corpus file.
@@ -205,7 +207,7 @@ def stored_documents(
         Folder of the comparison: the documents of a video are extracted once and kept there.
     settings
         How documents are extracted from video.
-    jobs, progress
+    jobs, workers, progress
         As in `habitus.ingest.extraction`.
 
     Raises
@@ -228,7 +230,12 @@ def stored_documents(
         except FileError:  # damaged or gone: extract again
             origin.unlink()
     extraction = extract_corpus(
-        [source], settings, output=kept, jobs=jobs, progress=progress or ignore_progress
+        [source],
+        settings,
+        output=kept,
+        jobs=jobs,
+        workers=workers,
+        progress=progress or ignore_progress,
     )
     extraction.corpus.save(kept)
     with written_whole(origin) as temporary:

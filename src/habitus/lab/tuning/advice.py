@@ -30,6 +30,7 @@ from habitus.lab.tuning.selection import (
 from habitus.model import MarkovClusteringTopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.workers import Workers
 
 N_RESTARTS = 20
 """Restarts of the recommended model, whose recall is estimated."""
@@ -112,6 +113,7 @@ def tune_model(
     n_trials: int = N_TRIALS,
     jobs: int = -1,
     seed: int = 0,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Tuning:
     """Choose a model from normal footage without labels, and estimate its recall.
@@ -142,6 +144,8 @@ def tune_model(
         Number of threads; below 1, one per processor. The result does not depend on it.
     seed
         Seed that the result depends on.
+    workers
+        What learns instead of threads of this process. The result does not depend on it.
     progress
         Called at every step, stage by stage.
 
@@ -161,6 +165,7 @@ def tune_model(
         "min_words": min_words,
         "jobs": jobs,
         "seed": seed,
+        "workers": workers,
         "progress": progress,
     }
     corpus = corpus.coarse
@@ -179,6 +184,7 @@ def tune_model(
         jobs=jobs,
         min_words=min_words,
         seed=seed,
+        workers=workers,
         progress=progress or ignore_progress,
     )
 
@@ -200,6 +206,7 @@ def _with_recall(
     jobs: int,
     min_words: float,
     seed: int,
+    workers: Workers | None,
     progress: ProgressCallback,
 ) -> Tuning:
     """Learn the recommended model and estimate its recall; add a note if that is impossible."""
@@ -214,6 +221,7 @@ def _with_recall(
         n_jobs=jobs,
         min_words=min_words,
         random_state=seed,
+        workers=workers,
         progress=progress,
     )
     notes = [*tuning.notes, *learnt.notes]
@@ -240,6 +248,7 @@ def tune_hyperparameters(
     min_words: float = 20,
     jobs: int = 1,
     seed: int = 0,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Hyperparameters:
     """Fit the hyperparameters of VB for the chosen size, and compare its held-out likelihood.
@@ -250,7 +259,7 @@ def tune_hyperparameters(
         Normal footage that `choice` is of.
     choice
         Result of `select_size`.
-    n_restarts, min_words, jobs, seed, progress
+    n_restarts, min_words, jobs, seed, workers, progress
         As in `select_size`.
     """
     candidate = replace(choice.candidate, learning="vb", prior=FITTED)
@@ -265,7 +274,7 @@ def tune_hyperparameters(
         n_jobs=jobs,
         min_words=min_words,
         random_state=seed,
-    ).fit(corpus)
+    ).fit(corpus, workers=workers)
     (prediction,) = predict_held_out(
         corpus,
         [candidate],
@@ -274,6 +283,7 @@ def tune_hyperparameters(
         jobs=jobs,
         seed=seed,
         stage="fitting hyperparameters",
+        workers=workers,
         progress=progress,
     )
     gained = prediction.less(choice.predictions[choice.chosen])

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from threading import Event as ThreadEvent
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ from habitus.model.hyperparameters import fit_hyperparameters
 from habitus.model.learning import IterationCallback
 from habitus.model.online import Background, filter_documents, filter_tables
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.workers import Workers
 
 N_FOLDS = 4
 N_SEGMENTS = 20
@@ -142,6 +144,7 @@ def select_size(
     min_words: float = 20,
     jobs: int = 1,
     seed: int = 0,
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Choice:
     """Choose numbers of topics and behaviours by the likelihood of held-out segments.
@@ -158,6 +161,8 @@ def select_size(
         Number of threads; below 1, one per processor. The result does not depend on it.
     seed
         Seed of the random starts.
+    workers
+        As of `predict_held_out`.
     progress
         Called after each candidate and fold.
 
@@ -179,6 +184,7 @@ def select_size(
         min_words=min_words,
         jobs=jobs,
         seed=seed,
+        workers=workers,
         progress=progress,
     )
     return choose(tried, predictions, corpus.n_words)
@@ -283,6 +289,7 @@ def predict_held_out(
     jobs: int = 1,
     seed: int = 0,
     stage: str = "comparing sizes",
+    workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> list[Prediction]:
     """Predict every segment by a model of each candidate that has not learnt from it.
@@ -295,37 +302,77 @@ def predict_held_out(
         Models to learn.
     stage
         Name of this work in reports of progress.
+    workers
+        What learns, one candidate without one fold each; threads of this process where None.
 
     Returns
     -------
     list of Prediction
         One per candidate; the same for any number of jobs.
     """
-    folds, stopped = selection_folds(corpus, min_words), ThreadEvent()
+    tasks = [
+        _FoldTask(candidate, k, seed, {"n_restarts": n_restarts, "min_words": min_words})
+        for candidate, k in product(candidates, range(N_FOLDS))
+    ]
+    folds, tell = selection_folds(corpus, min_words), progress or ignore_progress
+    finished = (
+        _by_threads(folds, tasks, effective_n_jobs(jobs))
+        if workers is None
+        else workers.as_completed(partial(_prediction_alone, folds), tasks)
+    )
+    results: dict[int, list[tuple[float, float]]] = {}
+    for number, result in finished:
+        results[number] = result
+        log_likelihood, n_tokens = np.sum(result, axis=0)
+        note = f"{log_likelihood / max(n_tokens, 1.0):.3f} nats per word"
+        tell(Progress(stage, len(results), len(tasks), note))
+    return list(_predictions([results[number] for number in range(len(tasks))]))
+
+
+class _FoldTask(NamedTuple):
+    """A candidate to learn without one fold."""
+
+    candidate: Candidate
+    fold: int
+    seed: int
+    options: dict[str, Any]
+
+
+def _fold_prediction(
+    folds: Sequence[SelectionFold],
+    task: _FoldTask,
+    callback: IterationCallback = lambda iteration, objective: None,
+) -> list[tuple[float, float]]:
+    """Return the log-likelihood and the tokens of each segment of a fold that was not learnt."""
+    fold, seeds = folds[task.fold], (task.seed, task.fold)
+    parameters = _learn(task.candidate, fold.rest, seeds, callback, task.options)
+    min_words = task.options["min_words"]
+    return [_predict(parameters, fold, part, min_words) for part in fold.segments]
+
+
+def _prediction_alone(folds: Sequence[SelectionFold], task: _FoldTask) -> list[tuple[float, float]]:
+    """Return the same in a process that nothing else uses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateWarning)
+        return _fold_prediction(folds, task)
+
+
+def _by_threads(
+    folds: Sequence[SelectionFold], tasks: Sequence[_FoldTask], n_threads: int
+) -> Iterator[tuple[int, list[tuple[float, float]]]]:
+    """Yield the number and the prediction of each task, in order."""
+    stopped = ThreadEvent()
 
     def check_stopped(iteration: int, objective: float) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
 
-    def predict(task: tuple[Candidate, int]) -> list[tuple[float, float]]:
-        candidate, k = task
-        options = {"n_restarts": n_restarts, "min_words": min_words}
-        parameters = _learn(candidate, folds[k].rest, (seed, k), check_stopped, options)
-        return [_predict(parameters, folds[k], part, min_words) for part in folds[k].segments]
-
-    tell, total = progress or ignore_progress, len(candidates) * N_FOLDS
-    with warnings.catch_warnings(), ThreadPoolExecutor(effective_n_jobs(jobs)) as pool:
+    # Of all threads at once: filters of warnings are those of the process.
+    with warnings.catch_warnings(), ThreadPoolExecutor(n_threads) as pool:
         warnings.simplefilter("ignore", DegenerateWarning)
         try:
-            results = []
-            for done, result in enumerate(
-                pool.map(predict, product(candidates, range(N_FOLDS))), 1
-            ):
-                results.append(result)
-                log_likelihood, n_tokens = np.sum(result, axis=0)
-                note = f"{log_likelihood / max(n_tokens, 1.0):.3f} nats per word"
-                tell(Progress(stage, done, total, note))
-            return list(_predictions(results))
+            task = partial(_fold_prediction, folds, callback=check_stopped)
+            yield from enumerate(pool.map(task, tasks))
         finally:
             stopped.set()
 

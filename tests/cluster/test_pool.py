@@ -1,0 +1,208 @@
+"""Workers of a cluster: real schedulers and workers, killed and started again."""
+
+import os
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from habitus.cluster import ClusterWorkers
+from habitus.errors import InvalidInputError, WorkerError
+from habitus.workers import open_workers
+from reference.clusters import cluster, kill
+from reference.processes import wait_until
+from reference.tasks import (
+    Errand,
+    Payload,
+    doubled,
+    killed_while,
+    noted,
+    process_id,
+    refused,
+    uses,
+    wait_for_file,
+)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def workers(two):
+    with open_workers(two.address) as found:
+        yield found
+
+
+def test_results_come_with_the_numbers_of_their_items(workers):
+    assert isinstance(workers, ClusterWorkers)
+    assert workers.n_workers == 2
+    assert dict(workers.as_completed(doubled, iter(range(20)))) == {i: 2 * i for i in range(20)}
+    assert dict(workers.as_completed(doubled, [])) == {}
+
+
+def test_tasks_run_in_the_processes_of_the_workers(workers, two):
+    found = {pid for _, pid in workers.as_completed(process_id, range(20))}
+    assert found == {process.pid for process in two.processes if process is not two.scheduler}
+
+
+def test_a_function_is_sent_to_each_worker_once(workers):
+    found = dict(workers.as_completed(partial(uses, Payload()), range(12)))
+    assert max(found.values()) >= 6
+    assert sorted(found.values())[-2:] != [1, 1]
+
+
+def test_an_error_of_a_task_is_raised_as_it_is(workers):
+    with pytest.raises(InvalidInputError, match=r"^b: refused$") as found:
+        list(workers.as_completed(refused, [Errand("b", 1)]))
+    assert found.value.parameter == "value"
+    assert dict(workers.as_completed(doubled, [3])) == {0: 6}
+
+
+def test_an_address_without_a_port_is_told():
+    for address in ("nonsense", "tcp://", "http://127.0.0.1:1"):
+        with (
+            pytest.raises(InvalidInputError, match="scheduler") as found,
+            open_workers(address),
+        ):
+            pass
+        assert found.value.parameter == "cluster"
+
+
+def test_nobody_answers(monkeypatch):
+    monkeypatch.setattr("habitus.cluster.connection.ANSWER", 1.0)
+    with (
+        pytest.raises(InvalidInputError, match=r"no scheduler answers at 127\.0\.0\.1:9 within 1"),
+        open_workers("127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_a_cluster_without_workers_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("habitus.cluster.connection.WORKERS", 0.5)
+    with (
+        cluster(tmp_path, 0) as found,
+        pytest.raises(InvalidInputError, match=r"has no worker after 0\.5 s: start one with"),
+        open_workers(found.address),
+    ):
+        pass
+
+
+def shadow(folder: Path, package: str, code: str) -> dict[str, str]:
+    """An environment in which a package is another one."""
+    (folder / package).mkdir(parents=True)
+    (folder / package / "__init__.py").write_text(code)
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "message"),
+    [
+        ("habitus", "__version__ = '0.0.1'", r"worker tcp://\S+ has habitus 0\.0\.1, this is hab"),
+        (
+            "av",
+            "raise ImportError('no such library', name='av')",
+            r"worker tcp://\S+ has no PyAV: ins",
+        ),
+        (
+            "habitus",
+            "raise ImportError('no', name='habitus')",
+            r"worker tcp://\S+ has no habitus: i",
+        ),
+    ],
+    ids=["another version", "no PyAV", "no habitus"],
+)
+def test_a_worker_that_cannot_do_the_work_is_named(tmp_path, package, code, message):
+    with cluster(tmp_path, 0) as found:
+        found.start_worker(environment=shadow(tmp_path / "shadow", package, code))
+        found.wait_for_workers(1)
+        with pytest.raises(InvalidInputError, match=message), open_workers(found.address):
+            pass
+
+
+def test_a_worker_of_another_version_that_comes_later_is_named(tmp_path):
+    with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
+        assert dict(pool.as_completed(doubled, [1])) == {0: 2}
+        patch = (
+            "import importlib.metadata as m\n_of = m.version\n"
+            "m.version = lambda name: '0.0.2' if name == 'habitus' else _of(name)\n"
+        )
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text(patch)
+        path = os.pathsep.join([str(tmp_path / "site"), *sys.path])
+        found.start_worker(environment={"PYTHONPATH": path})
+        found.wait_for_workers(2)
+        with pytest.raises(InvalidInputError, match=r"worker tcp://\S+ has habitus 0\.0\.2, this"):
+            list(pool.as_completed(process_id, range(100)))
+
+
+def test_the_task_of_a_worker_that_was_killed_is_carried_out_elsewhere(tmp_path):
+    with cluster(tmp_path, 2) as found, open_workers(found.address) as pool:
+        marks = tmp_path / "marks"
+        marks.mkdir()
+        results = pool.as_completed(partial(wait_for_file, marks, tmp_path / "go"), range(6))
+        collected: dict[int, int] = {}
+        thread = threading.Thread(target=lambda: collected.update(results))
+        thread.start()
+        wait_until(lambda: len(list(marks.iterdir())) >= 2, "both workers are at work")
+        kill(found.processes[1])
+        (tmp_path / "go").touch()
+        thread.join()
+        assert collected == {i: 2 * i for i in range(6)}
+
+
+def test_a_task_whose_workers_die_is_named(tmp_path):
+    with cluster(tmp_path, 5) as found, open_workers(found.address) as pool:
+        deadly = partial(killed_while, tmp_path, 99)
+        with pytest.raises(WorkerError, match=r"^deadly: the workers that worked on it died"):
+            list(pool.as_completed(deadly, [Errand("deadly", -1)]))
+
+
+def test_all_workers_are_killed_and_others_started(tmp_path):
+    with cluster(tmp_path, 2) as found, open_workers(found.address) as pool:
+        results = pool.as_completed(partial(noted, tmp_path), range(8))
+        first = [next(results)]
+        for process in found.processes[1:]:
+            kill(process)
+        found.start_worker()
+        assert dict([*first, *results]) == {i: 2 * i for i in range(8)}
+
+
+def test_workers_that_never_come_back_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("habitus.cluster.tasks.RETURN", 1.0)
+    with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
+        results = pool.as_completed(doubled, range(50))
+        next(results)
+        kill(found.processes[1])
+        with pytest.raises(WorkerError, match=r"has had no workers for 1 s: start some, and give"):
+            list(results)
+
+
+def test_a_scheduler_that_is_started_again_is_gone_on_with(tmp_path):
+    with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
+        results = pool.as_completed(partial(noted, tmp_path), range(8))
+        first = [next(results)]
+        for process in found.processes:
+            kill(process)
+        found.start_scheduler()
+        found.start_worker()
+        assert dict([*first, *results]) == {i: 2 * i for i in range(8)}
+
+
+def test_a_scheduler_that_stays_away_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("habitus.cluster.connection.RETURN", 1.0)
+    monkeypatch.setattr("habitus.cluster.connection.ANSWER", 1.0)
+    with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
+        results = pool.as_completed(doubled, range(50))
+        next(results)
+        for process in found.processes:
+            kill(process)
+        start = time.monotonic()
+        with pytest.raises(WorkerError, match="went away and did not come back: no scheduler ans"):
+            list(results)
+        assert time.monotonic() - start < 60
