@@ -120,6 +120,42 @@ def extract(folder, **further):
     )
 
 
+SLOW = """
+import json, sys, time
+from habitus import when_compiling
+when_compiling(lambda: None)
+from kernel import double
+began = []
+from habitus.compiled import KernelCache
+saved = KernelCache.save_overload
+def save(self, *arguments):
+    began.append(True)
+    time.sleep(float(sys.argv[1]))  # the others find nothing until then
+    saved(self, *arguments)
+KernelCache.save_overload = save
+assert double(21) == 42
+print(len(began))
+"""
+
+
+def test_of_processes_that_start_together_one_compiles(place):
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(place / "package"), os.environ.get("PYTHONPATH", "")]),
+        "NUMBA_CACHE_DIR": str(place / "kernels"),
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-B", "-c", SLOW, "3"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    compiled = [int(process.communicate()[0]) for process in processes]
+    assert sorted(compiled) == [0, 0, 1]
+
+
 def test_a_command_says_in_one_line_that_its_workers_compile(tmp_path):
     encode(tmp_path / "a.mp4", moving_square(60), options={"preset": "ultrafast"})
     cache = tmp_path / "cache"

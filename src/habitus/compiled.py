@@ -3,8 +3,10 @@
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,6 +22,13 @@ try:
 except (ImportError, AttributeError):  # an internal name, which a later Numba may move
     global_compiler_lock = None
 
+try:
+    fcntl: Any = import_module("fcntl")
+except ImportError:  # on Windows
+    fcntl = None
+
+COMPILED_WITHIN = 120.0
+"""Seconds that another process may take to compile a kernel before it is no longer waited for."""
 FunctionCache: Any = caching.FunctionCache
 NullCache: Any = caching.NullCache
 
@@ -40,7 +49,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     """Cache of one kernel on disk that never fails.
 
     A file that cannot be read is compiled anew and replaced; what cannot be written is not kept.
+    Of several processes that need a kernel which is not there yet, one compiles it, and the others
+    wait for that: workers that start together do not compile everything many times.
     """
+
+    _held: Any = None
+    """Lock of the kernel while this process compiles it: an open file."""
 
     @classmethod
     def of(cls, kernel: Callable[..., Any]) -> "KernelCache | None":
@@ -63,20 +77,50 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None."""
-        found = None
-        try:
-            found = super().load_overload(sig, target_context)
-        except Exception:  # of any kind: the file was cut short
-            with suppress(OSError):
-                self.flush()
+        found = self._loaded(sig, target_context)
         if found is None:
             tell_compiling()
+            self._lock()
+            found = self._loaded(sig, target_context)  # another process may have been quicker
+            if found is not None:
+                self._unlock()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature, if there is room for it."""
         with suppress(Exception):  # the disk is full, or the index cannot be read
             super().save_overload(sig, data)
+        self._unlock()
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of any kind: the file was cut short
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def _lock(self) -> None:
+        """Wait until no other process compiles this kernel, as long as that is to be expected."""
+        if fcntl is None:
+            return
+        end = time.monotonic() + COMPILED_WITHIN
+        with suppress(OSError, AttributeError):  # no such folder, a full disk, another Numba
+            path = Path(self._cache_path, f"{self._impl.filename_base}.lock")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._held = path.open("w")
+            while time.monotonic() < end:
+                with suppress(BlockingIOError):
+                    fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                time.sleep(0.05)
+
+    def _unlock(self) -> None:
+        if self._held is not None:
+            with suppress(OSError):
+                Path(self._held.name).unlink(missing_ok=True)
+            self._held.close()
+            self._held = None
 
 
 class NoCache(NullCache):  # type: ignore[misc]

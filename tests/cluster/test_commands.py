@@ -1,0 +1,148 @@
+"""Commands with --cluster, as a person gives them: the same results, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from habitus import Corpus, SceneModel
+from habitus.files import read_tensors
+from reference.clusters import cluster
+from reference.labelled import labelled_corpus, labels, write_csv
+from reference.processes import descendants, running, wait_until
+from reference.two_lanes import two_lanes
+
+HABITUS = [sys.executable, "-c", "from habitus.cli import main; main()"]
+SECONDS = 250
+CHUNKS = "[0-9a-f]*.safetensors"
+FEW = ("--restarts", "2", "--iterations", "5")
+
+
+def command(*arguments, cwd):
+    run = subprocess.run(
+        [*HABITUS, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    two_lanes(folder / "v.mp4", SECONDS)
+    command("extract", "v.mp4", "-o", "plain.corpus", cwd=folder)
+    labelled_corpus().save(folder / "scene.corpus")
+    write_csv(folder / "labels.csv", labels())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
+        yield found
+
+
+def same_corpus(one, other):
+    a, b = Corpus.load(one), Corpus.load(other)
+    assert (a.counts != b.counts).nnz == 0
+    assert a.settings == b.settings
+    for name in ("times", "lengths", "n_frames", "conditions", "picture"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    return len(a) == SECONDS
+
+
+def test_extract_gives_the_same_corpus_and_leaves_no_process(folder, start):
+    process = start(
+        [*HABITUS, "extract", "v.mp4", "-o", "local.corpus", "--cluster", "local", "--jobs", 2],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    seen: set[int] = set()
+    while process.poll() is None:
+        seen |= set(descendants(process.pid))
+    out, told = process.communicate()
+    assert process.returncode == 0, told
+    assert "habitus: the dashboard of the cluster is at http://127.0.0.1:" in told
+    assert "wrote local.corpus" in out
+    assert same_corpus(folder / "plain.corpus", folder / "local.corpus")
+    assert not (folder / ".local.corpus.chunks").exists()
+    assert len(seen) >= 3  # the node and two workers
+    wait_until(lambda: not any(map(running, seen)), "all processes have ended")
+
+
+def test_learn_gives_the_same_model(folder, two):
+    given = ("learn", "plain.corpus", *FEW, "--seed", 3)
+    command(*given, "-o", "plain.model", cwd=folder)
+    command(*given, "-o", "cluster.model", "--cluster", two.address, cwd=folder)
+    assert (folder / "plain.model").read_bytes() == (folder / "cluster.model").read_bytes()
+    assert SceneModel.load(folder / "plain.model").calibration is not None
+
+
+def test_compare_and_tune_give_the_same_figures(folder, two):
+    given = ("scene.corpus", "--labels", "labels.csv", "--train", "1:30", "--runs", 1)
+    methods = ("--methods", "em-1,vb-1")
+    command("compare", *given, *methods, "-o", "plain", cwd=folder)
+    command("compare", *given, *methods, "-o", "there", "--cluster", two.address, cwd=folder)
+    for path in sorted((folder / "plain" / "chains").iterdir()):
+        one, other = (scores(folder / name / "chains" / path.name) for name in ("plain", "there"))
+        assert one.keys() == other.keys()
+        assert all(one[key].tobytes() == other[key].tobytes() for key in one)
+    given = ("tune", "scene.corpus", "--topics", "4", "--behaviours", "2", "--json")
+    how = ("--no-recall", "--no-hyperparameters", "--restarts", 1)
+    plain, there = (
+        json.loads(command(*given, *how, *extra, cwd=folder).stdout)
+        for extra in ((), ("--cluster", two.address))
+    )
+    assert plain == there
+
+
+def scores(path):
+    return read_tensors(path, kind="chain", version=1).tensors
+
+
+def test_ctrl_c_ends_it_quickly_and_the_same_command_goes_on(folder, two, start):
+    given = [*HABITUS, "extract", "v.mp4", "-o", "cut.corpus", "--cluster", two.address]
+    process = start(given, cwd=folder, stderr=subprocess.PIPE)
+    chunks = folder / ".cut.corpus.chunks"
+    wait_until(lambda: process.poll() is not None or any(chunks.glob(CHUNKS)), "a chunk is there")
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    if process.returncode:  # otherwise it was over before
+        assert process.returncode == 130
+        assert told.splitlines()[-1] == "habitus: interrupted; nothing was left half-written"
+        assert not (folder / "cut.corpus").exists()
+        assert any(chunks.glob(CHUNKS))
+    command(*given[len(HABITUS) :], cwd=folder)
+    assert same_corpus(folder / "plain.corpus", folder / "cut.corpus")
+
+
+def test_a_command_that_is_killed_takes_its_local_cluster_with_it(folder, start):
+    process = start(
+        [*HABITUS, "extract", "v.mp4", "-o", "k.corpus", "--cluster", "local", "--jobs", 2],
+        cwd=folder,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: len(descendants(process.pid)) >= 3, "node and workers run")
+    own = descendants(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(map(running, own)), "all processes have ended")
+
+
+def test_nobody_answers_is_one_line(folder):
+    run = subprocess.run(
+        [*HABITUS, "extract", "v.mp4", "-o", "x.corpus", "--cluster", "127.0.0.1:9"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("habitus: no scheduler answers at 127.0.0.1:9 within 5 s: ")
+    assert line.endswith(" (--cluster)")
