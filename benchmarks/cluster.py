@@ -22,15 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import clips
 import distributed.comm.tcp as tcp
 from distributed import Client
-from out_of_core import SHARD_WORDS, make
-from report import Row, Target, progress, table
 
+import clips
 import habitus
 from habitus import MarkovClusteringTopicModel, ShardedCorpus
 from habitus.workers import ONE_THREAD, open_workers
+from out_of_core import SHARD_WORDS, make
+from report import Row, Target, progress, table
 
 PARTS = ("extraction", "learning", "overhead", "tasks")
 RESTARTS, ITERATIONS = 4, 10

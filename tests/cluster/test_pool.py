@@ -137,7 +137,7 @@ def test_a_worker_of_another_version_that_comes_later_is_named(tmp_path):
         path = os.pathsep.join([str(tmp_path / "site"), *sys.path])
         found.start_worker(environment={"PYTHONPATH": path})
         found.wait_for_workers(2)
-        with pytest.raises(InvalidInputError, match=r"worker tcp://\S+ has habitus 0\.0\.2, this"):
+        with pytest.raises(WorkerError, match=r"worker tcp://\S+ has habitus 0\.0\.2, this"):
             list(pool.as_completed(process_id, range(100)))
 
 

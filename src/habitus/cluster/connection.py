@@ -171,22 +171,25 @@ def check_workers(client: Any) -> None:
             raise InvalidInputError(
                 f"worker {address} cannot import habitus: {answer}", parameter="cluster"
             )
-        _check_version(address, answer, own)
+        if answer != own:
+            raise InvalidInputError(_another_version(address, answer, own), parameter="cluster")
     client.run(exec, "import habitus.cluster", on_error="ignore")
 
 
 def check_own_version(wanted: str) -> None:
-    """Raise an error, on a worker, if its habitus is not the one that asks."""
-    _check_version(worker_name(), version("habitus"), wanted)
+    """Raise an error, on a worker that came later, if its habitus is not the one that asks.
+
+    A `WorkerError`: an input that cannot be used is a result for some, and is noted.
+    """
+    if (found := version("habitus")) != wanted:
+        raise WorkerError(_another_version(worker_name(), found, wanted))
 
 
-def _check_version(worker: str, found: str, wanted: str) -> None:
-    if found != wanted:
-        raise InvalidInputError(
-            f"worker {worker} has habitus {found}, this is habitus {wanted}: install the same "
-            "version on all workers",
-            parameter="cluster",
-        )
+def _another_version(worker: str, found: str, wanted: str) -> str:
+    return (
+        f"worker {worker} has habitus {found}, this is habitus {wanted}: install the same version "
+        "on all workers"
+    )
 
 
 def worker_name() -> str:
