@@ -4,14 +4,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from importlib.metadata import version
 from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from habitus.anomaly import learn_scene
+from habitus.anomaly import SceneModel, learn_scene
+from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.archive.shard_reading import Trouble, overlaps
 from habitus.archive.shard_store import (
     LEARNT,
@@ -23,7 +26,7 @@ from habitus.archive.shard_store import (
     write_json,
 )
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.errors import FileError, HabitusError
+from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.files import work_folder
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.schema import Count, NotNegative, Text
@@ -63,6 +66,8 @@ class LearningTask(NamedTuple):
     paths: tuple[str, ...]
     options: Mapping[str, Any]
     """Of `learn_scene`."""
+    fleet: str | None = None
+    """File of what other cameras have in common."""
 
 
 class LearntCamera(NamedTuple):
@@ -75,6 +80,8 @@ class LearntCamera(NamedTuple):
     damaged: tuple[str, ...] = ()
     """Files of shards that cannot be read."""
     reason: str = ""
+    fleet: bytes = b""
+    """What the file of its fleet holds; empty where it has too little footage."""
 
 
 @dataclass
@@ -170,6 +177,7 @@ def learn_cameras(
     *,
     days: float | None = None,
     options: Mapping[str, Any],
+    fleet: Path | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Learning:
     """Learn a model of each camera whose recordings or options have changed.
@@ -186,9 +194,12 @@ def learn_cameras(
         Learn from the last so many days of each camera; from all if None.
     options
         Parameters of `learn_scene`.
+    fleet
+        File of what other cameras have in common, for those with little footage.
     progress
         Told how many cameras are learnt.
     """
+    given = {**options, "fleet": None if fleet is None else _digest(fleet)}
     found, plans = Learning(), dict[str, list[RecordedShard]]()
     for camera in cameras:
         shards = camera.shards()
@@ -198,26 +209,52 @@ def learn_cameras(
         known = learnt_of(camera)
         if troubles:
             found.troubles += troubles
-        elif known is not None and known["fingerprint"] == fingerprint(chosen, options):
+        elif known is not None and known["fingerprint"] == fingerprint(chosen, given):
             found.known.append(camera.camera)
         elif chosen:
             plans[camera.camera] = chosen
     progress(Progress("learning", 0, len(plans)))
-    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
-        _keep(folder.camera(name), plans[name], learnt, options, found)
+    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options, fleet), start=1):
+        _keep(folder.camera(name), plans[name], learnt, given, found)
         progress(Progress("learning", n, len(plans), name))
     found.learnt.sort()
+    found.notes += _sum_fleets(folder)
     return found
 
 
+def _digest(path: Path) -> str:
+    Fleet.load(path)  # an error of the file is said before anything is learnt
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def _sum_fleets(folder: ArchiveFolder) -> list[str]:
+    """Write what all cameras have in common; return why not, if there are different kinds."""
+    known = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
+    if not known:
+        return []
+    try:
+        reduce(add, map(Fleet.load, known)).save(folder.fleet)
+    except HabitusError as error:
+        return [f"no fleet of all cameras: {error}"]
+    return []
+
+
 def _each_learnt(
-    workers: Workers, plans: Mapping[str, Sequence[RecordedShard]], options: Mapping[str, Any]
+    workers: Workers,
+    plans: Mapping[str, Sequence[RecordedShard]],
+    options: Mapping[str, Any],
+    fleet: Path | None,
 ) -> Iterator[tuple[str, LearntCamera]]:
     # Cameras with much footage first, so that all workers finish together.
     names = sorted(plans, key=lambda name: -len(plans[name]))
     threads = max(1, workers.n_workers // max(len(names), 1))
     tasks = [
-        LearningTask(name, tuple(str(s.path) for s in plans[name]), {**options, "n_jobs": threads})
+        LearningTask(
+            name,
+            tuple(str(shard.path) for shard in plans[name]),
+            {**options, "n_jobs": threads},
+            None if fleet is None else str(fleet.absolute()),
+        )
         for name in names
     ]
     for number, learnt in workers.as_completed(learn_camera, tasks):
@@ -238,6 +275,10 @@ def _keep(
         found.troubles.append(Trouble(camera.camera, None, text))
         return
     write_file(camera.model, learnt.contents)
+    if learnt.fleet:
+        write_file(camera.fleet, learnt.fleet)
+    else:
+        camera.fleet.unlink(missing_ok=True)
     known: Learnt = {
         "fingerprint": fingerprint(shards, options),
         "documents": learnt.n_documents,
@@ -255,7 +296,8 @@ def learn_camera(task: LearningTask) -> LearntCamera:
     """Return the model of a camera; run by a worker."""
     try:
         corpus = ShardedCorpus.open(task.paths)
-        scene = learn_scene(corpus, **task.options)
+        fleet = None if task.fleet is None else Fleet.load(task.fleet)
+        scene = learn_scene(corpus, fleet=fleet, **task.options)
     except FileError as error:
         damaged = tuple(path for path in task.paths if _is_damaged(path))
         return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
@@ -263,7 +305,26 @@ def learn_camera(task: LearningTask) -> LearntCamera:
         return LearntCamera(reason=f"cannot be learnt: {error}")
     with work_folder() as folder:
         scene.save(folder / "model")
-        return LearntCamera((folder / "model").read_bytes(), len(corpus), scene.notes)
+        return LearntCamera(
+            (folder / "model").read_bytes(),
+            len(corpus),
+            scene.notes,
+            fleet=_fleet_bytes(scene, folder / "fleet"),
+        )
+
+
+def _fleet_bytes(scene: SceneModel, path: Path) -> bytes:
+    """Return what the file of a camera's fleet holds; nothing where it has little footage.
+
+    A camera that needs a fleet itself tells others nothing.
+    """
+    if scene.corpus is None or len(scene.corpus) < WORTH:
+        return b""
+    try:
+        Fleet.of([scene]).save(path)
+    except InvalidInputError:  # no habits: nothing moves there
+        return b""
+    return path.read_bytes()
 
 
 def _is_damaged(path: str) -> bool:

@@ -59,6 +59,7 @@ def learn_archive(
     output: Address = "archive",
     cameras: Sequence[str] = (),
     days: float | None = None,
+    fleet: Address | None = None,
     n_topics: int = 8,
     n_behaviours: int = 4,
     n_restarts: int = 20,
@@ -90,6 +91,10 @@ def learn_archive(
         Cameras to do; all if empty.
     days
         Learn from the last so many days of each camera only.
+    fleet
+        File of what other cameras have in common, for cameras with little footage: as of `learn`.
+        That of the cameras of this archive with at least half an hour is written to
+        `archive.fleet` in its folder.
     n_topics, n_behaviours, n_restarts
         As of `MarkovClusteringTopicModel`.
     timezone
@@ -141,7 +146,13 @@ def learn_archive(
 
         def learn() -> Learning:
             return learn_cameras(
-                folder, wanted, workers, days=days, options=options, progress=progress
+                folder,
+                wanted,
+                workers,
+                days=days,
+                options=options,
+                fleet=None if fleet is None else Path(fleet),
+                progress=progress,
             )
 
         learning = learn()

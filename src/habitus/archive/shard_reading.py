@@ -183,8 +183,9 @@ def _new(
         own = camera_settings(settings, camera)
         made, known = digest_of(own, fast), folder.camera(camera)
         shards = {shard.clock: shard for shard in known.shards()}
-        unread = known.unread()
-        for recording in group:
+        of_camera = list(group)
+        unread = _still_there(known, of_camera)
+        for recording in of_camera:
             shard, failed = shards.get(recording.clock), unread.get(recording.clock)
             if (shard is not None and shard.is_of(recording, made)) or (
                 failed is not None and _is_same(failed, recording, made)
@@ -194,6 +195,15 @@ def _new(
                 found.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
             else:
                 yield ReadingTask(recording, own, fast, made)
+
+
+def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[str, Unread]:
+    """Return the recordings that cannot be read; those that were deleted are forgotten."""
+    unread, clocks = camera.unread(), {recording.clock for recording in recordings}
+    kept = {clock: each for clock, each in unread.items() if clock in clocks}
+    if kept != unread:
+        camera.put_unread(kept)
+    return kept
 
 
 def _is_same(failed: Unread, recording: Recording, made: str) -> bool:

@@ -4,7 +4,9 @@
     DIR/CAMERA/shards/2026-11-16T13-00-00.corpus  documents of one recording
     DIR/CAMERA/unread.json                        recordings that cannot be read, and why
     DIR/CAMERA/model.habitus, learnt.json         the model, and what it was learnt from
+    DIR/CAMERA/camera.fleet                       what it tells of cameras like it, as counts
     DIR/CAMERA/judged/2026-11-16T13-00-00.jsonl   what is unusual in one recording
+    DIR/archive.fleet                             the same of all cameras
     DIR/events.jsonl, events-thumbnails/          what is unusual in all
 
 Shards themselves say which recording they were made of: there is no list that could disagree with
@@ -33,9 +35,10 @@ from habitus.video.source import redacted
 FileSize = Annotated[int, Interval(ge=0, le=1 << 62)]
 SUFFIX = ".corpus"
 MODEL, LEARNT = "model.habitus", "learnt.json"
+FLEET = "camera.fleet"
 UNREAD = "unread.json"
 SETTINGS = "archive.json"
-EVENTS = "events.jsonl"
+EVENTS, ALL_FLEET = "events.jsonl", "archive.fleet"
 
 
 class Origin(TypedDict):
@@ -143,6 +146,11 @@ class CameraFolder:
         """File of the model."""
         return self.path / MODEL
 
+    @property
+    def fleet(self) -> Path:
+        """File of what the camera tells of cameras like it."""
+        return self.path / FLEET
+
     def shard_path(self, clock: str) -> Path:
         """Return the file of a shard."""
         return self.path / "shards" / f"{clock}{SUFFIX}"
@@ -221,6 +229,11 @@ class ArchiveFolder:
     def events(self) -> Path:
         """File of what is unusual in all recordings."""
         return self.path / EVENTS
+
+    @property
+    def fleet(self) -> Path:
+        """File of what all cameras have in common."""
+        return self.path / ALL_FLEET
 
     def settings(self) -> ArchiveSettings | None:
         """Return what the commands share; None before the first one."""

@@ -64,6 +64,14 @@ def learn(
     days: Annotated[
         float | None, typer.Option(help="Learn from the last N days of each camera only.")
     ] = None,
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What other cameras have in common, for cameras with little footage: the file "
+            "archive.fleet of another archive, or of this one.",
+        ),
+    ] = None,
     timezone: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +105,7 @@ def learn(
             output=output,
             cameras=cameras or (),
             days=days,
+            fleet=fleet,
             n_topics=n_topics,
             n_behaviours=n_behaviours,
             n_restarts=n_restarts,

@@ -1,0 +1,85 @@
+"""Models of cameras: what decides that they are learnt anew, and what they tell other cameras."""
+
+import numpy as np
+import pytest
+
+from habitus.anomaly.fleet import WORTH, Fleet
+from habitus.archive.camera_models import LearningTask, learn_camera, learn_cameras
+from habitus.archive.shard_store import ArchiveFolder, shard_bytes, write_file
+from habitus.corpus import Corpus, Vocabulary
+from habitus.errors import FileError
+from reference.archives import HereWorkers
+
+VOCABULARY = Vocabulary.of_frame(64, 64)
+OPTIONS = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "random_state": 0}
+
+
+def put_shard(folder, camera, hour, n_documents, seed=0):
+    """Write a shard of documents in which the same few words come again and again."""
+    rng = np.random.default_rng(seed)
+    likely = rng.choice(VOCABULARY.n_words, 60, replace=False)
+    words = [np.repeat(rng.choice(likely, 25), 2) for _ in range(n_documents)]
+    start = 3600.0 * hour
+    corpus = Corpus.from_word_ids(
+        words, vocabulary=VOCABULARY, times=start + np.arange(n_documents)
+    )
+    origin = {
+        "address": f"{camera}-{hour}.mp4",
+        "size": 1,
+        "version": "1",
+        "start": start,
+        "made": "",
+        "usable": n_documents,
+        "notes": [],
+    }
+    path = folder.camera(camera).shard_path(f"1970-01-01T{hour:02d}-00-00")
+    write_file(path, shard_bytes(corpus, origin))
+    return path
+
+
+def learn(folder, **options):
+    return learn_cameras(folder, folder.cameras(), HereWorkers(), options=OPTIONS, **options)
+
+
+def test_cameras_with_half_an_hour_tell_what_they_have_in_common(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    for seed, camera in enumerate(("north", "south")):
+        put_shard(folder, camera, 0, WORTH, seed=seed)
+    put_shard(folder, "young", 0, 120)
+    assert learn(folder).learnt == ["north", "south", "young"]
+    assert Fleet.load(folder.fleet).n_cameras == 2
+    assert not folder.camera("young").fleet.exists()
+
+
+def test_a_fleet_is_a_reason_to_learn_anew_and_to_learn_otherwise(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    put_shard(folder, "north", 0, WORTH)
+    put_shard(folder, "young", 0, 120, seed=1)
+    learn(folder)
+    before = folder.camera("young").model.read_bytes()
+    kept = tmp_path / "kept.fleet"
+    kept.write_bytes(folder.fleet.read_bytes())
+    assert learn(folder, fleet=kept).learnt == ["north", "young"]
+    assert folder.camera("young").model.read_bytes() != before
+    assert learn(folder, fleet=kept).learnt == []
+    with pytest.raises(FileError, match="expected a habitus fleet file"):
+        learn(folder, fleet=folder.camera("north").model)
+
+
+def test_a_damaged_shard_is_named_by_its_file(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    good, bad = (put_shard(folder, "north", hour, 100) for hour in range(2))
+    bad.write_bytes(bad.read_bytes()[:-9] + bytes(9))
+    learnt = learn_camera(LearningTask("north", (str(good), str(bad)), OPTIONS))
+    assert learnt.damaged == (str(bad),)
+    assert learnt.contents == b""
+
+
+def test_a_camera_on_which_nothing_moves_is_in_trouble_alone(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    put_shard(folder, "north", 0, 100)
+    put_shard(folder, "still", 0, 0)
+    found = learn(folder)
+    assert found.learnt == ["north"]
+    (trouble,) = found.troubles
+    assert str(trouble).startswith("still: cannot be learnt: ")
