@@ -235,6 +235,17 @@ def test_a_recording_that_cannot_be_read_is_named_and_the_rest_goes_on(site, mas
     assert CameraFolder(site / "site/north").unread() == {}
 
 
+def test_a_recording_that_cannot_be_read_is_forgotten_once_it_is_gone(site, masters):
+    bad = put(site / "recordings", "north", 3, masters / "1.mp4")
+    bad.write_bytes(b"no video at all")
+    settled(bad, 3 * 86_400)
+    read_here(site)
+    assert len(CameraFolder(site / "site/north").unread()) == 1
+    bad.unlink()
+    read_here(site)
+    assert CameraFolder(site / "site/north").unread() == {}
+
+
 def test_a_damaged_shard_is_read_again(site):
     wanted = (site / "site/north/model.habitus").read_bytes()
     shards = [shard.path for shard in shards_of(site, "north")]

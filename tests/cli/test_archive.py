@@ -79,6 +79,14 @@ def test_an_error_is_one_line(arguments, message, tmp_path, monkeypatch):
     assert message in line
 
 
+def test_settings_of_an_archive_change_only_with_its_patterns(site):
+    folder, _ = site
+    result = run("learn", "-o", folder / "site", "--cell", 16)
+    assert result.exit_code == 1
+    assert "--cell 16: " in result.stderr
+    assert "has its own; to change it, give the patterns too" in result.stderr
+
+
 def test_a_command_has_the_defaults_of_its_function():
     from habitus.cli import archive
 

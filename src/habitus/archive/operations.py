@@ -83,8 +83,8 @@ def learn_archive(
     ----------
     patterns
         Where the recordings are, with fields for camera and time, such as
-        "recordings/{camera}/{date}/{hour}.mp4"; any address that fsspec opens. Those of the
-        archive where none is given.
+        "recordings/{camera}/{date}/{hour}.mp4"; any address that fsspec opens. Where none is
+        given, those of the archive, with its own `timezone` and `clip` to `fast`.
     output
         Folder of the archive.
     cameras
@@ -283,16 +283,16 @@ def _given(
     documents: DocumentSettings,
     fast: bool,
 ) -> ArchiveSettings:
-    """Return what was given, with the patterns of the archive where there are none."""
+    """Return what was given, or, without patterns, what the archive knows."""
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
     known = folder.settings()
-    if not texts and known is None:
+    if not texts and known is not None:
+        return known
+    if not texts:
         raise InvalidInputError(
             "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",
             parameter="patterns",
         )
-    if not texts and known is not None:
-        texts, timezone = known["patterns"], timezone or known["timezone"]
     texts = [text if "://" in text else str(Path(text).absolute()) for text in texts]
     kept = {name: value for name, value in asdict(documents).items() if name != "still_every"}
     for name in ("mask", "region"):

@@ -12,7 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from habitus.errors import HabitusError, InvalidInputError, optional_package
+from habitus.errors import (
+    HabitusError,
+    InvalidInputError,
+    MissingPackageError,
+    optional_package,
+)
 from habitus.files import work_folder
 from habitus.video.source import redacted
 
@@ -184,7 +189,7 @@ def _understood(address: str) -> Iterator[None]:
     except HabitusError:
         raise
     except ImportError as error:  # fsspec names what to install
-        raise InvalidInputError(f"{redacted(address)}: {error}", parameter="patterns") from error
+        raise MissingPackageError(f"{redacted(address)}: {error}", parameter="patterns") from error
     except OSError as error:
         if error.errno in NO_ROOM:
             raise

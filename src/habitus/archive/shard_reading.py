@@ -271,8 +271,9 @@ def read_recording(task: ReadingTask) -> ReadRecording:
             except (VideoError, InvalidInputError) as error:
                 return _failed(recording, path, error)
         now = look_at(recording.file.address)
-    except OSError as error:  # no room for a copy, for instance
-        return ReadRecording(reason=f"cannot be read here: {error.strerror or error}", later=True)
+    except (OSError, InvalidInputError) as error:  # no room for a copy, or nobody answers
+        reason = getattr(error, "strerror", None) or str(error)
+        return ReadRecording(reason=f"cannot be read here: {reason}", later=True)
     if now is None or now.identity != recording.file.identity:
         return ReadRecording(reason="it changed while it was read", later=True)
     told = [note.removeprefix(f"{path}: ") for note in notes]
@@ -300,6 +301,8 @@ def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
 def _failed(recording: Recording, path: Path, error: Exception) -> ReadRecording:
     """Return why a recording has no shard: it is being written, or damaged."""
     changed = recording.file.changed
+    if not path.exists():
+        return ReadRecording(reason="it is gone", later=True)
     if lacks_index(path):
         young = changed is not None and time.time() - changed < UNFINISHED
         reason = "it has no index: " + ("still being written" if young else "it was cut short")

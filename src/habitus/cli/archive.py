@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -16,6 +18,10 @@ from habitus.cli.terminal import Screen, say
 
 MOST_RANKED = 10
 """Moments that are listed."""
+MOST_NOTES = 5
+"""Lines about a camera; of further ones, the number is told."""
+OF_THE_ARCHIVE = {"clip", "cell", "motion", "words", "mask", "region", "fast", "timezone"}
+"""Options that an archive has once it is there."""
 
 app = typer.Typer(
     name="archive",
@@ -47,6 +53,7 @@ Cluster = Annotated[
 @app.command()
 @options.command
 def learn(
+    context: typer.Context,
     documents: options.DocumentOptions,
     patterns: Annotated[
         list[str] | None,
@@ -99,6 +106,11 @@ def learn(
     again alone; a run that is cut short goes on where it was. Example:
     habitus archive learn 'recordings/{camera}/{date}/{hour}.mp4' -o site
     """
+    own = [] if patterns else options.given_options(context, OF_THE_ARCHIVE)
+    if own:
+        raise habitus.InvalidInputError(
+            f"{' '.join(own)}: {output} has its own; to change it, give the patterns too"
+        )
     with progress_bars() as progress:
         found = habitus.learn_archive(
             patterns or (),
@@ -118,8 +130,7 @@ def learn(
             progress=progress,
             **documents.parameters(),
         )
-    for note in found.notes:
-        say(f"note: {note}", err=True)
+    _note(found.notes)
     if as_json:
         typer.echo(json.dumps(found.overview.to_json()))
         return
@@ -167,8 +178,7 @@ def detect(
             jobs=jobs,
             progress=progress,
         )
-    for trouble in found.troubles:
-        say(f"note: {trouble}", err=True)
+    _note(map(str, found.troubles))
     if as_json:
         for moment in found.moments:
             typer.echo(moment.line())
@@ -208,12 +218,20 @@ def report(
     if as_json:
         typer.echo(json.dumps(overview.to_json()))
         return
-    for camera in overview.in_trouble:
-        for text in camera.troubles:
-            say(f"note: {camera.camera}: {text}", err=True)
+    _note(f"{camera.camera}: {text}" for camera in overview.in_trouble for text in camera.troubles)
     _tell(overview)
     say(overview.summary())
     say(f"wrote {page}")
+
+
+def _note(notes: Iterable[str]) -> None:
+    """Print notes, each of which begins with the name of a camera; not too many of each."""
+    for camera, group in groupby(sorted(notes), key=lambda note: note.partition(":")[0]):
+        of_camera = list(group)
+        for note in of_camera[:MOST_NOTES]:
+            say(f"note: {note}", err=True)
+        if len(of_camera) > MOST_NOTES:
+            say(f"note: {camera}: and {len(of_camera) - MOST_NOTES} more", err=True)
 
 
 def _tell(overview: habitus.ArchiveOverview) -> None:
