@@ -371,3 +371,4 @@ def test_the_overview_is_plain_values(learnt):
         f"{DAY}T12": pytest.approx(3 * LENGTH / 3600, abs=1e-3)
     }
     assert result.overview.in_trouble == []
+    assert found["cameras"][0]["until"] == f"{DAY}T12-02-{LENGTH}"

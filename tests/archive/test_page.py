@@ -26,6 +26,7 @@ def camera(name="north", days=3, **changes):
         unread=1,
         first=f"{hours[0]}-00-00",
         last=f"{hours[-1]}-00-00",
+        until=f"{hours[-1]}-59-59",
         gaps=days - 1,
         gap_hours=12.0 * (days - 1),
         n_bytes=1_000_000,

@@ -119,7 +119,7 @@ def _lead(overview: ArchiveOverview) -> str:
     known = [camera for camera in overview.cameras if camera.first]
     if known:
         first = min(camera.first or "" for camera in known)
-        last = max(camera.last or "" for camera in known)
+        last = max(camera.until or "" for camera in known)
         read += f", from {_clock(first)} to {_clock(last)}"
     troubled = [camera.camera for camera in overview.in_trouble]
     if not troubled:

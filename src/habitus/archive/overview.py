@@ -34,6 +34,8 @@ class CameraOverview:
     """Clock of the first recording; None where there is none."""
     last: str | None
     """Clock of the last one."""
+    until: str | None
+    """Clock at which the last one ends."""
     gaps: int
     """Times without a recording between the first and the last."""
     gap_hours: float
@@ -143,6 +145,9 @@ def _camera_overview(
         unread=len(unread),
         first=shards[0].clock if shards else None,
         last=shards[-1].clock if shards else None,
+        until=(_start(shards[-1]) + timedelta(seconds=shards[-1].seconds)).strftime(CLOCK)
+        if shards
+        else None,
         gaps=len(gaps),
         gap_hours=sum(gaps) / HOUR,
         n_bytes=sum(shard.n_bytes for shard in shards),
@@ -190,7 +195,7 @@ def covered_hours(shards: Sequence[RecordedShard]) -> dict[str, float]:
     """Return the share of each hour that was read, by the hour as clocks show it."""
     seconds: dict[str, float] = {}
     for shard in shards:
-        start = datetime.strptime(shard.clock, CLOCK)
+        start = _start(shard)
         end = start + timedelta(seconds=shard.seconds)
         while start < end:
             hour = start.replace(minute=0, second=0, microsecond=0)
@@ -199,3 +204,8 @@ def covered_hours(shards: Sequence[RecordedShard]) -> dict[str, float]:
             seconds[key] = seconds.get(key, 0.0) + (until - start).total_seconds()
             start = until
     return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
+
+
+def _start(shard: RecordedShard) -> datetime:
+    """Return when a recording begins, as its clock shows it."""
+    return datetime.strptime(shard.clock, CLOCK)

@@ -250,7 +250,7 @@ def _tell(overview: habitus.ArchiveOverview) -> None:
             str(camera.unread or "-"),
             f"{camera.learnt['seconds'] / 3600:.1f}" if camera.learnt else "-",
             str(camera.alarms) if camera.judged_hours else "-",
-            _clock(camera.last) if camera.last else "-",
+            _clock(camera.until) if camera.until else "-",
             ", then ".join(era["frames"] for era in camera.eras),
         )
     Screen().print(table)
