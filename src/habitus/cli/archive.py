@@ -40,14 +40,6 @@ Settled = Annotated[
     typer.Option(help="Leave recordings that changed in the last N seconds for the next run."),
 ]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for one per core. Never changes a result.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="local|ADDRESS",
-        help="Work on a Dask cluster: one on this machine, or that of a scheduler's address. "
-        "Workers reach recordings and DIR by the same names.",
-    ),
-]
 
 
 @app.command()
@@ -55,6 +47,7 @@ Cluster = Annotated[
 def learn(
     context: typer.Context,
     documents: options.DocumentOptions,
+    elsewhere: options.ClusterOptions,
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
@@ -95,7 +88,6 @@ def learn(
         bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
     ] = False,
     settled: Settled = 30.0,
-    cluster: Cluster = None,
     jobs: Jobs = -1,
     seed: Annotated[int, typer.Option(help="Same seed, same models.")] = 0,
     as_json: options.Json = False,
@@ -124,11 +116,11 @@ def learn(
             timezone=timezone,
             fast=fast,
             settled=settled,
-            cluster=cluster,
             jobs=jobs,
             seed=seed,
             progress=progress,
             **documents.parameters(),
+            **elsewhere.parameters(),
         )
     _note(found.notes)
     if as_json:
@@ -143,6 +135,7 @@ def learn(
 @options.command
 def detect(
     folder: Folder,
+    elsewhere: options.ClusterOptions,
     alerts_per_day: Annotated[
         float,
         typer.Option(
@@ -155,7 +148,6 @@ def detect(
         typer.Option("--again", help="Judge again what was judged before, with the models of now."),
     ] = False,
     settled: Settled = 30.0,
-    cluster: Cluster = None,
     jobs: Jobs = -1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the most unusual moments as JSON Lines.")
@@ -174,9 +166,9 @@ def detect(
             cameras=cameras or (),
             again=again,
             settled=settled,
-            cluster=cluster,
             jobs=jobs,
             progress=progress,
+            **elsewhere.parameters(),
         )
     _note(map(str, found.troubles))
     if as_json:

@@ -1,0 +1,34 @@
+"""An archive on a cluster: the same files, though a worker is killed while it reads."""
+
+import sys
+
+from habitus.archive.operations import learn_archive
+from reference.archives import PATTERN, put, record
+from reference.clusters import cluster, kill
+from reference.processes import LONG, wait_until
+
+OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "timezone": "UTC"}
+FLAGS = ("--topics", 4, "--behaviours", 2, "--restarts", 1, "--timezone", "UTC")
+
+
+def contents(site):
+    return {
+        str(path.relative_to(site)): path.read_bytes() for path in site.rglob("*") if path.is_file()
+    }
+
+
+def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path, start):
+    master = record(tmp_path / "0.mp4")
+    for minute in range(4):
+        put(tmp_path / "recordings", "north", minute, master)
+    pattern, site = f"{tmp_path}/recordings/{PATTERN}", tmp_path / "site"
+    with cluster(tmp_path, 2) as found:
+        command = [sys.executable, "-m", "habitus", "archive", "learn", pattern, "-o", site]
+        process = start([*command, *FLAGS, "--cluster", found.address])
+        shards = site / "north/shards"
+        wait_until(lambda: list(shards.glob("*.corpus")), "a shard is written")
+        kill(found.processes[-1])
+        assert process.wait(3 * LONG) == 0
+    learn_archive(pattern, output=tmp_path / "plain", jobs=1, **OPTIONS)
+    assert contents(site) == contents(tmp_path / "plain")
+    assert "north/model.habitus" in contents(site)
