@@ -4,6 +4,7 @@ import os
 import resource
 import tempfile
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import boto3
 import pytest
@@ -49,6 +50,8 @@ def bucket(monkeypatch, master, tmp_path):
     S3FileSystem.clear_instance_cache()  # of the server of another test
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", None)
+    # Servers of one process have the same buckets.
+    urlopen(Request(f"{address}/moto-api/reset", method="POST")).close()  # noqa: S310
     client = boto3.client("s3", endpoint_url=address)
     client.create_bucket(Bucket="footage")
     for minute in range(2):
