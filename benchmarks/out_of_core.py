@@ -37,6 +37,8 @@ N_BEHAVIOURS, STAY, CELLS, POOL = 4, 0.97, 400, 1 << 20
 RESTARTS, ITERATIONS = 4, 10
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 MB = 1e6
+DOCUMENT_BYTES = 24
+"""Bytes for each document: where it is, and its likeness to the nearest seed."""
 
 
 class Cost(NamedTuple):
@@ -80,8 +82,13 @@ def measure(
                 unit="MB",
                 peer=None if peer is None else peer.n_bytes / MB,
                 ratio=None if peer is None else found.n_bytes / peer.n_bytes,
-                target=Target("at most", 2 * smallest / MB, of="ours"),
+                target=Target("at most", _most(smallest, size) / MB, of="ours"),
             )
+
+
+def _most(smallest: float, n_words: float) -> float:
+    """Return the bytes that learning may take: those of a few shards, and some for a document."""
+    return 2 * smallest + DOCUMENT_BYTES * n_words / DOCUMENT_WORDS
 
 
 def make(folder: Path, n_shards: int) -> list[Path]:
