@@ -29,7 +29,7 @@ from habitus.corpus.shards import (
 )
 from habitus.workers import Task
 
-BLOCKS = 4
+BLOCKS = 2
 """Blocks of shards for each worker, about: more are spread better, fewer send fewer sums."""
 
 R = TypeVar("R")

@@ -8,17 +8,19 @@ elsewhere send the chunks of a segment back, and whoever asked for them puts the
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from numpy.typing import NDArray
 
+from habitus.corpus.documents import smallest
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import work_folder
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkPlace, ChunkWriter, SourceChunks
@@ -265,13 +267,43 @@ def _decode(segment: Segment, chunks: ChunkPlace, own: NDArray[np.int64]) -> lis
         return list(reader.notes)
 
 
+class PackedArray(NamedTuple):
+    """An array in a small type, compressed."""
+
+    contents: bytes
+    shape: tuple[int, ...]
+    small: str
+    dtype: str
+    """Types that it is packed in, and was given in."""
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "PackedArray":
+        """Pack an array."""
+        small = smallest(array)
+        contents = zlib.compress(np.ascontiguousarray(small).tobytes(), level=1)
+        return cls(contents, array.shape, small.dtype.str, array.dtype.str)
+
+    def unpacked(self) -> NDArray[Any]:
+        """Return the array as it was given."""
+        small = np.frombuffer(zlib.decompress(self.contents), self.small)
+        return small.reshape(self.shape).astype(self.dtype)
+
+
 class DecodedSegment(NamedTuple):
     """What a worker sends back of a segment."""
 
-    chunks: dict[int, Chunk]
-    """By the number of their first document."""
+    packed: dict[int, dict[str, PackedArray]]
+    """Chunks, by the number of their first document."""
     n_frames: int
     notes: list[str]
+
+    @property
+    def chunks(self) -> dict[int, Chunk]:
+        """The chunks as arrays, by the number of their first document."""
+        return {
+            start: Chunk(**{name: array.unpacked() for name, array in fields.items()})
+            for start, fields in self.packed.items()
+        }
 
 
 class _HeldChunks:
@@ -314,7 +346,11 @@ def decoded_segment(segment: Segment) -> DecodedSegment:
         elif time.monotonic() - last_sign > PATIENCE:
             name = segment.plan.source.name
             raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
-    return DecodedSegment(held.chunks, int(own[FRAMES]), found.result())
+    packed = {
+        start: {name: PackedArray.of(array) for name, array in chunk._asdict().items()}
+        for start, chunk in held.chunks.items()
+    }
+    return DecodedSegment(packed, int(own[FRAMES]), found.result())
 
 
 class SegmentTasks:
@@ -377,7 +413,7 @@ class SegmentTasks:
         segment = self.segments[row]
         for start, chunk in decoded.chunks.items():
             segment.plan.chunks.put(start, chunk)
-        self._ends[row] = max(decoded.chunks, default=segment.start) + CHUNK
+        self._ends[row] = max(decoded.packed, default=segment.start) + CHUNK
         self.n_frames += decoded.n_frames
         notes = [f"{segment.plan.source.name}: {note}" for note in decoded.notes]
         self.notes += [note for note in notes if note not in self.notes]
