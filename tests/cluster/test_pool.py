@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from habitus.cluster import ClusterWorkers
-from habitus.errors import InvalidInputError, WorkerError
+from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
 from habitus.workers import open_workers
 from reference.clusters import cluster, kill
 from reference.processes import wait_until
@@ -72,6 +72,15 @@ def test_an_address_without_a_port_is_told():
         ):
             pass
         assert found.value.parameter == "cluster"
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    for name in [name for name in sys.modules if name.startswith("habitus.cluster")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingPackageError, match=r"pip install 'habitus\[cluster\]'") as found:
+        open_workers("local")
+    assert found.value.parameter == "cluster"
 
 
 def test_nobody_answers(monkeypatch):

@@ -6,6 +6,7 @@ each other, and which Dask makes again where the workers that had it are gone.
 
 import pickle
 import queue
+import sys
 import time
 import uuid
 from collections import Counter
@@ -75,7 +76,8 @@ class ClusterTasks:
         submit
             Starts a task; called again for the same task where its worker or the scheduler is gone.
         tasks
-            The tasks; some more than the workers can take are started at a time.
+            The tasks. Where Dask decides who carries them out, some more than the workers can take
+            are started at a time; where they are bound to workers, all.
         homes
             Address of the worker that `submit` bound each task to, by the number of the task; None
             where Dask decides.
@@ -88,7 +90,7 @@ class ClusterTasks:
         late: Counter[str] = Counter()
         try:
             while True:
-                most = (1 + AHEAD) * self.n_at_a_time
+                most = (1 + AHEAD) * self.n_at_a_time if homes is None else sys.maxsize
                 while len(running) < most and (task := again.pop() if again else next(tasks, None)):
                     future = self._started(submit, task)
                     running[future.key] = future, task
