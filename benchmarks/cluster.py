@@ -161,7 +161,7 @@ def extraction(video: Path, minutes: float, folder: Path) -> Iterator[Row]:
         what="extraction: bytes to and from the client per hour of video",
         ours=sent / minutes * 60 / 1e6,
         unit="MB",
-        note="chunks with thumbnails and stills, not compressed; video is read by the workers",
+        note="chunks with thumbnails and stills, compressed; video is read by the workers",
     )
 
 
