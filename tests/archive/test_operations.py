@@ -308,6 +308,10 @@ def test_one_camera_can_be_done_alone(masters, tmp_path):
         put(tmp_path / "recordings", camera, 0, masters / "0.mp4")
     result = learn(tmp_path, cameras=["south"])
     assert [camera.camera for camera in result.overview.cameras] == ["south"]
+    os.utime(put(tmp_path / "recordings", "west", 0, masters / "0.mp4"))
+    later = learn(tmp_path, cameras=["west"], n_topics=3)
+    assert len(later.reading.waiting) == 1
+    assert later.learning.learnt == []
 
 
 def test_two_runs_at_a_time_are_refused(site):

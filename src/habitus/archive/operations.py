@@ -142,7 +142,7 @@ def learn_archive(
     with folder.alone(), open_workers(cluster, jobs) as workers:
         folder.put_settings(given)
         reading = _read(folder, recordings, given, workers, settled, progress)
-        wanted = folder.cameras([c for c in cameras if folder.camera(c).path.is_dir()])
+        wanted = [each for each in folder.cameras() if not cameras or each.camera in cameras]
 
         def learn() -> Learning:
             return learn_cameras(
