@@ -21,6 +21,7 @@ from habitus.errors import InvalidInputError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.video import Source
+from habitus.workers import Task
 from reference.archives import DAY, LENGTH, PATTERN, HereWorkers, clock, put, record, settled
 from reference.processes import wait_until
 
@@ -233,6 +234,27 @@ def test_a_recording_that_cannot_be_read_is_named_and_the_rest_goes_on(site, mas
     settled(bad)
     assert read_here(site).n_read == 1
     assert CameraFolder(site / "site/north").unread() == {}
+
+
+def test_a_recording_whose_worker_dies_each_time_is_named_and_the_rest_goes_on(masters, tmp_path):
+    for minute in range(3):
+        put(tmp_path / "recordings", "north", minute, masters / "0.mp4")
+    site, started = ArchiveFolder(tmp_path / "site"), []
+
+    class Dying(HereWorkers):
+        def as_completed(self, function, items):
+            for number, item in enumerate(items):
+                started.append(item.name)
+                task = Task(number, item)
+                while item.name.endswith(f"{clock(1)}.mp4"):
+                    task.died()
+                yield number, function(item)
+
+    recordings = find_recordings([Pattern(f"{tmp_path}/recordings/{PATTERN}")])
+    assert read_new(site, recordings, DocumentSettings(), Dying()).n_read == 2
+    assert len(started) == 3
+    (unread,) = site.camera("north").unread().values()
+    assert unread["reason"].startswith("the process that worked on it died 3 times")
 
 
 def test_a_recording_that_cannot_be_read_is_forgotten_once_it_is_gone(site, masters):
