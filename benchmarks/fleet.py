@@ -47,11 +47,6 @@ class Row(NamedTuple):
     """Events found with that budget."""
 
 
-def learnt(corpus: habitus.Corpus) -> habitus.SceneModel:
-    """Learn without a fleet."""
-    return habitus.learn(corpus)
-
-
 def with_fleet(scene: habitus.SceneModel, fleet: habitus.Fleet) -> habitus.SceneModel:
     """Return what the same footage gives with a fleet: only habits change."""
     corpus, calibration = scene.corpus, scene.calibration
@@ -77,7 +72,7 @@ def row(scene: Scene, model: habitus.SceneModel) -> Row:
 
 
 def rows(
-    cameras: list[Scene], minutes: list[float], whole: list[habitus.SceneModel]
+    cameras: list[Scene], minutes: list[float], whole: list[habitus.SceneModel], n_restarts: int
 ) -> Iterator[tuple[float, str, list[Row]]]:
     """Yield the rows of all cameras for each length of footage, without and with a fleet."""
     each = [habitus.Fleet.of([scene]) for scene in whole]
@@ -87,7 +82,8 @@ def rows(
             n = round(60 * length / camera.train.clip)
             own = whole[number]
             if n < len(camera.train):
-                own = learnt(camera.train.take(np.arange(len(camera.train) - n, len(camera.train))))
+                last = np.arange(len(camera.train) - n, len(camera.train))
+                own = habitus.learn(camera.train.take(last), n_restarts=n_restarts)
             first, *others = (one for k, one in enumerate(each) if k != number)
             without.append(row(camera, own))
             beside.append(row(camera, with_fleet(own, sum(others, first))))
@@ -105,10 +101,12 @@ def told(length: float, name: str, found: list[Row]) -> str:
     return f"| {length:g} min, {name} | {means} | {every} |"
 
 
-def real_areas(path: Path, fleet: habitus.Fleet) -> Iterator[tuple[str, float, float]]:
+def real_areas(
+    path: Path, fleet: habitus.Fleet, n_restarts: int
+) -> Iterator[tuple[str, float, float]]:
     """Yield the area under ROC of each data set, without and with the fleet."""
     for data in real.data_sets(path):
-        scenes = [learnt(fold.train) for fold in data.folds]
+        scenes = [habitus.learn(fold.train, n_restarts=n_restarts) for fold in data.folds]
         both = (scenes, [with_fleet(scene, fleet) for scene in scenes])
         areas = [real.figures(data, real.judged_by_habitus(data, s, "habits"), 0.0) for s in both]
         yield data.name, areas[0][0], areas[1][0]
@@ -121,6 +119,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, nargs="+", default=[2.0, 5.0, 30.0])
     parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
     parser.add_argument("--real", type=Path, help="data sets as of real.py")
+    parser.add_argument("--restarts", type=int, default=20, help="of the topic model")
     parser.add_argument("--small", action="store_true", help="tiny junctions, to try it out")
     options = parser.parse_args()
     settings: dict[str, Any] = {}
@@ -131,19 +130,20 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
         cameras = list(unseen.scenes(options.seeds, normal, folder, **settings))
-    whole = [learnt(camera.train) for camera in cameras]
+    n_restarts = options.restarts
+    whole = [habitus.learn(camera.train, n_restarts=n_restarts) for camera in cameras]
     n_events = sum(len(camera.spans) for camera in cameras)
     print(f"{n_events} anomalies that can be seen; each fleet: the other {len(cameras) - 1}\n")
     seeds = " | ".join(str(camera.seed) for camera in cameras)
     columns = f"false alarms per hour with a budget of {RATE:g} | events with it | {seeds}"
     print(f"| footage | average precision | events at {RATE:g} false alarms per hour | {columns} |")
     print("|---" * (5 + len(cameras)) + "|")
-    for length, name, found in rows(cameras, options.minutes, whole):
+    for length, name, found in rows(cameras, options.minutes, whole, n_restarts):
         print(told(length, name, found), flush=True)
     if options.real is not None:
         print("\n| real footage, area under ROC | without | with the fleet of junctions |")
         print("|---|---|---|")
-        for data, without, beside in real_areas(options.real, habitus.Fleet.of(whole)):
+        for data, without, beside in real_areas(options.real, habitus.Fleet.of(whole), n_restarts):
             print(f"| {data} | {without:.3f} | {beside:.3f} |", flush=True)
 
 

@@ -236,6 +236,13 @@ def test_a_model_file_keeps_what_the_fleet_told(fleet, tmp_path):
     assert len(further.statistics) == 160
 
 
+def test_a_note_tells_the_documents_of_the_camera_alone(fleet):
+    scene = learn_scene(footage(9, 60), fleet=fleet, **TOPICS)
+    n = scene.habits.fusion.judged.sum()
+    note = scene.detector(alerts_per_day=1e-3).notes[0]
+    assert note.startswith(f"with {n} documents of training the least budget that can be held is")
+
+
 def test_a_model_without_a_fleet_has_nothing_of_one(tmp_path):
     fusion = learn_habits(footage(9, 60)).fusion
     assert fusion.fleet_statistics is fusion.fleet_scores is None

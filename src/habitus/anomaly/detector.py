@@ -478,6 +478,7 @@ class Detector:
             alerts_per_day,
             self._n_judged(held_out, DAY),
             least_score=self._least_score(held_out),
+            n_learnt=int(held_out.judged.sum()),
         )
 
     def threshold_of(self, alerts_per_day: float) -> float:

@@ -332,7 +332,12 @@ class HeldBudget(NamedTuple):
 
 
 def hold_budget(
-    tail: Tail, alerts_per_day: float, documents_per_day: float, *, least_score: float = -np.inf
+    tail: Tail,
+    alerts_per_day: float,
+    documents_per_day: float,
+    *,
+    least_score: float = -np.inf,
+    n_learnt: int | None = None,
 ) -> HeldBudget:
     """Return the threshold for a budget, or for the nearest one that can be held.
 
@@ -347,6 +352,9 @@ def hold_budget(
     least_score
         Lowest score that a document can reach. A threshold that no document could be below would
         keep any budget and find nothing.
+    n_learnt
+        Documents of training to tell of; those of the tail where None. With a fleet, the tail also
+        has documents of other cameras.
 
     Examples
     --------
@@ -362,8 +370,8 @@ def hold_budget(
     if threshold <= least_score:
         threshold = float(np.nextafter(least_score, np.inf))
         note = (
-            f"with {tail.n_documents} documents of training the least budget that can be held is "
-            "{:g} alerts per day: using it"
+            f"with {n_learnt or tail.n_documents} documents of training the least budget that "
+            "can be held is {:g} alerts per day: using it"
         )
     elif alerts_per_day > most:
         note = (
