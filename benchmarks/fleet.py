@@ -31,7 +31,7 @@ from unseen import Scene
 SEEDS = (521, 522, 523, 524, 531, 532, 533, 534)
 RATE = 6.0
 """False alarms, and alerts, per hour."""
-SMALL = {"width": 160, "height": 128, "fps": 12.5, "anomalies_per_hour": 240}
+SMALL = {"width": 160, "height": 128, "fps": 12.5, "anomalies_per_hour": 240, "least_side": 3}
 """Settings of junctions that take seconds."""
 
 
@@ -124,7 +124,7 @@ def main() -> None:
     options = parser.parse_args()
     settings: dict[str, Any] = {}
     if options.small:
-        settings = {"normal": 120.0, "test": 60.0, **SMALL}
+        settings = {"normal": 60.0, "test": 45.0, **SMALL}
     normal = settings.get("normal", unseen.NORMAL) / 60
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)

@@ -70,6 +70,7 @@ def scenes(
     folder: Path,
     normal: float = NORMAL,
     test: float = TEST,
+    least_side: int = LEAST_SIDE,
     **settings: Any,
 ) -> Iterator[Scene]:
     """Yield the scenes, rendered and extracted where that is not done yet."""
@@ -78,8 +79,8 @@ def scenes(
         corpus = corpus_of(junction, folder / f"junction-{seed}")
         seen, hidden, kinds = [], [], []
         for anomaly in junction.truth():
-            wide = anomaly.boxes[:, 3] - anomaly.boxes[:, 1] >= LEAST_SIDE
-            high = anomaly.boxes[:, 4] - anomaly.boxes[:, 2] >= LEAST_SIDE
+            wide = anomaly.boxes[:, 3] - anomaly.boxes[:, 1] >= least_side
+            high = anomaly.boxes[:, 4] - anomaly.boxes[:, 2] >= least_side
             times = anomaly.boxes[wide & high, 0] / junction.fps
             hidden.append(Span(anomaly.start, anomaly.end))
             if len(times):

@@ -17,7 +17,7 @@ from habitus.anomaly.fleet import (
     YOUTH,
     _quantiles,
 )
-from habitus.anomaly.fusion import Fusion, FusionPrior, ImplantStatistics, median_units
+from habitus.anomaly.fusion import UNLIKE, Fusion, FusionPrior, ImplantStatistics, median_units
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.scene_model import learn_scene
 from habitus.anomaly.thresholds import DAY, hold_budget, runs
@@ -234,6 +234,46 @@ def test_a_model_file_keeps_what_the_fleet_told(fleet, tmp_path):
     further = again.updated(later).habits.fusion
     assert further.fleet_scores.tolist() == scene.habits.fusion.fleet_scores.tolist()
     assert len(further.statistics) == 160
+
+
+def test_a_fleet_of_other_scenes_is_not_used_and_a_note_says_so(fleet):
+    flat = np.zeros_like(fleet.shares)
+    flat[:, 40] = flat[:, 200] = 2.0
+    corpus, later = footage(9, 120), footage(9, 100, at=1)
+    plain, beside = (learn_scene(corpus, fleet=each, **TOPICS) for each in (None, fleet))
+    strange = learn_scene(corpus, fleet=replace(fleet, shares=flat), **TOPICS)
+    assert strange.notes == (
+        *plain.notes,
+        "the fleet was not used: its cameras are unlike this one",
+    )
+    assert beside.notes == plain.notes
+    one, other, third = (
+        each.detector().judge_all(later).normality.tolist() for each in (plain, strange, beside)
+    )
+    assert one == other != third
+
+
+def test_the_distance_from_a_fleet_is_that_of_kolmogorov_and_smirnov():
+    from scipy.stats import ks_1samp
+
+    rng, said = np.random.default_rng(0), []
+    quantiles = np.sort(rng.exponential(size=(WORTH, 8)), axis=0)
+    for factor in (1.0, 1.3, 1.6, 2.4, 3.0):
+        own = rng.exponential(size=(200, 8)) ** factor
+        distances = [
+            ks_1samp(
+                own[:, k] / np.median(own[:, k]),
+                lambda x, k=k: np.searchsorted(quantiles[:, k] / np.log(2), x) / WORTH,
+            ).statistic
+            for k in range(8)
+        ]
+        mean = np.sqrt(200) * np.mean(distances)
+        prior = FusionPrior(quantiles / np.log(2), quantiles[:, 0], np.ones(8), 1.0)
+        if abs(mean - UNLIKE) > np.sqrt(200) / 200:  # or a step of the shares decides
+            said.append(prior.fits(own))
+            assert said[-1] == (mean < UNLIKE)
+    assert said[0]
+    assert not said[-1]
 
 
 def test_a_note_tells_the_documents_of_the_camera_alone(fleet):

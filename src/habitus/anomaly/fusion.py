@@ -39,6 +39,11 @@ REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
 
 
+UNLIKE, MOST_COMPARED = 2.0, 300
+"""Distance from which on a camera is not like a fleet, and the documents that it is measured with
+at most: young junctions are at most 1.3 from other junctions, a walkway is 2.6 from them."""
+
+
 class ImplantStatistics(NamedTuple):
     """Documents with an implant each, by habits that have not seen them."""
 
@@ -59,6 +64,21 @@ class FusionPrior(NamedTuple):
     """Share of implants that each statistic finds."""
     reach: float
     """See `Fusion.reach`."""
+
+    def fits(self, statistics: Array) -> bool:
+        """Return whether held-out documents of a camera are spread like those of the fleet.
+
+        The measure is that of Kolmogorov and Smirnov: the largest difference of the cumulative
+        shares times sqrt(n), with n documents or `MOST_COMPARED`, in the mean over statistics.
+        """
+        n, worth = len(statistics), len(self.statistics)
+        own = np.sort(statistics / median_units(statistics), axis=0)
+        shares = (np.arange(n) + 0.5) / n
+        apart = [
+            abs(np.searchsorted(fleet, column) / worth - shares).max()
+            for fleet, column in zip(self.statistics.T, own.T, strict=True)
+        ]
+        return bool(np.sqrt(min(n, MOST_COMPARED)) * np.mean(apart) < UNLIKE)
 
     def blended(self, own: Array | float, fleet: Array | float, n_documents: int) -> Array:
         """Return the mean of own and fleet's value, each by the documents that it rests on."""

@@ -390,7 +390,8 @@ def learn_habits(
         Normality of each document by a topic model that has not learnt from it, 0 where that did
         not judge: see `Calibration`. Where None, habits judge alone.
     fleet
-        What other cameras tell; the less footage there is, the more it counts.
+        What other cameras tell; the less footage there is, the more it counts. It is not used where
+        they are unlike this one: see `FusionPrior.fits`.
     seed
         Seed of the implants.
     n_threads
@@ -431,16 +432,15 @@ def learn_habits(
             done = fold
             report(Progress("learning habits", done, len(folds)))
     report(Progress("learning habits", len(folds), len(folds)))
+    gathered, prior = np.concatenate(statistics), None if fleet is None else fleet.prior()
+    if prior is not None and not prior.fits(gathered[columns.judged]):
+        return learn_habits(
+            corpus, behaviours=behaviours, seed=seed, n_threads=n_threads, progress=progress
+        )
     rng = np.random.default_rng(seed)
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
-    fusion = Fusion.of(
-        np.concatenate(statistics),
-        columns.judged,
-        implanted,
-        behaviours=behaviours,
-        prior=None if fleet is None else fleet.prior(),
-    )
+    fusion = Fusion.of(gathered, columns.judged, implanted, behaviours=behaviours, prior=prior)
     return HabitModel(v, votes.least, total, concentrations, levels, fusion)
 
 

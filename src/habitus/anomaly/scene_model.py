@@ -350,12 +350,15 @@ def _learnt_habits(
     if corpus.vocabulary is None:
         return None
     try:
-        return learn_habits(
+        habits = learn_habits(
             corpus, behaviours=behaviours, fleet=fleet, n_threads=n_threads, progress=progress
         )
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None
+    if fleet is not None and habits.fusion.fleet_scores is None:
+        notes.append("the fleet was not used: its cameras are unlike this one")
+    return habits
 
 
 def _learning_callback(
