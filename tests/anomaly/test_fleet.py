@@ -276,6 +276,14 @@ def test_the_distance_from_a_fleet_is_that_of_kolmogorov_and_smirnov():
     assert not said[-1]
 
 
+def test_a_camera_is_like_a_fleet_of_itself_though_a_statistic_is_always_0(cameras):
+    paper = camera(1, 400, FINE.paper)
+    assert not paper.habits.fusion.statistics[:, 4:6].any()  # one speed surprises nobody
+    for each in (paper, *cameras):
+        fusion = each.habits.fusion
+        assert Fleet.of([each]).prior().fits(fusion.statistics[fusion.judged])
+
+
 def test_a_note_tells_the_documents_of_the_camera_alone(fleet):
     scene = learn_scene(footage(9, 60), fleet=fleet, **TOPICS)
     n = scene.habits.fusion.judged.sum()

@@ -104,7 +104,7 @@ def test_another_camera_is_refused_unless_forced(folder):
         (("more.mp4", "--update", "lanes.model", "--cell", 16), "--cell 16: the model to update"),
         (("more.mp4", "--update", "lanes.model", "--half-life", "soon"), "found 'soon'"),
         (("more.mp4", "--update", "lanes.model", "--half-life", "0d"), "(--half-life)\n"),
-        (("lanes.mp4", "-o", "x", "--fleet", "lanes.model"), "expected a habitus fleet file, found"),
+        (("lanes.mp4", "-o", "x", "--fleet", "lanes.model"), "expected a habitus fleet file"),
         (("more.mp4", "--update", "lanes.model", "--fleet", "a.fleet"), "(--fleet)\n"),
         (("more.mp4", "--update", "absent.model"), "absent.model: expected a habitus model file"),
         (("small.mp4", "--update", "lanes.model"), "has 64x64 pixels, the model was learnt at"),

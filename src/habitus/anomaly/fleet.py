@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypedDict
 
-from habitus.anomaly.fusion import FusionPrior, median_units
+from habitus.anomaly.fusion import NOTHING, FusionPrior, median_units
 from habitus.arrays import Array
 from habitus.corpus import Condition, Vocabulary
 from habitus.errors import FileError, InvalidInputError
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from habitus.anomaly.scene_model import SceneModel
 
 KIND, VERSION = "fleet", 1
-EDGES = np.geomspace(0.01, 1000.0, 239)
+EDGES = np.geomspace(NOTHING, 1000.0, 239)
 """Bounds of the steps that statistics and scores are counted in, in units of their medians; the
 first step begins at 0, the last has no end."""
 N_STEPS, N_COUNTED = len(EDGES) + 1, len(STATISTICS) + 1

@@ -39,6 +39,8 @@ REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
 
 
+NOTHING = 0.01
+"""Statistics in units of their medians are not told apart below this."""
 UNLIKE, MOST_COMPARED = 2.0, 300
 """Distance from which on a camera is not like a fleet, and the documents that it is measured with
 at most: young junctions are at most 1.3 from other junctions, a walkway is 2.6 from them."""
@@ -72,11 +74,14 @@ class FusionPrior(NamedTuple):
         shares times sqrt(n), with n documents or `MOST_COMPARED`, in the mean over statistics.
         """
         n, worth = len(statistics), len(self.statistics)
-        own = np.sort(statistics / median_units(statistics), axis=0)
-        shares = (np.arange(n) + 0.5) / n
+        own = np.maximum(statistics / median_units(statistics), NOTHING)
+        fleet = np.maximum(self.statistics, NOTHING)
         apart = [
-            abs(np.searchsorted(fleet, column) / worth - shares).max()
-            for fleet, column in zip(self.statistics.T, own.T, strict=True)
+            abs(
+                np.searchsorted(np.sort(theirs), column, side="right") / worth
+                - np.searchsorted(np.sort(column), column, side="right") / n
+            ).max()
+            for theirs, column in zip(fleet.T, own.T, strict=True)
         ]
         return bool(np.sqrt(min(n, MOST_COMPARED)) * np.mean(apart) < UNLIKE)
 
