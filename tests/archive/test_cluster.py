@@ -26,7 +26,7 @@ def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path, start):
         command = [sys.executable, "-m", "habitus", "archive", "learn", pattern, "-o", site]
         process = start([*command, *FLAGS, "--cluster", found.address])
         shards = site / "north/shards"
-        wait_until(lambda: list(shards.glob("*.corpus")), "a shard is written")
+        wait_until(lambda: list(shards.glob("[0-9]*.corpus")), "a shard is written")
         kill(found.processes[-1])
         assert process.wait(3 * LONG) == 0
     learn_archive(pattern, output=tmp_path / "plain", jobs=1, **OPTIONS)

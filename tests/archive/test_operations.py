@@ -365,10 +365,10 @@ def test_a_run_that_was_killed_goes_on(learnt, masters, tmp_path, start):
     command += ["-o", tmp_path / "site", "--jobs", 1, "--timezone", "UTC"]
     process = start(command)
     shards = tmp_path / "site/north/shards"
-    wait_until(lambda: list(shards.glob("*.corpus")), "a shard is written")
+    wait_until(lambda: list(shards.glob("[0-9]*.corpus")), "a shard is written")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    n_kept = len(list(shards.glob("*.corpus")))
+    n_kept = len(list(shards.glob("[0-9]*.corpus")))
     result = learn(tmp_path)
     assert result.reading.n_known == n_kept
     assert result.reading.n_read == 3 - n_kept

@@ -23,18 +23,6 @@ GRID = Vocabulary(6, 8, directions=12, speeds=16)
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    with cluster(tmp_path_factory.mktemp("cluster"), 2) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def workers(found):
-    with open_workers(found.address) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     folder, whole = tmp_path_factory.mktemp("shards"), paper_corpus(seed=4)
     parts = np.array_split(np.arange(len(whole)), N_SHARDS)

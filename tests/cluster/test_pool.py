@@ -27,18 +27,6 @@ from reference.tasks import (
 )
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory):
-    with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def workers(two):
-    with open_workers(two.address) as found:
-        yield found
-
-
 def test_results_come_with_the_numbers_of_their_items(workers):
     assert isinstance(workers, ClusterWorkers)
     assert workers.n_workers == 2

@@ -26,9 +26,11 @@ from habitus.ingest.segments import (
     N_COLUMNS,
     STARTED,
     FilePlan,
+    Segment,
     SegmentPool,
     StatusFile,
     neighbouring,
+    read_segment,
 )
 from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
@@ -594,6 +596,21 @@ def test_compiling_is_no_silence_of_the_decoder(monkeypatch):
     pool._check_signs()  # a sign
     with pytest.raises(VideoError, match="gave no frame"):
         pool._check_signs()
+
+
+def test_a_file_that_hangs_in_this_very_process_is_an_error(tmp_path, monkeypatch):
+    """A pipe with the name of a file: whoever opens it waits for a writer that never comes."""
+    video = encode(tmp_path / "video.mp4", [np.zeros((64, 64), np.uint8)] * 50)
+    monkeypatch.setattr("habitus.ingest.segments.PATIENCE", 0.5)
+    source, settings = Source(str(video)), DocumentSettings()
+    cached = ChunkCache(tmp_path / "corpus").of_source(source, settings)
+    segment = Segment(FilePlan(source, settings, cached, 2), 0, None)
+    assert read_segment(segment).n_frames >= 50
+    video.unlink()
+    os.mkfifo(video)
+    with pytest.raises(VideoError, match=r"video\.mp4: the decoder gave no frame for 0\.5 s"):
+        read_segment(segment)
+    os.close(os.open(video, os.O_RDWR | os.O_NONBLOCK))  # whoever waits goes on
 
 
 def test_a_failure_at_the_last_moment_is_not_overlooked(tmp_path):

@@ -22,12 +22,17 @@ from habitus.ingest.chunks import (
 from habitus.ingest.clips import (
     ROUNDING,
     DocumentSettings,
-    documents,
-    reader_from,
     vocabulary_of,
 )
 from habitus.ingest.live import Arrived, LiveSource
-from habitus.ingest.segments import FilePlan, SegmentPool, SegmentTasks, cached_documents
+from habitus.ingest.segments import (
+    FilePlan,
+    Segment,
+    SegmentPool,
+    SegmentTasks,
+    cached_documents,
+    read_segment,
+)
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, survey, watched_cells
 from habitus.workers import Workers
@@ -126,16 +131,16 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
     """
     settings = settings or DocumentSettings()
     plan = _plan(source, settings, ChunkCache(Path("corpus")), None)  # nothing is written to it
-    steady = plan.file is not None and plan.file.n_documents is not None
+    if plan.file is None:
+        raise InvalidInputError(f"{source.name} is no file: it can be read only once")
     builder = CorpusBuilder(settings)
     try:
-        with reader_from(0, source, plan.settings, steady=steady) as reader:
-            builder.add_source([Chunk.of(documents(reader, plan.settings))])
-            notes = [f"{source.name}: {note}" for note in reader.notes]
+        read = read_segment(Segment(plan.file, 0, None))
+        builder.add_source(read.chunks.values())
         corpus, faults = builder.finish(plan.vocabulary)
     except VideoError as error:
         raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None
-    return Extraction(corpus, notes + faults)
+    return Extraction(corpus, [f"{source.name}: {note}" for note in read.notes] + faults)
 
 
 @contextmanager

@@ -321,8 +321,17 @@ class _HeldChunks:
         return self.chunks[start]
 
 
-def decoded_segment(segment: Segment) -> DecodedSegment:
-    """Return the chunks of a segment; run by a worker of a cluster.
+class ReadSegment(NamedTuple):
+    """A segment that was decoded in this process."""
+
+    chunks: dict[int, Chunk]
+    """By the number of their first document, in order."""
+    n_frames: int
+    notes: list[str]
+
+
+def read_segment(segment: Segment) -> ReadSegment:
+    """Decode a segment in a thread of this process.
 
     Raises
     ------
@@ -346,11 +355,17 @@ def decoded_segment(segment: Segment) -> DecodedSegment:
         elif time.monotonic() - last_sign > PATIENCE:
             name = segment.plan.source.name
             raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
+    return ReadSegment(held.chunks, int(own[FRAMES]), found.result())
+
+
+def decoded_segment(segment: Segment) -> DecodedSegment:
+    """Return the chunks of a segment, packed; run by a worker of a cluster."""
+    read = read_segment(segment)
     packed = {
         start: {name: PackedArray.of(array) for name, array in chunk._asdict().items()}
-        for start, chunk in held.chunks.items()
+        for start, chunk in read.chunks.items()
     }
-    return DecodedSegment(packed, int(own[FRAMES]), found.result())
+    return DecodedSegment(packed, read.n_frames, read.notes)
 
 
 class SegmentTasks:
