@@ -11,7 +11,6 @@ import pytest
 
 from habitus import Corpus, SceneModel
 from habitus.files import read_tensors
-from reference.clusters import cluster
 from reference.labelled import labelled_corpus, labels, write_csv
 from reference.processes import descendants, running, wait_until
 from reference.two_lanes import two_lanes
@@ -38,12 +37,6 @@ def folder(tmp_path_factory):
     labelled_corpus().save(folder / "scene.corpus")
     write_csv(folder / "labels.csv", labels())
     return folder
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory):
-    with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
-        yield found
 
 
 def same_corpus(one, other):
