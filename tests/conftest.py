@@ -58,6 +58,11 @@ def start() -> Iterator[Start]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: all others run beside it."""
+    items.sort(key=lambda item: "packaging" not in item.path.parts)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels of a fresh checkout once, before tests read what commands say."""
     package = Path(habitus.__file__).parent
