@@ -76,6 +76,15 @@ def test_learn_gives_the_same_model(folder, two):
     assert SceneModel.load(folder / "plain.model").calibration is not None
 
 
+def test_evaluate_gives_the_same_figures(folder, two):
+    command("learn", "plain.corpus", *FEW, "-o", "judge.model", cwd=folder)
+    (folder / "wrong.csv").write_text("start,end\n5,8\n")
+    given = ("evaluate", "judge.model", "v.mp4", "--labels", "wrong.csv", "--json")
+    plain = command(*given, cwd=folder)
+    assert json.loads(plain.stdout)["n_abnormal"] > 0
+    assert command(*given, "--cluster", two.address, cwd=folder).stdout == plain.stdout
+
+
 def test_compare_and_tune_give_the_same_figures(folder, two):
     given = ("scene.corpus", "--labels", "labels.csv", "--train", "1:30", "--runs", 1)
     methods = ("--methods", "em-1,vb-1")
