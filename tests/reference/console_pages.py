@@ -81,6 +81,7 @@ class Visit:
 
     def settled(self) -> Any:
         """Wait until the scripts of the page have started."""
+        self.page.wait_for_load_state("domcontentloaded")  # half a page has no toasts yet
         started = "body[data-ready], body:not(:has(#toasts)), noscript > *"
         self.page.wait_for_selector(started, state="attached")
         return self.page
