@@ -1,5 +1,6 @@
 """Extraction and live decoding work wherever Python runs: no `__main__` guard is needed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -140,8 +141,12 @@ sys.modules["fcntl"] = None
 
 
 def test_a_system_without_what_only_linux_has(folder, expected):
-    """No affinity, no file control, no signal masks."""
-    found = run(["-c", ELSEWHERE + CODE.replace("jobs=2", "jobs=-1")], folder)
+    """No affinity, no file control, no signal masks.
+
+    Its temporary files cannot be locked: processes that can would take them for left behind.
+    """
+    alone = {**os.environ, "TMPDIR": str(folder)}
+    found = run(["-c", ELSEWHERE + CODE.replace("jobs=2", "jobs=-1")], folder, env=alone)
     assert found.stderr == ""
     assert_extracted(folder, found.stdout, expected)
 

@@ -10,6 +10,7 @@ from habitus.ingest.condition import (
     STEADY_AFTER,
     VIEWS_REMEMBERED,
     ConditionMonitor,
+    Look,
 )
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
@@ -256,3 +257,13 @@ def test_a_recording_with_a_bad_beginning_is_of_use(tmp_path, beginning):
     assert not usable[:10].any()
     assert usable[10 + STEADY :].all()
     assert any("these documents are neither learnt from nor scored" in note for note in notes)
+
+
+def test_local_detail_is_the_difference_from_the_mean_of_neighbours():
+    picture = USUAL.astype(np.uint8)
+    padded = np.pad(picture.astype(float), 2, mode="edge")
+    means = [
+        [padded[row : row + 5, column : column + 5].mean() for column in range(COLUMNS)]
+        for row in range(ROWS)
+    ]
+    assert np.array_equal(Look.of(picture).detail, picture - np.array(means))

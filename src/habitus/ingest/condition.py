@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.ndimage import correlate1d
 
-from habitus.arrays import Array
+from habitus.arrays import Array, Image
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import Document
 
@@ -26,19 +27,21 @@ STEADY_AFTER = 60.0
 VIEWS_REMEMBERED = 32
 # Cells by which two views of one scene may be shifted, each way.
 SHIFT = 2
+# Width in cells of the square that a local mean is taken over.
+WINDOW = 5
 
 
 class Look(NamedTuple):
     """A picture of cells, and what it is compared by."""
 
-    picture: Array
+    picture: Image | Array
     """Mean brightness of each cell."""
     detail: Array
     """Its local detail."""
     contrast: float
 
     @classmethod
-    def of(cls, picture: Array) -> Self:
+    def of(cls, picture: Image | Array) -> Self:
         """Return a picture with its detail and contrast."""
         return cls(picture, _local_detail(picture), float(picture.std()))
 
@@ -59,7 +62,7 @@ class View:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.pictures: deque[Array] = deque(maxlen=PICTURES_REMEMBERED)
+        self.pictures: deque[Image | Array] = deque(maxlen=PICTURES_REMEMBERED)
         self.usual: Look | None = None
         self.n_pictures = 0
         self.seen = self.missed = 0.0
@@ -136,7 +139,7 @@ class ConditionMonitor:
         if self.unchanged >= FROZEN_AFTER:
             self._forget_beginning()
             return Condition.FROZEN
-        seen = Look.of(document.thumbnail.astype(np.float64))
+        seen = Look.of(document.thumbnail)
         condition = self.views[-1].condition(seen)
         if condition is Condition.USABLE:
             self.views[-1].add(seen)
@@ -212,8 +215,9 @@ def _correlation(one: Array, other: Array) -> float:
     return float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-9))
 
 
-def _local_detail(picture: Array) -> Array:
+def _local_detail(picture: Image | Array) -> Array:
     """Return the difference from the local mean: edges and markings, independent of light."""
-    padded = np.pad(picture, 2, mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5))
-    return np.asarray(picture - windows.mean(axis=(2, 3)))
+    sums: Array = picture.astype(np.float64)
+    for axis in range(2):
+        sums = correlate1d(sums, np.ones(WINDOW), axis=axis, mode="nearest")
+    return np.asarray(picture - sums / WINDOW**2)

@@ -129,7 +129,7 @@ def survey(source: Source, *, until: float = math.inf) -> Survey:
         clock = StreamClock(stream, source.fps)
         timeline = Timeline(container, stream, clock, ahead=AHEAD)
         for _ in timeline.restamped(read_packets(container, stream, source, [])):
-            if timeline.duration > until:
+            if until < math.inf and timeline.duration > until:
                 break
         return Survey(timeline.duration, bool(timeline.steady))
 

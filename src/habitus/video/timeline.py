@@ -149,52 +149,47 @@ class Timeline:
 
         A packet waits for those after it only where its own timestamp is in doubt.
         """
+        if self.by_storage:
+            packets = map(_stamped_as_stored, packets)
         held: deque[Any] = deque()
-        ended = False
-        while held or not ended:
-            if not ended and len(held) < self._n_needed(held):
-                packet = next(packets, None)
-                ended = packet is None
-                if packet is not None:
-                    if self.by_storage:
-                        packet.pts = packet.dts
-                    held.append(packet)
-                continue
-            if held:
-                packet = held.popleft()
-                if packet.size:  # else it only tells the decoder that this is the end
-                    self._restamp(packet, held)
-                yield packet
+        while (packet := held.popleft() if held else next(packets, None)) is not None:
+            if packet.size:  # else it only tells the decoder that this is the end
+                self._restamp(packet, held, packets)
+            yield packet
 
-    def _n_needed(self, held: Sequence[Any]) -> int:
-        """Return the number of packets from which the timestamp of the first can be judged."""
-        if not held or not held[0].size:
-            return 1
-        if not self._started:
-            return self.ahead + 1
-        return 1 if self.ordered is False or self._continues(held[0]) else AHEAD + 1
+    def _restamp(self, packet: Any, following: deque[Any], packets: Iterator[Any]) -> None:
+        """Give a packet the timestamp that it should have.
 
-    def _restamp(self, packet: Any, following: Sequence[Any]) -> None:
-        """Give a packet the timestamp that it should have."""
+        `following` are the packets after it that were read already; where more are needed, they are
+        taken from `packets`.
+        """
         if not self._started:
+            following.extend(islice(packets, self.ahead - len(following)))
             self._start([packet, *following])
         if not self.ordered:
             packet.pts = self._counted.stored(packet.dts if self._timed else None)
             return
         given = packet.pts
-        if self._continues(packet):
-            packet.pts = self.front + self._step(packet, self.front)
-            self._keep_dts(packet, given)
-        elif given is not None and self._is_jump(packet, following):
-            self.n_mended += 1
-            packet.pts = self._after_jump(packet, following)
+        if (pts := self._continued(packet)) is not None:
+            packet.pts = pts
             self._keep_dts(packet, given)
         else:
-            self.n_mended, self.steady = self.n_mended + 1, False
+            following.extend(islice(packets, max(0, AHEAD - len(following))))
+            packet.pts = pts = self._mended(packet, following)
+        self._recent.append(pts)
+        self.first, self.front = min(self.first, pts), max(self.front, pts)
+
+    def _mended(self, packet: Any, following: Sequence[Any]) -> int:
+        """Return a timestamp for a packet whose own does not follow those before it."""
+        given = packet.pts
+        self.n_mended += 1
+        if given is None or not self._is_jump(packet, following):
             self._n_wrong += given is not None
-            packet.pts = self._estimated(following)
-        self._recent.append(packet.pts)
-        self.first, self.front = min(self.first, packet.pts), max(self.front, packet.pts)
+            self.steady = False
+            return self._estimated(following)
+        packet.pts = self._after_jump(packet, following)
+        self._keep_dts(packet, given)
+        return int(packet.pts)
 
     def _start(self, packets: Sequence[Any]) -> None:
         """See whether packets have timestamps, and start with the first that is known."""
@@ -228,28 +223,40 @@ class Timeline:
     def _step(self, packet: Any, front: int) -> int:
         return self._difference(packet.pts + self._offset, front)
 
-    def _continues(self, packet: Any) -> bool:
-        """Return whether a packet's timestamp is one that may follow those before it."""
-        if packet.pts is None or not self._fits(packet):
-            return False
-        return self.front + self._step(packet, self.front) not in self._recent
+    def _continued(self, packet: Any) -> int | None:
+        """Return the timestamp of a packet; None where it may not follow those before it."""
+        if packet.pts is None:
+            return None
+        step = self._step(packet, self.front)
+        if not self._fits(packet, step):
+            return None
+        pts = self.front + step
+        return None if step <= 0 and pts in self._recent else pts
 
-    def _fits(self, packet: Any) -> bool:
-        """Return whether a timestamp is near the latest, before it only as frames are reordered."""
-        step, earliest = self._step(packet, self.front), -self.window
-        if packet.dts is not None and self._latest_dts is not None:
-            if self._difference(packet.dts + self._offset, self._latest_dts) <= 0:
+    def _fits(self, packet: Any, step: int) -> bool:
+        """Return whether a step from the latest timestamp is short, and back only by reordering."""
+        earliest, dts = -self.window, packet.dts
+        if dts is not None and self._latest_dts is not None:
+            if self._difference(dts + self._offset, self._latest_dts) <= 0:
                 return False
         elif packet.is_keyframe:
             earliest = 0
         return earliest < step <= self.near
+
+    def _fitting(self, packets: Sequence[Any]) -> Iterator[int]:
+        """Yield the steps from the latest timestamp to those that are near it."""
+        for packet in packets:
+            if packet.pts is not None:
+                step = self._step(packet, self.front)
+                if self._fits(packet, step):
+                    yield step
 
     def _is_jump(self, packet: Any, following: Sequence[Any]) -> bool:
         """Return whether more of the packets after this one go on from it than from before it."""
         told = [other for other in following if other.pts is not None]
         here = packet.pts + self._offset
         along = sum(-self.window < self._step(other, here) <= self.near for other in told)
-        back = [self._step(other, self.front) for other in told if self._fits(other)]
+        back = list(self._fitting(following))
         if along == len(back) > 0 and packet.is_keyframe and self.depth:  # one frame overlaps
             return min((step for step in back if step > 0), default=0) < 1.5 * self.interval
         return along > len(back)
@@ -273,8 +280,7 @@ class Timeline:
     def _estimated(self, following: Sequence[Any]) -> int:
         """Return a timestamp where one is missing among those around it."""
         n_missing = 1 + sum(1 for _ in takewhile(lambda other: other.pts is None, following))
-        told = (other for other in following if other.pts is not None and self._fits(other))
-        known = [self.front + self._step(other, self.front) for other in told]
+        known = [self.front + step for step in self._fitting(following)]
         if self.depth:
             around = {self.front, *known, *self._recent}
             known, least = sorted(pts for pts in around if pts > self.front - self.window), 1.5
@@ -309,6 +315,11 @@ class Timeline:
                 yield f"the time jumps by {jumps.seconds:+.7g} s {at}{more}: {meaning}"
         if self._n_wrong:
             yield f"{self._n_wrong} frame(s) had a wrong timestamp: they are put between the others"
+
+
+def _stamped_as_stored(packet: Any) -> Any:
+    packet.pts = packet.dts
+    return packet
 
 
 @dataclass
