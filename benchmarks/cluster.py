@@ -263,7 +263,7 @@ def tasks(n_tasks: int, folder: Path) -> Iterator[Row]:
         peer=n_tasks / plain,
         unit="tasks per second",
         ratio=plain / ours,
-        note=f"{before}; {n_tasks} tasks, two workers, submitted a few ahead against all at once",
+        note=f"{before}; {n_tasks} tasks, two workers, two at a time against all at once",
     )
 
 

@@ -57,6 +57,11 @@ class Workers(Protocol):
         """Tasks at a time."""
         ...
 
+    @property
+    def here(self) -> bool:
+        """Whether they run on this machine, and write files where it does."""
+        ...
+
     def as_completed(
         self, function: Callable[[T], R], items: Iterable[T]
     ) -> Iterator[tuple[int, R]]:
@@ -165,6 +170,8 @@ class LocalWorkers:
     ...     sorted(workers.as_completed(len, ["a", "", "abc"]))
     [(0, 1), (1, 0), (2, 3)]
     """
+
+    here = True
 
     def __init__(self, jobs: int = -1) -> None:
         self.n_workers = number_of_workers(jobs)

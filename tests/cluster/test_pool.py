@@ -1,6 +1,7 @@
 """Workers of a cluster: real schedulers and workers, killed and started again."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -50,6 +51,23 @@ def test_an_error_of_a_task_is_raised_as_it_is(workers):
         list(workers.as_completed(refused, [Errand("b", 1)]))
     assert found.value.parameter == "value"
     assert dict(workers.as_completed(doubled, [3])) == {0: 6}
+
+
+def test_workers_of_this_machine_are_replaced(tmp_path):
+    """All of them, while they work and while they do not."""
+    with open_workers("local", 2) as pool:
+        assert pool.here
+        first = {pid for _, pid in pool.as_completed(process_id, range(20))}
+        assert len(first) == 2
+        for pid in first:
+            os.kill(pid, signal.SIGKILL)
+        second = {pid for _, pid in pool.as_completed(process_id, range(20))}
+        assert second
+        assert not first & second
+        errands = [Errand(f"task-{n}", -n) for n in range(1, 5)]
+        found = pool.as_completed(partial(killed_while, tmp_path, 1), errands)
+        assert dict(found) == {n: -n - 1 for n in range(4)}
+        assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_an_address_without_a_port_is_told():

@@ -63,7 +63,7 @@ def put(recordings: Path, camera: str, minute: int, source: Path) -> Path:
 class HereWorkers:
     """Workers without processes: tasks run where they are asked for, one after the other."""
 
-    n_workers = 1
+    n_workers, here = 1, True
 
     def as_completed(self, function, items):
         for number, item in enumerate(items):

@@ -13,7 +13,7 @@ from typing import Any, Self
 import dask
 from distributed import Client, LocalCluster, get_worker
 
-from habitus.cluster.node import LOOPBACK, node
+from habitus.cluster.node import LOOPBACK, Node
 from habitus.errors import InvalidInputError, WorkerError
 from habitus.files import work_folder
 from habitus.progress import tell_connected
@@ -61,6 +61,8 @@ class Connection:
         self.cluster, self.n_local = cluster, number_of_workers(jobs)
         self.address = cluster
         self.client: Any = None
+        self._starting = False
+        """Whether there are workers that are being started."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -69,7 +71,11 @@ class Connection:
             if self.cluster == LOCAL:
                 self._start(stack)
             stack.callback(self._leave)
-            self._connect(STARTING if self.cluster == LOCAL else WORKERS)
+            self._connect()
+            if self.cluster == LOCAL:
+                self._starting = True
+            else:
+                self._find_workers(WORKERS)
             if dashboard := self.dashboard:
                 tell_connected(f"the dashboard of the cluster is at {dashboard}")
             self._stack = stack.pop_all()
@@ -79,8 +85,8 @@ class Connection:
         self._stack.close()
 
     def _start(self, stack: ExitStack) -> None:
-        """Start a scheduler in this process, and workers in others."""
-        folder = stack.enter_context(work_folder())
+        """Start a scheduler in this process, and workers in others, which are not waited for."""
+        node = stack.enter_context(Node(self.n_local, stack.enter_context(work_folder())))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the usual port of the dashboard is taken
             scheduler = LocalCluster(
@@ -88,10 +94,10 @@ class Connection:
             )
         stack.callback(_closed, scheduler)
         self.address = scheduler.scheduler_address
-        stack.enter_context(node(self.address, self.n_local, folder))
+        node.serve(self.address)
 
-    def _connect(self, patience: float) -> None:
-        """Connect, wait for workers, and ask whether they can do the work."""
+    def _connect(self) -> None:
+        """Connect to the scheduler."""
         try:
             self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
         except OSError as error:  # TimeoutError is one
@@ -100,16 +106,21 @@ class Connection:
                 "dask scheduler, or name another address",
                 parameter="cluster",
             ) from error
+
+    def _find_workers(self, patience: float) -> None:
+        """Wait for a worker, and ask all whether they can do the work."""
+        self._await_workers(1, patience)
+        check_workers(self.client)
+
+    def _await_workers(self, n: int, patience: float) -> None:
         try:
-            wanted = self.n_local if self.cluster == LOCAL else 1
-            self.client.wait_for_workers(wanted, timeout=patience)
+            self.client.wait_for_workers(n, timeout=patience)
         except OSError as error:
             raise InvalidInputError(
                 f"the scheduler at {self.address} has no worker after {patience:g} s: start one "
                 f"with dask worker {self.address}",
                 parameter="cluster",
             ) from error
-        check_workers(self.client)
 
     def _leave(self) -> None:
         if self.client is not None:
@@ -127,8 +138,11 @@ class Connection:
     def n_threads(self) -> dict[str, int]:
         """Return the number of tasks that each worker takes at a time, by its address.
 
-        Nothing where the scheduler does not answer.
+        Nothing where the scheduler does not answer. Workers that are being started are waited for.
         """
+        if self._starting:
+            self._await_workers(self.n_local, STARTING)
+            self._starting = False
         try:
             return dict(self.client.nthreads())
         except Exception:  # of any kind: the connection is being lost
@@ -147,7 +161,8 @@ class Connection:
             time.sleep(0.1)
         while self.client.status != "running":
             try:
-                self._connect(max(end - time.monotonic(), WORKERS))
+                self._connect()
+                self._find_workers(max(end - time.monotonic(), WORKERS))
             except InvalidInputError as error:
                 if time.monotonic() > end:
                     raise WorkerError(

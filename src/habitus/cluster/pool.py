@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
-from habitus.cluster.connection import Connection
+from habitus.cluster.connection import LOCAL, Connection
 from habitus.cluster.passes import ClusterPasses
 from habitus.cluster.tasks import ClusterTasks, Sent, carry_out
 from habitus.corpus import Corpus, ShardedCorpus
@@ -40,6 +40,11 @@ class ClusterWorkers:
     def n_workers(self) -> int:
         """Tasks at a time: the threads of all workers that are there now, at least 1."""
         return self._tasks.n_at_a_time
+
+    @property
+    def here(self) -> bool:
+        """Whether they run on this machine, and write files where it does."""
+        return self.connection.cluster == LOCAL
 
     def as_completed(
         self, function: Callable[[T], R], items: Iterable[T]

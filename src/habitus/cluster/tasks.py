@@ -28,8 +28,6 @@ LOOK = 0.5
 """Seconds between two looks at the cluster while no task finishes."""
 FETCH = 4.0
 """Seconds that a result may take to come at first; twice as long at each further attempt."""
-AHEAD = 2
-"""Tasks that wait for each thread of a worker, so that it is never idle."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,7 +88,7 @@ class ClusterTasks:
         late: Counter[str] = Counter()
         try:
             while True:
-                most = (1 + AHEAD) * self.n_at_a_time if homes is None else sys.maxsize
+                most = self.n_at_a_time if homes is None else sys.maxsize
                 while len(running) < most and (task := again.pop() if again else next(tasks, None)):
                     future = self._started(submit, task)
                     running[future.key] = future, task

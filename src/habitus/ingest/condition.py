@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.ndimage import correlate1d
 
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Condition
@@ -216,8 +215,13 @@ def _correlation(one: Array, other: Array) -> float:
 
 
 def _local_detail(picture: Image | Array) -> Array:
-    """Return the difference from the local mean: edges and markings, independent of light."""
-    sums: Array = picture.astype(np.float64)
-    for axis in range(2):
-        sums = correlate1d(sums, np.ones(WINDOW), axis=axis, mode="nearest")
+    """Return the difference from the local mean: edges and markings, independent of light.
+
+    Beyond the border, the cells at the border are repeated.
+    """
+    sums = picture.astype(np.float64)
+    around = np.arange(WINDOW)[:, None] - WINDOW // 2
+    for axis, n in enumerate(picture.shape):
+        rows = (np.arange(n) + around).clip(0, n - 1)
+        sums = sums.take(rows, axis=axis).sum(axis=axis)
     return np.asarray(picture - sums / WINDOW**2)

@@ -1,8 +1,9 @@
 """Video files decoded in segments: by processes of this machine, or by workers of a cluster.
 
 Processes are joblib's loky ones, which can be ended and never import the user's script. They write
-finished chunks straight into the cache, and show in a small shared file how far they are. Workers
-elsewhere send the chunks of a segment back, and whoever asked for them puts them into the cache.
+finished chunks straight into the cache, and show in a small shared file how far they are. So do the
+workers of a cluster on this machine, but for the shared file. Workers elsewhere send the chunks of
+a segment back, and whoever asked for them puts them into the cache.
 """
 
 import os
@@ -289,23 +290,6 @@ class PackedArray(NamedTuple):
         return small.reshape(self.shape).astype(self.dtype)
 
 
-class DecodedSegment(NamedTuple):
-    """What a worker sends back of a segment."""
-
-    packed: dict[int, dict[str, PackedArray]]
-    """Chunks, by the number of their first document."""
-    n_frames: int
-    notes: list[str]
-
-    @property
-    def chunks(self) -> dict[int, Chunk]:
-        """The chunks as arrays, by the number of their first document."""
-        return {
-            start: Chunk(**{name: array.unpacked() for name, array in fields.items()})
-            for start, fields in self.packed.items()
-        }
-
-
 class _HeldChunks:
     """Chunks that are kept in memory."""
 
@@ -338,12 +322,19 @@ def read_segment(segment: Segment) -> ReadSegment:
     VideoError
         Also where FFmpeg gives no frame for `PATIENCE` seconds: it is left to itself then.
     """
-    held, own = _HeldChunks(), np.zeros(N_COLUMNS, dtype=np.int64)
+    held = _HeldChunks()
+    status, notes = _decode_watched(segment, held)
+    return ReadSegment(held.chunks, int(status[FRAMES]), notes)
+
+
+def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[NDArray[np.int64], list[str]]:
+    """Put the chunks of a segment where they belong; return the row of the status, and notes."""
+    own = np.zeros(N_COLUMNS, dtype=np.int64)
     found: Future[list[str]] = Future()
 
     def decode() -> None:
         try:
-            found.set_result(_decode(segment, held, own))
+            found.set_result(_decode(segment, chunks, own))
         except BaseException as error:
             found.set_exception(error)
 
@@ -355,21 +346,44 @@ def read_segment(segment: Segment) -> ReadSegment:
         elif time.monotonic() - last_sign > PATIENCE:
             name = segment.plan.source.name
             raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
-    return ReadSegment(held.chunks, int(own[FRAMES]), found.result())
+    return own, found.result()
 
 
-def decoded_segment(segment: Segment) -> DecodedSegment:
-    """Return the chunks of a segment, packed; run by a worker of a cluster."""
-    read = read_segment(segment)
+class DecodedSegment(NamedTuple):
+    """What a worker of a cluster tells of a segment."""
+
+    written: int
+    """Number of the first document that may be missing; 0 if there is none at all."""
+    n_frames: int
+    notes: list[str]
+    packed: dict[int, dict[str, PackedArray]] | None = None
+    """Chunks, by the number of their first document; None where they are in the cache."""
+
+    def put_into(self, place: ChunkPlace) -> None:
+        """Put the chunks that were sent where they belong."""
+        for start, fields in (self.packed or {}).items():
+            place.put(start, Chunk(**{name: one.unpacked() for name, one in fields.items()}))
+
+
+def stored_segment(segment: Segment) -> DecodedSegment:
+    """Write the chunks of a segment into the cache; run by a worker on this machine."""
+    status, notes = _decode_watched(segment, segment.plan.chunks)
+    return DecodedSegment(int(status[WRITTEN]), int(status[FRAMES]), notes)
+
+
+def sent_segment(segment: Segment) -> DecodedSegment:
+    """Return the chunks of a segment, packed; run by a worker elsewhere."""
+    held = _HeldChunks()
+    status, notes = _decode_watched(segment, held)
     packed = {
         start: {name: PackedArray.of(array) for name, array in chunk._asdict().items()}
-        for start, chunk in read.chunks.items()
+        for start, chunk in held.chunks.items()
     }
-    return DecodedSegment(packed, read.n_frames, read.notes)
+    return DecodedSegment(int(status[WRITTEN]), int(status[FRAMES]), notes, packed)
 
 
 class SegmentTasks:
-    """Segments of files decoded by the workers of a cluster, which read the files where they are.
+    """Segments of files decoded by the workers of a cluster, which read the files where they lie.
 
     Parameters
     ----------
@@ -399,7 +413,8 @@ class SegmentTasks:
     def __enter__(self) -> Self:
         self._ends: dict[int, int] = {}
         """After which document each finished segment ends."""
-        self._finished = self.workers.as_completed(decoded_segment, map(_elsewhere, self.segments))
+        decode = stored_segment if self.workers.here else sent_segment
+        self._finished = self.workers.as_completed(decode, map(_elsewhere, self.segments))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -426,9 +441,8 @@ class SegmentTasks:
         """Put the next segment that is finished into the cache."""
         row, decoded = next(self._finished)
         segment = self.segments[row]
-        for start, chunk in decoded.chunks.items():
-            segment.plan.chunks.put(start, chunk)
-        self._ends[row] = max(decoded.packed, default=segment.start) + CHUNK
+        decoded.put_into(segment.plan.chunks)
+        self._ends[row] = decoded.written or segment.start + CHUNK
         self.n_frames += decoded.n_frames
         notes = [f"{segment.plan.source.name}: {note}" for note in decoded.notes]
         self.notes += [note for note in notes if note not in self.notes]
@@ -439,9 +453,10 @@ def _elsewhere(segment: Segment) -> Segment:
     """Return a segment whose files are named as any worker finds them."""
     plan = segment.plan
     source = replace(plan.source, address=str(Path(plan.source.address).absolute()))
+    chunks = replace(plan.chunks, folder=plan.chunks.folder.absolute())
     mask, region = map(_absolute, (plan.settings.mask, plan.settings.region))
     settings = replace(plan.settings, mask=mask, region=region)
-    return segment._replace(plan=plan._replace(source=source, settings=settings))
+    return segment._replace(plan=plan._replace(source=source, settings=settings, chunks=chunks))
 
 
 def _absolute(given: str | None) -> str | None:
