@@ -317,7 +317,6 @@ def test_a_scene_of_shards_is_that_of_the_joined_corpus_to_the_bit(
         (in_shards(corpus, lengths, tmp_path), 3),
     ):
         found = learn_scene(same, **options, n_jobs=n_jobs)
-        found.model.n_jobs = whole.model.n_jobs
         assert saved(found) == saved(whole)
         assert (found.notes, found.summary()) == (whole.notes, whole.summary())
 

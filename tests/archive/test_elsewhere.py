@@ -22,6 +22,7 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.video import Source
 from reference.archives import DAY, LENGTH, clock, record
+from reference.clusters import cluster
 
 PATTERN = "s3://footage/{camera}/{date}/{time}.mp4"
 OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "jobs": 1, "settled": 0}
@@ -87,6 +88,21 @@ def test_recordings_in_a_bucket_are_learnt_and_judged(bucket, master, tmp_path):
     assert left_behind(tmp_path) == []
     again = learn_archive(output=site, **OPTIONS)
     assert (again.reading.n_read, again.reading.n_known) == (0, 3)
+
+
+def test_workers_of_a_cluster_read_a_bucket(bucket, tmp_path):
+    plain, there = tmp_path / "plain", tmp_path / "there"
+    learn_archive(PATTERN, output=plain, **OPTIONS)
+    with cluster(tmp_path, 2) as found:
+        result = learn_archive(PATTERN, output=there, cluster=found.address, **OPTIONS)
+    assert (result.reading.n_read, result.learning.learnt) == (2, ["north"])
+    contents = [
+        {str(path.relative_to(site)): path.read_bytes() for path in site.glob("north/**/*.[ch]*")}
+        for site in (plain, there)
+    ]
+    assert len(contents[0]) == 3  # two shards and a model
+    assert contents[0] == contents[1]
+    assert left_behind(tmp_path) == []
 
 
 def recordings():

@@ -136,7 +136,7 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
     Parameters
     ----------
     model
-        A fitted model. A given `init`, and a generator as `random_state`, are not kept.
+        A fitted model. A given `init`, a generator as `random_state`, and `n_jobs` are not kept.
     path
         File to write; an existing one is replaced, whole or not at all.
     """
@@ -213,6 +213,7 @@ def _header(model: MarkovClusteringTopicModel) -> dict[str, Any]:
     """Return the settings and descriptions of a model as plain values."""
     seed, prior = model.random_state, model.prior
     settings = {name: getattr(model, name) for name in SETTINGS}
+    settings["n_jobs"] = 1  # its default: the file is the same by any number of threads
     return {
         "settings": {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items()},
         "prior": prior if isinstance(prior, str) else prior.to_json(),
