@@ -13,8 +13,10 @@ import psutil
 import pytest
 
 import habitus
+from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.cameras.footage import FootageWriter, read_footage
 from habitus.cameras.messages import Kept
+from habitus.cameras.model_work import FLEET
 from habitus.cameras.nursery import Nursery
 from habitus.cameras.relearning import (
     FIRST_WAIT,
@@ -201,6 +203,25 @@ def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, nurs
     assert [one["picture"] for one in described] == [f"behaviours/{n}.jpg" for n in range(1, 5)]
     (folder / "model-1.json").unlink()
     assert describe(folder / last.model, nursery=nursery) == described
+
+
+def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, nursery):
+    """On those beside it that have seen more, and have documents of the same kind."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / FLEET).write_bytes(b"no fleet")
+    alone = learn(LearningJob(watched(tmp_path / "alone", lanes), "first"), nursery)[-1]
+    old = watched(tmp_path / "old", lanes, turns=WORTH // 60)
+    told = learn(LearningJob(old, "hour"), nursery)[-1]
+    assert told.n_documents >= WORTH
+    assert Fleet.load(old / FLEET).n_cameras == 1
+    assert not (tmp_path / "alone" / FLEET).exists()
+    young = learn(LearningJob(watched(tmp_path / "young", lanes), "first"), nursery)[-1]
+    assert [n for n in young.notes if "learnt from 1 other camera(s)" in n]
+    for report in (alone, told):
+        assert not [n for n in report.notes if "other camera" in n]
+    scene = habitus.SceneModel.load(tmp_path / "young" / young.model)
+    assert scene.habits is not None
+    assert scene.habits.leans_on_fleet
 
 
 def test_footage_of_events_that_were_called_unusual_is_never_learnt_from(tmp_path, lanes, nursery):

@@ -141,6 +141,19 @@ class Fleet:
             )
         return reduce(add, cameras)
 
+    @classmethod
+    def told_by(cls, scene: "SceneModel") -> "Fleet | None":
+        """Return what a camera tells others; None where it has too little footage, or no habits.
+
+        A camera that needs a fleet itself tells others nothing.
+        """
+        if scene.corpus is None or len(scene.corpus) < WORTH:
+            return None
+        try:
+            return cls.of([scene])
+        except InvalidInputError:
+            return None
+
     def __add__(self, other: "Fleet") -> "Fleet":
         """Return the fleet of the cameras of both."""
         self._check(other.directions, other.speeds, other.cell, other.clip)

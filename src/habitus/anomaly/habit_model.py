@@ -182,6 +182,11 @@ class HabitModel:
     accepted: tuple[Votes, ...] = ()
     """Moments that an operator called normal, in the order of acceptance."""
 
+    @property
+    def leans_on_fleet(self) -> bool:
+        """Whether other cameras tell, as well, how far normal footage goes."""
+        return self.fusion.fleet_scores is not None
+
     @cached_property
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""

@@ -356,7 +356,7 @@ def _learnt_habits(
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None
-    if fleet is not None and habits.fusion.fleet_scores is None:
+    if fleet is not None and not habits.leans_on_fleet:
         notes.append("the fleet was not used: its cameras are unlike this one")
     return habits
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from typing_extensions import TypedDict
 
 from habitus.anomaly import SceneModel, learn_scene
-from habitus.anomaly.fleet import WORTH, Fleet
+from habitus.anomaly.fleet import Fleet
 from habitus.archive.shard_reading import Trouble, overlaps
 from habitus.archive.shard_store import (
     LEARNT,
@@ -26,7 +26,7 @@ from habitus.archive.shard_store import (
     write_json,
 )
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.errors import FileError, HabitusError
 from habitus.files import work_folder
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.schema import Count, NotNegative, Text
@@ -314,16 +314,11 @@ def learn_camera(task: LearningTask) -> LearntCamera:
 
 
 def _fleet_bytes(scene: SceneModel, path: Path) -> bytes:
-    """Return what the file of a camera's fleet holds; nothing where it has little footage.
-
-    A camera that needs a fleet itself tells others nothing.
-    """
-    if scene.corpus is None or len(scene.corpus) < WORTH:
+    """Return what the file of a camera's fleet holds; nothing where it has little footage."""
+    told = Fleet.told_by(scene)
+    if told is None:
         return b""
-    try:
-        Fleet.of([scene]).save(path)
-    except InvalidInputError:  # no habits: nothing moves there
-        return b""
+    told.save(path)
     return path.read_bytes()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from habitus.anomaly import Event, SceneModel, learn_scene
+from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.cameras.footage import join_hours, read_footage
 from habitus.cameras.relearning import (
     Failed,
@@ -23,6 +24,7 @@ from habitus.cameras.relearning import (
     Question,
     description_of,
 )
+from habitus.corpus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
 from habitus.progress import Progress
@@ -38,6 +40,8 @@ RESTARTS = {"first": 5}
 replaced within the hour."""
 USUAL_RESTARTS = 20
 KEPT_MODELS = 3
+FLEET = "camera.fleet"
+"""File of what a camera tells others that have seen little."""
 NAME = re.compile(r"model-(\d{1,9})\.habitus")
 # Seconds between two reports of progress.
 REPORT_EVERY = 0.25
@@ -63,8 +67,10 @@ def _learnt(job: LearningJob, connection: Connection) -> Learnt:
     corpus = footage.corpus
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
+    fleet = fleet_of_others(job.folder, corpus) if len(corpus) < WORTH else None
     scene = learn_scene(
         corpus,
+        fleet=fleet,
         n_topics=N_TOPICS,
         n_behaviours=N_BEHAVIOURS,
         learning="em",
@@ -79,16 +85,55 @@ def _learnt(job: LearningJob, connection: Connection) -> Learnt:
     reporter(Progress("drawing", 0, None))
     write_description(scene, path)
     scene.save(path)
+    if (told := Fleet.told_by(scene)) is not None:
+        told.save(job.folder / FLEET)
     _forget(job.folder)
     return Learnt(
         model=path.name,
         summary=scene.summary(),
-        notes=(*footage.notes, *scene.notes, *_unfit(scene, job.accepted)),
+        notes=(
+            *footage.notes,
+            *scene.notes,
+            *_taught(scene, fleet),
+            *_unfit(scene, job.accepted),
+        ),
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
         n_documents=len(corpus),
         n_behaviours=N_BEHAVIOURS,
     )
+
+
+def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:
+    """Return what the other cameras have in common; None where none has such documents.
+
+    Parameters
+    ----------
+    folder
+        Folder of a camera, beside those of the others.
+    corpus
+        What the camera has seen.
+    """
+    found = None
+    for path in sorted(folder.parent.glob(f"*/{FLEET}")):
+        if path.parent == folder or corpus.vocabulary is None:
+            continue
+        try:
+            other = Fleet.load(path)
+            other.check_fits(corpus.vocabulary, corpus.clip)
+        except HabitusError:
+            continue
+        found = other if found is None else found + other
+    return found
+
+
+def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
+    """Yield a note where a model leans on other cameras."""
+    if fleet is not None and scene.habits is not None and scene.habits.leans_on_fleet:
+        yield (
+            f"how far normal footage goes was learnt from {fleet.n_cameras} other camera(s) as "
+            "well: this one has less than half an hour of it"
+        )
 
 
 class _Reporter:
