@@ -74,7 +74,7 @@ class ClusterTasks:
         submit
             Starts a task; called again for the same task where its worker or the scheduler is gone.
         tasks
-            The tasks. Where Dask decides who carries them out, some more than the workers can take
+            The tasks. Where Dask decides who carries them out, as many as the workers have threads
             are started at a time; where they are bound to workers, all.
         homes
             Address of the worker that `submit` bound each task to, by the number of the task; None
