@@ -11,7 +11,7 @@ import pytest
 from habitus import Corpus, FileError, MarkovClusteringTopicModel, ShardedCorpus, Vocabulary
 from habitus.anomaly.habit_model import learn_habits
 from habitus.cluster.passes import BLOCKS, ClusterPasses
-from habitus.corpus.shards import tree_sum
+from habitus.corpus.tree_sum import tree_sum
 from habitus.workers import open_workers
 from reference.clusters import cluster, kill
 from reference.corpora import paper_corpus

@@ -1,24 +1,14 @@
-"""Corpora in shards: sums as a fixed tree, few shards in memory, and files that do not fit."""
+"""Corpora in shards: few of them in memory, and files that do not fit together."""
 
 import gc
 import weakref
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from habitus import Corpus, FileError, InvalidInputError, ShardedCorpus, Vocabulary
-from habitus.corpus import shards as module
-from habitus.corpus.shards import (
-    CorpusFile,
-    Kept,
-    Sums,
-    TreeSum,
-    aligned_blocks,
-    in_order,
-    tree_sum,
-)
+from habitus.corpus.shards import CorpusFile, in_order
 
 GRID = Vocabulary(3, 4, directions=12, speeds=16)
 
@@ -67,45 +57,6 @@ def paths(parts, tmp_path):
     return [tmp_path / f"{i}.corpus" for i in range(len(parts))]
 
 
-class Term:
-    """A sum that remembers how it was added."""
-
-    def __init__(self, text):
-        self.text = text
-
-    def __add__(self, other):
-        return Term(f"({self.text}{other.text})")
-
-
-def as_defined(terms):
-    """The largest power of two that is less than their number goes to the left."""
-    if len(terms) == 1:
-        return terms[0]
-    left = 1 << ((len(terms) - 1).bit_length() - 1)
-    return f"({as_defined(terms[:left])}{as_defined(terms[left:])})"
-
-
-@pytest.mark.parametrize("n", range(1, 20))
-def test_parts_are_added_as_a_tree_that_depends_on_their_number_alone(n):
-    letters = [chr(ord("a") + i) for i in range(n)]
-    assert tree_sum(map(Term, letters)).text == as_defined(letters)
-
-
-def test_few_partial_sums_are_held():
-    tree = module.TreeSum()
-    for i in range(1000):
-        tree.add(i)
-        assert len(tree._sums) <= 10
-    assert tree.total() == sum(range(1000))
-
-
-def test_several_sums_in_one_pass():
-    first, second = Sums((np.array([1.0, 2.0]), [1])), Sums((np.array([0.5, 0.0]), [2]))
-    total = first + second
-    assert total.parts[0].tolist() == [1.5, 2.0]
-    assert total.parts[1] == [1, 2]
-
-
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_results_come_in_order_and_a_failure_ends_the_pass(n_threads):
     assert list(in_order(lambda i: i * i, range(20), n_threads)) == [i * i for i in range(20)]
@@ -119,20 +70,6 @@ def test_results_come_in_order_and_a_failure_ends_the_pass(n_threads):
     with pytest.raises(InvalidInputError, match="three"):
         list(in_order(task, range(1000), n_threads))
     assert len(begun) < 20
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13, 100])
-@pytest.mark.parametrize("most", [1, 4, 1000])
-def test_sums_of_aligned_blocks_are_added_to_the_same_tree(n, most):
-    numbers = np.random.default_rng(n).normal(size=n) * 10.0 ** np.arange(n, 0, -1)
-    for cut in {0, 1, n // 3, n - 1, n}:
-        blocks = [*aligned_blocks(0, cut, most), *aligned_blocks(cut, n, most)]
-        assert [i for block in blocks for i in block] == list(range(n))
-        assert max(map(len, blocks)) <= most
-        tree = TreeSum()
-        for block in blocks:
-            tree.add(tree_sum(numbers[i] for i in block), len(block))
-        assert tree.total() == tree_sum(numbers)
 
 
 def test_shards_are_the_joined_corpus(parts, paths):
@@ -197,59 +134,6 @@ def test_no_more_shards_are_in_memory_than_threads(tmp_path, monkeypatch, n_thre
     assert total == corpus.n_tokens.sum()
     assert 1 <= alive.most <= n_threads
     assert len(alive.references) == 24
-
-
-class Four(NamedTuple):
-    data: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    number: int
-
-
-def test_the_first_that_fit_are_kept_and_given_back_as_they_were_made(parts):
-    corpus, made = ShardedCorpus.of(parts), []
-
-    def arrays(number):
-        made.append(number)
-        counts = corpus.load(number).counts
-        return Four(counts.data, counts.indices, np.array([0.5, -1.0]), number)
-
-    limit = 2 * parts[0].counts.nnz * 5
-    for spill_bytes, wanted in ((0, [3, 4]), (1 << 20, []), (60, [3, 4])):
-        made.clear()
-        kept = Kept(arrays, keep_bytes=limit, spill_bytes=spill_bytes)
-        first = [kept(i) for i in range(5)]
-        for _ in range(2):
-            second = [kept(i) for i in range(5)]
-            for one, other in zip(first, second, strict=True):
-                for a, b in zip(one, other, strict=True):
-                    np.testing.assert_array_equal(a, b)
-                    assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
-                    assert not isinstance(b, np.ndarray) or b.flags.writeable
-        assert made == [0, 1, 2, 3, 4, *wanted, *wanted]
-
-
-def test_a_full_disk_only_costs_time(parts, monkeypatch):
-    def full():
-        raise OSError(28, "No space left on device")
-
-    corpus, n_made = ShardedCorpus.of(parts), 0
-
-    def make(number):
-        nonlocal n_made
-        n_made += 1
-        return Four(corpus.load(number).counts.data, np.arange(3), np.ones(1), number)
-
-    monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
-    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
-    assert kept(1).number == kept(1).number == 1
-    assert n_made == 2
-    monkeypatch.undo()
-    usage = module.shutil.disk_usage("/")
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: usage._replace(free=10))
-    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
-    assert kept(1).number == kept(1).number == 1
-    assert n_made == 4  # never more than half of what is free
 
 
 def test_what_does_not_fit_is_told_in_one_line(paths, tmp_path):

@@ -17,7 +17,7 @@ from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_sources
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.shards import Summable
+from habitus.corpus.tree_sum import Summable
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents, Tensors

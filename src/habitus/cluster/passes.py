@@ -19,14 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from habitus.cluster.connection import check_own_version
 from habitus.cluster.tasks import ClusterTasks, Sent, naming_worker
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.corpus.shards import (
-    Summable,
-    ThreadPasses,
-    TreeSum,
-    aligned_blocks,
-    go_on,
-    tree_sum,
-)
+from habitus.corpus.shards import ThreadPasses, go_on
+from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.workers import Task
 
 BLOCKS = 2

@@ -2,7 +2,10 @@
 
 - `vocabulary`: the meaning of word ids
 - `documents`: word counts of documents in time order, and their file
+- `packing`: their counts packed, for files
 - `shards`: a corpus in several files, which are never all loaded at once
+- `kept`: what is made of each of them, kept in memory and in a temporary file
+- `tree_sum`: sums over them that are the same to the bit, whoever makes the parts
 - `checks`: checks of the values that a corpus is made of
 """
 

@@ -6,9 +6,6 @@ whoever works on which shard, and in whatever order they finish.
 """
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,14 +13,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from threading import Lock
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, smallest
+from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader
+from habitus.corpus.kept import Kept
+from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
 from habitus.files import read_header
@@ -34,95 +32,10 @@ SPILL_BYTES = 1 << 36
 """Bytes of it that are kept in a temporary file beyond that: 64 GiB, about 2 * 10^10 tokens."""
 
 
-class Summable(Protocol):
-    """Results that can be added: numbers, arrays, counts; lists are put one after the other."""
-
-    def __add__(self, other: Any) -> Any:
-        """Return the sum."""
-        ...
-
-
 R = TypeVar("R")
 S = TypeVar("S", bound=Summable)
 T = TypeVar("T", bound=tuple[Any, ...])
 Made = TypeVar("Made", bound=tuple[Any, ...], covariant=True)
-
-
-@dataclass(frozen=True)
-class Sums(Generic[S]):
-    """Several sums that are made in one pass.
-
-    Examples
-    --------
-    >>> Sums((1, 2.5)) + Sums((10, 0.5))
-    Sums(parts=(11, 3.0))
-    """
-
-    parts: tuple[S, ...]
-
-    def __add__(self, other: "Sums[S]") -> "Sums[S]":
-        """Return the sum of each."""
-        return Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
-
-
-class TreeSum(Generic[S]):
-    """A sum of parts that come one after the other, added as a fixed binary tree.
-
-    Of n parts the largest power of two that is less than n goes to the left, likewise down to
-    single parts. At most one partial sum of each power of two is held. So the sum of an aligned
-    block (`aligned_blocks`) is a subtree: it can be made elsewhere, and added as one.
-
-    Examples
-    --------
-    >>> tree = TreeSum()
-    >>> for part in "abcdefg":
-    ...     tree.add(f"({part})")
-    >>> tree.total()
-    '(a)(b)(c)(d)(e)(f)(g)'
-    """
-
-    def __init__(self) -> None:
-        self._sums: list[tuple[int, S]] = []
-
-    def add(self, part: S, size: int = 1) -> None:
-        """Add the next part, or the sum of the next `size` parts: an aligned block of them."""
-        while self._sums and self._sums[-1][0] == size:
-            part = self._sums.pop()[1] + part
-            size *= 2
-        self._sums.append((size, part))
-
-    def total(self) -> S:
-        """Return the sum of all parts, at least one."""
-        (_, whole), *before = reversed(self._sums)
-        for _, part in before:
-            whole = part + whole
-        return whole
-
-
-def tree_sum(parts: Iterable[S]) -> S:
-    """Return the sum of at least one part, added as `TreeSum` does."""
-    tree: TreeSum[S] = TreeSum()
-    for part in parts:
-        tree.add(part)
-    return tree.total()
-
-
-def aligned_blocks(start: int, stop: int, most: int) -> Iterator[range]:
-    """Yield numbers from `start` to before `stop` in blocks that are subtrees of a `TreeSum`.
-
-    Each has a power of two of numbers, at most `most`, and starts at a multiple of its size.
-
-    Examples
-    --------
-    >>> list(aligned_blocks(3, 13, 4))
-    [range(3, 4), range(4, 8), range(8, 12), range(12, 13)]
-    """
-    while start < stop:
-        size = 1
-        while 2 * size <= min(most, stop - start) and start % (2 * size) == 0:
-            size *= 2
-        yield range(start, start + size)
-        start += size
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
@@ -587,145 +500,3 @@ def _clip_of(corpus: Corpus) -> float | None:
     """Return the seconds per document; None where neither settings nor times tell."""
     known = corpus.settings and "clip" in corpus.settings
     return corpus.clip if known or len(corpus) > 1 else None
-
-
-class Kept(Generic[T]):
-    """What is made of each shard: named tuples of arrays, made once and then kept.
-
-    The first that fit into `keep_bytes` are kept in memory, others in a temporary file, as long as
-    that takes less than `spill_bytes` and less than half of the free disk; the rest are made anew.
-    Arrays are kept in the smallest types of whole numbers that hold them, and are given back as
-    they were made.
-
-    Parameters
-    ----------
-    make
-        Function of the number of a shard.
-    keep_bytes, spill_bytes
-        Limits; they never change what is given back.
-    """
-
-    def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:
-        self._make, self._left = make, keep_bytes
-        self._scratch = _Scratch(spill_bytes)
-        self._known: dict[int, _Packed | _Spilled] = {}
-        self._lock = Lock()
-
-    def __call__(self, number: int) -> T:
-        """Return what is made of a shard."""
-        known = self._known.get(number)
-        if known is not None:
-            return cast(T, known.unpacked())
-        made = self._make(number)
-        if self._left > 0 or self._scratch.left > 0:
-            packed = _Packed.of(made)
-            with self._lock:
-                if number not in self._known:
-                    self._keep(number, packed)
-        return made
-
-    def _keep(self, number: int, packed: "_Packed") -> None:
-        """Keep one more in memory, or in the file, if there is room for it."""
-        if packed.n_bytes <= self._left:
-            self._known[number] = packed
-            self._left -= packed.n_bytes
-        elif (spilled := self._scratch.write(packed)) is not None:
-            self._known[number] = spilled
-
-
-class _Field(NamedTuple):
-    """One field of a named tuple: an array in a small type, or any other value."""
-
-    value: Any
-    dtype: "np.dtype[Any] | None"
-    """Type that the array had; None for other values."""
-
-
-class _Packed(NamedTuple):
-    """A named tuple whose arrays are in small types."""
-
-    kind: Any
-    fields: tuple[_Field, ...]
-
-    @classmethod
-    def of(cls, value: tuple[Any, ...]) -> "_Packed":
-        return cls(type(value), tuple(map(cls._field, value)))
-
-    @staticmethod
-    def _field(value: Any) -> _Field:
-        if isinstance(value, np.ndarray):
-            return _Field(smallest(value), value.dtype)
-        return _Field(value, None)
-
-    @property
-    def n_bytes(self) -> int:
-        return sum(each.value.nbytes for each in self.fields if each.dtype is not None)
-
-    def unpacked(self) -> Any:
-        return self.kind(
-            *(
-                value if dtype is None else value.astype(dtype, copy=False)
-                for value, dtype in self.fields
-            )
-        )
-
-
-class _Spilled(NamedTuple):
-    """A named tuple whose arrays are in a temporary file."""
-
-    packed: _Packed
-    """In place of each array, its type, shape and position."""
-    scratch: "_Scratch"
-
-    def unpacked(self) -> Any:
-        # A copy even of the same type: what is read cannot be written to, and kernels differ.
-        return self.packed.kind(
-            *(
-                value if dtype is None else self.scratch.read(*value).astype(dtype)
-                for value, dtype in self.packed.fields
-            )
-        )
-
-
-class _Scratch:
-    """A temporary file without a name: it goes with the process, however that ends."""
-
-    def __init__(self, spill_bytes: int) -> None:
-        self.left = spill_bytes
-        self._file: Any = None
-        self._end, self._lock = 0, Lock()
-
-    def write(self, packed: _Packed) -> _Spilled | None:
-        """Write arrays at the end; None where there is no room for them."""
-        try:
-            if self._file is None and self.left > 0:
-                self.left = min(self.left, shutil.disk_usage(tempfile.gettempdir()).free // 2)
-                self._file = tempfile.TemporaryFile()  # noqa: SIM115
-                weakref.finalize(self, self._file.close)
-            if packed.n_bytes > self.left:
-                return None
-            with self._lock:
-                fields = tuple(self._written(each) for each in packed.fields)
-        except OSError:  # no such folder, or the disk is full
-            self.left = 0
-            return None
-        self.left -= packed.n_bytes
-        return _Spilled(packed._replace(fields=fields), self)
-
-    def _written(self, field: _Field) -> _Field:
-        if field.dtype is None:
-            return field
-        array, start = np.ascontiguousarray(field.value), self._end
-        self._file.seek(start)
-        self._file.write(array.data)
-        self._file.flush()
-        self._end += array.nbytes
-        return _Field((array.dtype, array.shape, start), field.dtype)
-
-    def read(self, dtype: "np.dtype[Any]", shape: tuple[int, ...], start: int) -> NDArray[Any]:
-        """Return an array that was written."""
-        n_bytes = dtype.itemsize * int(np.prod(shape))
-        with self._lock:
-            self._file.seek(start)
-            contents = self._file.read(n_bytes)
-        return np.frombuffer(contents, dtype).reshape(shape)

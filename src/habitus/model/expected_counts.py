@@ -21,7 +21,7 @@ import numpy as np
 from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled, compiled_lanes
 from habitus.corpus.documents import Bag, Corpus
-from habitus.corpus.shards import Summable, Sums
+from habitus.corpus.tree_sum import Summable, Sums
 from habitus.errors import LearningError
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
 from habitus.model.parameters import Parameters

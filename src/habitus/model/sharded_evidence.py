@@ -9,7 +9,8 @@ import numpy as np
 
 from habitus.arrays import Indices
 from habitus.corpus.documents import Bag
-from habitus.corpus.shards import ShardedCorpus, go_on, tree_sum
+from habitus.corpus.shards import ShardedCorpus, go_on
+from habitus.corpus.tree_sum import tree_sum
 from habitus.model.expected_counts import Counted, Evidence, gather
 
 R = TypeVar("R")

@@ -13,7 +13,7 @@ import numpy as np
 from habitus.arrays import Array, Indices, WordIds
 from habitus.compiled import compiled
 from habitus.corpus.documents import Bag
-from habitus.corpus.shards import Sums
+from habitus.corpus.tree_sum import Sums
 from habitus.errors import InvalidInputError
 from habitus.model.expected_counts import (
     Evidence,
