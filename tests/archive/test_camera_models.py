@@ -75,6 +75,27 @@ def test_a_damaged_shard_is_named_by_its_file(tmp_path):
     assert learnt.contents == b""
 
 
+class Elsewhere(HereWorkers):
+    """Workers that have another folder where the archive is."""
+
+    def as_completed(self, function, items):
+        for number, item in enumerate(items):
+            there = tuple(path.replace("north", "nowhere") for path in item.paths)
+            found = function(item._replace(paths=there))
+            damaged = tuple(path.replace("nowhere", "north") for path in found.damaged)
+            yield number, found._replace(damaged=damaged)
+
+
+def test_a_shard_that_a_worker_does_not_see_is_kept(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    path = put_shard(folder, "north", 0, 100)
+    found = learn_cameras(folder, folder.cameras(), Elsewhere(), options=OPTIONS)
+    assert not found.damaged
+    (trouble,) = found.troubles
+    assert str(trouble).startswith(f"north: a worker cannot read {path}, which is whole")
+    assert Corpus.load(path)
+
+
 def test_a_camera_on_which_nothing_moves_is_in_trouble_alone(tmp_path):
     folder = ArchiveFolder(tmp_path)
     put_shard(folder, "north", 0, 100)

@@ -1,4 +1,7 @@
-"""An archive on a cluster: the same files, though a worker is killed while it reads."""
+"""An archive on a cluster: the same files, though a worker is killed while it reads.
+
+The command is given the name of a folder in its own, which is not that of the workers.
+"""
 
 import sys
 
@@ -23,8 +26,8 @@ def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path, start):
         put(tmp_path / "recordings", "north", minute, master)
     pattern, site = f"{tmp_path}/recordings/{PATTERN}", tmp_path / "site"
     with cluster(tmp_path, 2) as found:
-        command = [sys.executable, "-m", "habitus", "archive", "learn", pattern, "-o", site]
-        process = start([*command, *FLAGS, "--cluster", found.address])
+        command = [sys.executable, "-m", "habitus", "archive", "learn", pattern, "-o", site.name]
+        process = start([*command, *FLAGS, "--cluster", found.address], cwd=tmp_path)
         shards = site / "north/shards"
         wait_until(lambda: list(shards.glob("[0-9]*.corpus")), "a shard is written")
         kill(found.processes[-1])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import habitus
+from habitus.archive.camera_models import learnt_of
 from habitus.archive.operations import detect_archive, learn_archive, report_archive
 from habitus.archive.pattern import Pattern, find_recordings
 from habitus.archive.places import look_at
@@ -280,6 +281,22 @@ def test_a_damaged_shard_is_read_again(site):
     assert result.learning.learnt == ["north"]
     assert (Corpus.load(shards[0]).counts != documents.counts).nnz == 0
     assert (site / "site/north/model.habitus").read_bytes() == wanted
+    assert not list((site / "site/north/shards").glob("*.damaged"))
+    assert not result.notes
+
+
+def test_a_damaged_shard_whose_recording_is_gone_is_named(site):
+    shards = [shard.path for shard in shards_of(site, "north")]
+    shards[0].write_bytes(shards[0].read_bytes()[:-20] + bytes(20))
+    shards[1].write_bytes(b"")
+    for path in (site / "recordings/north").rglob("*.mp4"):
+        path.unlink()
+    (site / "site/north/learnt.json").unlink()
+    for _ in range(2):
+        result = learn(site)
+        for path in shards[:2]:
+            assert any(f"{path.stem}: the documents are damaged" in note for note in result.notes)
+    assert learnt_of(CameraFolder(site / "site/north"))["documents"] == LENGTH
 
 
 def test_a_new_model_begins_where_the_frame_size_changes(site, masters):

@@ -22,6 +22,8 @@ from habitus.archive.shard_store import (
     CameraFolder,
     RecordedShard,
     read_json,
+    set_aside,
+    unseen_by_worker,
     write_file,
     write_json,
 )
@@ -94,8 +96,8 @@ class Learning:
     """Cameras whose model is of these recordings already."""
     troubles: list[Trouble] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    damaged: list[Path] = field(default_factory=list)
-    """Shards that cannot be read."""
+    damaged: bool = False
+    """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
     def summary(self) -> str:
         """Return what was learnt, in one line."""
@@ -251,7 +253,7 @@ def _each_learnt(
     tasks = [
         LearningTask(
             name,
-            tuple(str(shard.path) for shard in plans[name]),
+            tuple(str(shard.path.absolute()) for shard in plans[name]),
             {**options, "n_jobs": threads},
             None if fleet is None else str(fleet.absolute()),
         )
@@ -270,8 +272,10 @@ def _keep(
 ) -> None:
     """Write a model and what it was learnt from, or note why there is none."""
     if not learnt.contents:
-        found.damaged += map(Path, learnt.damaged)
-        text = learnt.reason or f"{len(learnt.damaged)} shard(s) are damaged"
+        aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
+        found.damaged |= bool(aside)
+        text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
+        text = text or unseen_by_worker(learnt.damaged[0])
         found.troubles.append(Trouble(camera.camera, None, text))
         return
     write_file(camera.model, learnt.contents)

@@ -156,7 +156,7 @@ def learn_archive(
             )
 
         learning = learn()
-        if _delete(learning.damaged):
+        if learning.damaged:
             again = _read(folder, recordings, given, workers, settled, progress)
             reading = _sum(reading, again)
             first, learning = learning, learn()
@@ -225,7 +225,7 @@ def detect_archive(
             return found
 
         found = judge()
-        if _delete(found.damaged):
+        if found.damaged:
             before, found = found, judge()
             found.n_judged += before.n_judged
         rank_moments(archive.cameras(), found, timezone=zone)
@@ -331,13 +331,6 @@ def _read(
         settled=settled,
         progress=progress,
     )
-
-
-def _delete(damaged: Sequence[Path]) -> bool:
-    """Delete shards that are damaged, so that their recordings are read again."""
-    for path in damaged:
-        path.unlink(missing_ok=True)
-    return bool(damaged)
 
 
 def _sum(one: Reading, other: Reading) -> Reading:

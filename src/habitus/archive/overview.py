@@ -166,6 +166,9 @@ def _troubles(
 ) -> Iterator[Trouble]:
     name = camera.camera
     yield from unread_troubles(camera)
+    for clock in camera.lost(shards):
+        text = f"{clock}: the documents are damaged; they are read again if the recording is there"
+        yield Trouble(name, clock, text)
     yield from overlaps(shards)
     if not shards:
         return

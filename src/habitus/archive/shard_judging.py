@@ -29,6 +29,8 @@ from habitus.archive.shard_store import (
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
+    set_aside,
+    unseen_by_worker,
     write_file,
 )
 from habitus.corpus import Corpus
@@ -116,8 +118,8 @@ class ArchiveDetection:
     n_known: int = 0
     """Shards that had been judged before."""
     troubles: list[Trouble] = field(default_factory=list)
-    damaged: list[Path] = field(default_factory=list)
-    """Shards that cannot be read."""
+    damaged: bool = False
+    """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
     @property
     def alarms(self) -> list[ArchiveEvent]:
@@ -205,7 +207,11 @@ def judge_archive(
         camera = folder.camera(tasks[number].name)
         for shard in judged:
             if shard.damaged:
-                found.damaged.append(Path(shard.damaged))
+                if set_aside(Path(shard.damaged)):
+                    found.damaged = True
+                else:
+                    text = unseen_by_worker(shard.damaged)
+                    found.troubles.append(Trouble(camera.camera, shard.clock, text))
                 continue
             write_file(camera.judged_path(shard.clock), shard.lines.encode())
             found.n_judged += 1
@@ -232,11 +238,11 @@ def _unjudged(
         if known:
             found.n_known += 1
         else:
-            wanted.append((shard.clock, str(shard.path), shard.name))
+            wanted.append((shard.clock, str(shard.path.absolute()), shard.name))
     for start in range(0, len(wanted), BATCH):
         batch = tuple(wanted[start : start + BATCH])
         yield JudgingTask(
-            camera.camera, str(camera.model), learnt["fingerprint"], batch, rate, share
+            camera.camera, str(camera.model.absolute()), learnt["fingerprint"], batch, rate, share
         )
 
 
@@ -428,7 +434,7 @@ def _picture_tasks(
     tasks, files = [], []
     for camera, group in groupby(by_camera, key=lambda each: each[0].camera):
         shards = folder.camera(camera).shards()
-        model = str(folder.camera(camera).model)
+        model = str(folder.camera(camera).model.absolute())
         known = {shard.path: shard for shard in latest_era(shards)} if shards else {}
         of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
         for moment, name in group:

@@ -2,6 +2,7 @@
 
     DIR/archive.json                              patterns and settings
     DIR/CAMERA/shards/2026-11-16T13-00-00.corpus  documents of one recording
+    DIR/CAMERA/shards/2026-11-16T13-00-00.damaged the same, set aside
     DIR/CAMERA/unread.json                        recordings that cannot be read, and why
     DIR/CAMERA/model.habitus, learnt.json         the model, and what it was learnt from
     DIR/CAMERA/camera.fleet                       what it tells of cameras like it, as counts
@@ -33,7 +34,7 @@ from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.video.source import redacted
 
 FileSize = Annotated[int, Interval(ge=0, le=1 << 62)]
-SUFFIX = ".corpus"
+SUFFIX, DAMAGED = ".corpus", ".damaged"
 MODEL, LEARNT = "model.habitus", "learnt.json"
 FLEET = "camera.fleet"
 UNREAD = "unread.json"
@@ -181,10 +182,18 @@ class CameraFolder:
             path.stat().st_size,
         )
 
+    def lost(self, shards: Sequence[RecordedShard]) -> list[str]:
+        """Return the clocks of damaged shards: of which there are files, and no shard."""
+        files = (self.path / "shards").glob("[0-9]*")
+        found = {path.stem for path in files if path.suffix in (SUFFIX, DAMAGED)}
+        return sorted(found - {shard.clock for shard in shards})
+
     def put_shard(self, clock: str, contents: bytes) -> None:
         """Write a shard; what was judged of the one before it is deleted first."""
+        path = self.shard_path(clock)
         self.judged_path(clock).unlink(missing_ok=True)
-        write_file(self.shard_path(clock), contents)
+        write_file(path, contents)
+        path.with_suffix(DAMAGED).unlink(missing_ok=True)
 
     def unread(self) -> dict[str, Unread]:
         """Return the recordings that cannot be read, by their clocks."""
@@ -267,6 +276,31 @@ class ArchiveFolder:
             yield
         finally:
             os.close(lock)
+
+
+def set_aside(path: Path) -> bool:
+    """Rename a shard that is damaged, so that its recording is read again; return whether it is.
+
+    One that is whole, or that the disk does not give, stays: a worker that finds it damaged may
+    look at another disk.
+    """
+    try:
+        path.read_bytes()
+        Corpus.load(path)
+    except FileError:
+        path.rename(path.with_suffix(DAMAGED))
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def unseen_by_worker(path: str) -> str:
+    """Say that a worker cannot read a file that is whole."""
+    return (
+        f"a worker cannot read {path}, which is whole: workers need the folder of the archive at "
+        "the same path"
+    )
 
 
 def write_file(path: Path, contents: bytes) -> None:

@@ -488,7 +488,8 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
     if clip is None and n_documents > 1:
         found = read_header(path, kind="corpus", version=VERSION, wanted=("times",))
         clip = Corpus(np.zeros((n_documents, 1)), times=found.tensors["times"]).clip
-    return CorpusFile(Path(path), n_documents, Path(path).stat().st_size), like, clip
+    file = Path(path).absolute()  # workers have other folders
+    return CorpusFile(file, n_documents, file.stat().st_size), like, clip
 
 
 def _empty(corpus: Corpus) -> Corpus:
