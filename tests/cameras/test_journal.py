@@ -27,6 +27,21 @@ def test_entries_come_in_their_order(tmp_path: Path):
     assert [found for _, found in filed_entries(tmp_path)] == [started, ended, later]
 
 
+def test_what_became_an_alarm_does_not_replace_what_is_being_taken(tmp_path: Path):
+    before = entry("a1", kind="started", end=None, alarm=False)
+    (taken,) = (file_entry(tmp_path, each) for each in [before])
+    file_entry(tmp_path, entry("a1", kind="started", end=None, alarm=True))
+    file_entry(tmp_path, entry("a1"))
+    found = [each for _, each in filed_entries(tmp_path) if isinstance(each, JournalEntry)]
+    assert [(each.kind, each.alarm) for each in found] == [
+        ("started", False),
+        ("started", True),
+        ("ended", True),
+    ]
+    (tmp_path / taken).unlink()  # once it is committed
+    assert len(list(filed_entries(tmp_path))) == 2
+
+
 def test_an_entry_that_is_damaged_is_an_error(tmp_path: Path):
     path = tmp_path / file_entry(tmp_path, entry())
     path.write_text('{"id": ')

@@ -119,6 +119,16 @@ def test_what_failed_is_tried_again_after_longer_and_longer_waits():
     assert due(now + 61, kept(9999, now), again) == "hour"
 
 
+def test_a_clock_that_ran_ahead_delays_nothing():
+    ahead = START + 365 * DAY
+    history = [learnt("hour", ahead)]
+    assert due(START, kept(9999), history, zone=UTC) == "night"
+    history.append(learnt("night", START))
+    assert due(START + 60, kept(9999, START + 60), history, zone=UTC) is None
+    assert due(START + DAY, kept(9999, START + DAY), history, zone=UTC) == "night"
+    assert due(START, kept(9999), [failed(ahead)]) == "first"
+
+
 def test_while_one_runs_no_other_is_due():
     runs = PastLearning("first", START, None, False)
     assert due(START + DAY, kept(9999, START + DAY), [runs]) is None

@@ -77,6 +77,11 @@ def test_a_camera_is_added_changed_and_removed(browser: Visitor, console: Consol
     fast = {"options": {"fast": True, "fps": None}}
     changed = browser.change("PATCH", "/api/cameras/north-gate", json=fast).json()
     assert changed["options"] == {"fast": True}
+    empty = browser.change("PATCH", "/api/cameras/north-gate", json={"address": ""})
+    assert empty.status_code == 422
+    with console.database.session() as session:
+        stored = session.get_one(Camera, "north-gate")
+    assert console.vault.open(stored.secret_address) == address
 
     assert browser.change("DELETE", "/api/cameras/north-gate").status_code == 204
     assert browser.get("/api/cameras/north-gate").status_code == 404
@@ -231,6 +236,7 @@ def test_files_that_are_not_there(browser: Visitor, console: Console) -> None:
     assert browser.get(f"/api/events/{event}/thumbnail").status_code == 404
     assert browser.get(f"/api/events/{event}/clip").status_code == 404
     assert browser.get("/api/cameras/north/behaviours/1.jpg").status_code == 404
+    assert browser.get(f"/api/cameras/north/behaviours/{'9' * 300}.jpg").status_code == 422
     assert browser.get("/api/cameras/north/picture").status_code == 404
 
 
@@ -277,6 +283,18 @@ def test_channels_keep_their_secrets(browser: Visitor, console: Console) -> None
         assert browser.change("PATCH", path, json=wrong).status_code == 422
     assert browser.change("DELETE", path).status_code == 204
     assert browser.change("DELETE", path).status_code == 404
+
+
+def test_a_channel_whose_only_camera_was_removed_can_be_changed(
+    browser: Visitor, console: Console
+) -> None:
+    add_camera(console, "gone")
+    channel = {"name": "Desk", "kind": "webhook", "settings": {"url": "https://example.org"}}
+    made = browser.change("POST", "/api/channels", json={**channel, "cameras": ["gone"]})
+    assert browser.change("DELETE", "/api/cameras/gone").status_code == 204
+    path = f"/api/channels/{made.json()['id']}"
+    changed = browser.change("PATCH", path, json={"enabled": False})
+    assert (changed.status_code, changed.json()["enabled"]) == (200, False)
 
 
 def test_settings(browser: Visitor) -> None:

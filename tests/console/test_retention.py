@@ -8,7 +8,8 @@ from sqlalchemy import select
 
 from habitus.cameras.messages import CameraState, Judged, StateChanged
 from habitus.console import queries, retention, store
-from habitus.console.database import Event, Minute, OutboxEntry, Trouble
+from habitus.console.administration import remove_camera
+from habitus.console.database import Camera, Event, Minute, OutboxEntry, Trouble
 from habitus.console.preferences import write_preferences
 from habitus.console.retention import keep_quota, sweep
 from habitus.console.server import Console
@@ -166,3 +167,59 @@ def test_files_that_nobody_knows_are_swept(cameras: Console) -> None:
     assert sweep(cameras).files == len(old)
     assert [path for path in old if path.exists()] == []
     assert [path for path in kept if not path.exists()] == []
+
+
+def test_a_disk_that_others_fill_costs_clips_and_nothing_that_was_called_unusual(
+    cameras: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cameras, "a", START, "unusual")
+    put(cameras, "b", START + 1)
+    put(cameras, "c", START + 2)
+    disk = retention.shutil.disk_usage("/")
+
+    def leave(free: int) -> None:
+        usage = disk._replace(total=100_000 * MB, free=free)
+        monkeypatch.setattr(retention.shutil, "disk_usage", lambda folder: usage)
+
+    leave(retention.LEAST_FREE)
+    assert keep_quota(cameras) == retention.Swept()
+    assert cameras.bulletin.notices() == []
+    leave(retention.LEAST_FREE - 5 * MB)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC", "b": "P", "c": "PC"}
+    leave(0)
+    keep_quota(cameras)
+    assert left(cameras) == {"a": "PC"}
+    assert "nearly full" in cameras.bulletin.notices()[0].text
+
+
+def test_uploads_move_with_the_data_folder(cameras: Console) -> None:
+    used = aged(cameras.settings.uploads / "used.mp4", 40)
+    address = "/before/uploads/used.mp4"
+    add_camera(cameras, "played", address=address, kind="playback")
+    sweep(cameras)
+    assert cameras.settings.located(address) == str(used.resolve())
+    for other in ("/before/elsewhere/used.mp4", "rtsp://192.0.2.1/uploads/used.mp4"):
+        assert cameras.settings.located(other) == other
+
+
+def test_a_removed_camera_is_swept_though_the_console_was_killed(cameras: Console) -> None:
+    put(cameras, "a", time.time())
+    folder = cameras.settings.camera_folder("north")
+    other = aged(cameras.settings.camera_folder("of-another-database") / "model-1.habitus", 9)
+    remove_camera(cameras, "me", "north")
+    assert folder.is_dir()
+    sweep(cameras)
+    assert not folder.exists()
+    assert other.exists(), "it was not removed by anybody"
+
+
+def test_a_recording_of_long_ago_is_kept_as_long_as_others(cameras: Console) -> None:
+    added = time.time()
+    with cameras.database.transaction() as session:
+        session.get_one(Camera, "north").created = added
+    put(cameras, "a", added - 60 * DAY)
+    sweep(cameras, added + 29 * DAY)
+    assert left(cameras) == {"a": "PC"}
+    sweep(cameras, added + 31 * DAY)
+    assert left(cameras) == {}

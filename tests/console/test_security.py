@@ -1,5 +1,6 @@
 """Who may do what, and what every answer has."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from sqlalchemy import select
+from sqlalchemy.event import listen, remove
 
 from habitus.console import security
 from habitus.console.administration import add_user, change_user, give_password, remove_token
@@ -383,6 +385,51 @@ def test_bodies_have_a_size(console: Console) -> None:
     assert browser.change("PATCH", "/api/settings", content=large).status_code == 413
     pieces = (large[:1000] for _ in range(LARGEST_BODY // 1000 + 2))
     assert browser.change("PATCH", "/api/settings", content=pieces).status_code in (400, 413)
+
+
+def test_nothing_of_an_upload_is_read_before_it_is_known_who_sends_it(console: Console) -> None:
+    app, _ = visitors(console)
+    read = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": b"x=" + b"x" * 1000, "more_body": read < 1000}
+
+    answers: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    headers = {"content-type": security.FORM, "host": "127.0.0.1:8420", "origin": HERE}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": security.UPLOADS,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 50_000),
+    }
+    asyncio.run(app(scope, receive, send))
+    assert answers[0]["status"] == 401
+    assert read <= 1
+
+
+def test_what_is_good_to_know_needs_no_database_that_writes(console: Console) -> None:
+    _, known = visitors(console)
+    with console.database.transaction() as session:
+        for login in session.scalars(select(Login)):
+            login.expires = time.time() + 60  # it is renewed by use
+    listen(console.database.engine, "checkout", read_only)
+    try:
+        assert known["viewer"].get("/api/cameras").status_code == 200
+        assert known["viewer"].get("/metrics").status_code == 200
+    finally:
+        remove(console.database.engine, "checkout", read_only)
+
+
+def read_only(connection: Any, *others: object) -> None:
+    connection.execute("PRAGMA query_only = ON")
 
 
 def test_pages_send_strangers_to_the_login(console: Console) -> None:

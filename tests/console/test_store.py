@@ -201,6 +201,12 @@ def test_trouble_that_lasts_is_told_and_so_is_its_end(watched: Console) -> None:
     ]
 
 
+def test_a_clock_that_is_set_back_delays_no_trouble(watched: Console) -> None:
+    change(watched, CameraState.LOST, START)
+    assert tell_troubles(watched, START - 3600) == 1
+    assert tell_troubles(watched, START - 3500) == 0
+
+
 def test_a_camera_that_is_switched_off_is_no_news(watched: Console) -> None:
     change(watched, CameraState.OFF, START)
     assert tell_troubles(watched, START + 1000) == 0

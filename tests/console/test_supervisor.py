@@ -276,3 +276,41 @@ def test_what_waits_in_journals_is_written_at_the_start(
     assert {event.id: event.end for event in alarms(console)} == {"a1": START + 1, "a2": START + 6}
     assert len(list(journal.glob("*.damaged"))) == 2
     assert sum("put aside" in notice.text for notice in console.bulletin.notices()) == 2
+
+
+def test_a_process_that_takes_no_orders_holds_nothing_up(
+    console: Console, playing: str, supervised: Callable[..., Supervisor]
+) -> None:
+    """More was called normal than a pipe holds, and the process of the camera is stopped."""
+    supervisor = supervised(silence=4.0)
+    wait_until(lambda: alarms(console), "an alarm")
+    before = pid_of(supervisor)
+    os.kill(before, signal.SIGSTOP)
+    with console.database.transaction() as session:
+        known = session.scalars(select(Event)).first()
+        assert known is not None
+        for number in range(200):
+            details = known.details | {"explanation": "x" * 10_000}
+            of_camera = {"camera_id": "north", "start": START, "peak": START, "end": START}
+            session.add(
+                Event(
+                    id=f"normal-{number}",
+                    **of_camera,
+                    alarm=False,
+                    at_half=False,
+                    normality=known.normality,
+                    threshold=known.threshold,
+                    rarity="",
+                    cue="",
+                    explanation="",
+                    behaviour=1,
+                    details=details,
+                    n_bytes=0,
+                    clip_bytes=0,
+                    review="normal",
+                    reviewed=START + number,
+                )
+            )
+    supervisor.refresh()
+    wait_until(lambda: not running(before), "it was killed")
+    wait_until(lambda: pid_of(supervisor) != before, "another process")

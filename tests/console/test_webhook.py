@@ -183,6 +183,15 @@ def test_settings_that_cannot_be_used_are_refused(settings: Any, message: str) -
     assert told.value.parameter in ("url", "secret")
 
 
+@pytest.mark.parametrize("url", ["http://a..b/", f"http://{'a' * 64}.example.org/"])
+def test_a_name_that_cannot_be_one_is_a_clear_failure(console: Console, url: str) -> None:
+    assert "label" in fault(console, url)
+
+
+def test_a_path_that_is_not_encoded_is_a_clear_failure(console: Console, hook: Receiver) -> None:
+    assert "encode" in fault(console, f"{hook.url}/é")
+
+
 def test_what_is_shown_has_no_secrets() -> None:
     url = "https://user:pass@hooks.example.org:8443/services/T0/B0?key=K"
     shown = channels.check("webhook", {"url": url, "secret": "S"})

@@ -110,7 +110,7 @@ class Filing:
         self._entries = Backlog(self._written)
         self._clips = Backlog(self._written)
         self._due = [(0.0, entry) for entry in self._left_over()]
-        """Clips that are to be cut, as entries without a file, and when."""
+        """Clips that are to be cut, as entries without a file, and when, by the monotonic clock."""
         self._trouble = ""
 
     def started(self, seen: SeenEvent) -> None:
@@ -121,15 +121,15 @@ class Filing:
         """File an event that is over; its clip follows if it is an alarm."""
         if seen.event.alarm:
             clip = replace(seen.entry(over=True, files={}, n_bytes=0), kind="clip", event={})
-            due = 0.0 if self.recording else clip_due(seen.start, seen.end)
+            wait = 0.0 if self.recording else clip_due(seen.start, seen.end) - time.time()
             if self.recording is None:  # which would be judged again, with the same events
                 self._entries.add(lambda: self._file_due(clip))
-            self._due.append((due, clip))
+            self._due.append((time.monotonic() + wait, clip))
         self._add(seen, over=True)
 
     def tick(self, *, at_once: bool = False) -> None:
         """Have clips cut that are due; or all, as they are."""
-        now = time.time()
+        now = time.monotonic()
         due = [clip for at, clip in self._due if at_once or at <= now]
         self._due = [(at, clip) for at, clip in self._due if not (at_once or at <= now)]
         for clip in due:

@@ -53,8 +53,13 @@ class JournalEntry:
 
     @property
     def file_name(self) -> str:
-        """Name of its file in a journal, by which entries are in order."""
-        return f"{self.start * 1000:015.0f}-{self.id}-{ORDER[self.kind]}-{self.kind}.json"
+        """Name of its file in a journal, by which entries are in order.
+
+        What became an alarm has another name than what was none: a file that has been read and is
+        deleted next is never replaced by one that says more.
+        """
+        alarm = "_alarm" if self.kind == "started" and self.alarm else ""  # sorted after the other
+        return f"{self.start * 1000:015.0f}-{self.id}-{ORDER[self.kind]}-{self.kind}{alarm}.json"
 
 
 def file_entry(folder: Path, entry: JournalEntry) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Literal
 
 from habitus.cameras.messages import Order, Report, Stop
@@ -13,6 +15,8 @@ from habitus.errors import HabitusError
 
 # What the process runs.
 TARGET = "habitus.cameras.watcher:watch_camera"
+# Seconds that the thread which sends orders has to end, once the process has.
+SENDING = 1.0
 
 CameraKind = Literal["stream", "playback", "recording"]
 Polygons = tuple[tuple[tuple[float, float], ...], ...]
@@ -82,6 +86,8 @@ class CameraProcess:
         self.job, self.nursery = job, nursery
         self.last_heard = time.monotonic()
         self._child: Child | None = None
+        self._orders: SimpleQueue[Order | None] = SimpleQueue()
+        self._sender = Thread(target=self._send, name=f"orders of {job.camera}", daemon=True)
 
     def start(self) -> None:
         """Start the process.
@@ -93,6 +99,7 @@ class CameraProcess:
         """
         self._child = self.nursery.start_process(TARGET, self.job)
         self.last_heard = time.monotonic()
+        self._sender.start()
 
     @property
     def connection(self) -> Connection:
@@ -118,12 +125,17 @@ class CameraProcess:
             return
 
     def order(self, order: Order) -> bool:
-        """Send an order; return False if the process has ended."""
-        try:
-            self.connection.send(order)
-        except OSError:
-            return False
-        return True
+        """Have an order sent, without waiting for it; return False if the process has ended."""
+        self._orders.put(order)
+        return self.is_alive
+
+    def _send(self) -> None:
+        """Send orders, one after the other; a process that hangs takes none."""
+        for order in iter(self._orders.get, None):
+            try:
+                self.connection.send(order)
+            except OSError:
+                return
 
     @property
     def is_alive(self) -> bool:
@@ -163,4 +175,7 @@ class CameraProcess:
         """End the process at once, and close the connection."""
         if self._child is not None:
             self._child.kill()
-            self.connection.close()
+            self._orders.put(None)
+            self._sender.join(SENDING)
+            if not self._sender.is_alive():  # else another file may get its number
+                self.connection.close()

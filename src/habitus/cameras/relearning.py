@@ -93,14 +93,16 @@ def due(
     past = sorted(learnings, key=lambda each: each.started)
     if kept is None or kept.seconds < FIRST_AFTER or any(each.ended is None for each in past):
         return None
-    if now < _again_at(past):
+    # What was done by a clock that ran ahead tells nothing of when to do it again.
+    timed = [each for each in past if each.started <= now]
+    if now < _again_at(timed):
         return None
     learnt = [each for each in past if each.succeeded]
     if not learnt:
         return "first"
     if not any(each.occasion in ("hour", "night") for each in learnt):
         return "hour" if kept.seconds >= HOUR_AFTER else None
-    since = learnt[-1].started
+    since = max((each.started for each in timed if each.succeeded), default=-np.inf)
     tonight = _last_night(now, night_hour, _minute_of(camera), zone)
     return "night" if since < tonight and since < kept.last else None
 

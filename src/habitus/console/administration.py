@@ -31,6 +31,7 @@ from habitus.console.refusals import (
 )
 from habitus.console.security import OWNER, PASSWORDS, Role, digest, new_token
 from habitus.console.server import Console
+from habitus.console.settings import REMOVED
 from habitus.console.store import write_audit
 from habitus.errors import InvalidInputError, VideoError
 
@@ -182,6 +183,8 @@ def change_camera(
             values["options"] = {name: value for name, value in whole.items() if value is not None}
         options = values.get("options", camera.options)
         if address is not None or options != camera.options:
+            if address == "":
+                raise InvalidInputError("an address must not be empty", parameter="address")
             known = address or console.vault.open(camera.secret_address)
             if address is not None or camera.kind == "stream":
                 _check_source(console, known, camera.kind, options, trusted)
@@ -210,6 +213,8 @@ def remove_camera(console: Console, actor: str, camera_id: str) -> None:
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
         write_audit(session, actor, "camera removed", camera_id, name=camera.name)
+        with suppress(OSError):  # no folder yet, or a full disk; the supervisor deletes it anyway
+            (console.settings.camera_folder(camera_id) / REMOVED).touch()
         session.execute(delete(Camera).where(Camera.id == camera_id))
     if console.supervisor is not None:
         console.supervisor.remove(camera_id)
@@ -589,7 +594,7 @@ def change_channel(console: Console, actor: str, channel_id: int, **changes: Any
                 setattr(
                     channel, name, changes[name] if name == "enabled" else changes[name] or None
                 )
-        _set_limits(session, channel, changes.get("cameras", channel.cameras))
+        _set_limits(session, channel, changes.get("cameras"))
         write_audit(session, actor, "channel changed", channel.name, changed=sorted(changes))
     return channel
 
@@ -616,8 +621,11 @@ def try_channel(console: Console, actor: str, channel_id: int) -> None:
     channels.send_test(console, channel)
 
 
-def _set_limits(session: Session, channel: Channel, cameras: Sequence[str]) -> None:
+def _set_limits(session: Session, channel: Channel, cameras: Sequence[str] | None) -> None:
+    """Check the limits of a channel, and set its cameras; where None, they stay."""
     outbox.check_limits(channel.quiet_from, channel.quiet_until, channel.most_per_hour)
+    if cameras is None:
+        return
     known = set(session.scalars(select(Camera.id).where(Camera.id.in_(cameras))))
     # Cameras that were removed since the page was loaded are not an error.
     channel.cameras = [camera for camera in dict.fromkeys(cameras) if camera in known]

@@ -11,12 +11,11 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from habitus.console.refusals import NotAllowedError, RefusedError, TooLargeError
-from habitus.console.security import READING
+from habitus.console.security import READING, UPLOADS
 from habitus.console.settings import ServerSettings, is_loopback
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request, but for uploads, which have a limit of their own."""
-UPLOADS = "/api/uploads"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "media-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "

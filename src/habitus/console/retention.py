@@ -10,7 +10,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +30,7 @@ from habitus.console.database import (
     Trouble,
 )
 from habitus.console.preferences import read_preferences
+from habitus.console.settings import REMOVED
 from habitus.console.store import SECONDS
 from habitus.errors import FileError, HabitusError
 
@@ -43,8 +44,8 @@ TOGETHER = 200
 """Rows that are deleted together."""
 LEAST_SHARE = 0.1
 """Share of the quota that events have at least, whatever footage and models take."""
-LEAST_FREE = 200 * 10**6
-"""Bytes; with less room on the disk there is a notice."""
+LEAST_FREE, LEAST_FREE_SHARE = 200 * 10**6, 0.05
+"""Bytes, or on a small disk a share of it, that are left free: databases cannot write without."""
 QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
 """Seconds between two looks at the quota, and at everything else."""
 UNKNOWN_FOR = 3600.0
@@ -103,26 +104,31 @@ class Retention:
 
 
 def keep_quota(console: "Console") -> Swept:
-    """Delete clips and events, as far as the quota asks for that."""
-    if shutil.disk_usage(console.settings.data).free < LEAST_FREE:
-        console.bulletin.post("the disk is nearly full")
+    """Delete clips and events, as far as the quota asks for that, or a disk that is nearly full.
+
+    Where others have filled the disk, what was called unusual stays.
+    """
+    disk = shutil.disk_usage(console.settings.data)
+    missing = int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
+    if missing > 0:
+        console.bulletin.post("the disk is nearly full: the oldest clips and events are deleted")
     with console.database.session() as session:
         quota = read_preferences(session).quota_bytes
         used = queries.disk_use(session, console.settings)
     pictures_and_clips = used.clips + used.pictures
     room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
     excess = pictures_and_clips - int(room)
-    if excess <= 0:
-        return Swept()
-    return _free(console, excess)
-
-
-def _free(console: "Console", excess: int) -> Swept:
-    """Delete clips, then events, until so many bytes are free."""
-    n_clips = n_events = 0
     unusual = Event.review == "unusual"
     other = or_(Event.review.is_(None), Event.review != "unusual")
-    for which in (other, unusual):
+    if missing > excess:
+        return _free(console, missing, [other])
+    return _free(console, excess, [other, unusual])
+
+
+def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]]) -> Swept:
+    """Delete clips, then events, of one kind after the other, until so many bytes are free."""
+    n_clips = n_events = 0
+    for which in order:
         for clips_only in (True, False):
             held = Event.clip_bytes if clips_only else Event.n_bytes
             while excess > 0:
@@ -205,12 +211,24 @@ def sweep(console: "Console", now: float | None = None) -> Swept:
         n_events += delete_events(console, ids)
     _delete_rows(console, oldest, now)
     n_files = _unlink(_unwanted_uploads(console.settings.uploads, uploads, now))
+    n_files += _delete_removed(console, cameras.keys())
     for camera_id, learn_days in cameras.items():
         folder = console.settings.camera_folder(camera_id)
+        (folder / REMOVED).unlink(missing_ok=True)  # there is one of this name again
         n_files += _unlink(_unknown_files(console, folder / "events", now))
         n_files += _unlink(_written_before(folder / "documents", "*", now - learn_days * DAY - DAY))
         n_files += _unlink(_written_before(folder / "journal", "*.damaged", oldest))
     return Swept(events=n_events, files=n_files)
+
+
+def _delete_removed(console: "Console", known: Collection[str]) -> int:
+    """Delete the folders of cameras that were removed, where the console was killed before."""
+    n_files = 0
+    for mark in console.settings.camera_folder("*").parent.glob(f"*/{REMOVED}"):
+        if mark.parent.name not in known:
+            shutil.rmtree(mark.parent, ignore_errors=True)
+            n_files += 1
+    return n_files
 
 
 def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> list[str]:
@@ -218,7 +236,9 @@ def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> lis
         return list(
             session.scalars(
                 select(Event.id)
+                .join(Camera, Camera.id == Event.camera_id)
                 .where(which, Event.start < oldest, Event.end.is_not(None))
+                .where(Camera.created < oldest)  # a recording may be older than its camera
                 .limit(TOGETHER)
             )
         )
@@ -227,7 +247,8 @@ def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> lis
 def _delete_rows(console: "Console", oldest: float, now: float) -> None:
     """Delete old rows that have no files."""
     with console.database.transaction() as session:
-        session.execute(delete(Minute).where(Minute.minute < int(oldest // SECONDS)))
+        known = Minute.camera_id.in_(select(Camera.id).where(Camera.created < oldest))
+        session.execute(delete(Minute).where(known, Minute.minute < int(oldest // SECONDS)))
         session.execute(delete(Trouble).where(Trouble.end < oldest))
         session.execute(
             delete(OutboxEntry).where(
@@ -238,19 +259,20 @@ def _delete_rows(console: "Console", oldest: float, now: float) -> None:
         session.execute(delete(Login).where(Login.expires < now))
 
 
-def _used_uploads(console: "Console", session: Session) -> set[Path]:
+def _used_uploads(console: "Console", session: Session) -> set[str]:
+    """Return the names of uploads that cameras have, wherever the data folder was then."""
     used = set()
     for sealed in session.scalars(select(Camera.secret_address)):
         try:
-            used.add(Path(console.vault.open(sealed)).resolve())
+            used.add(Path(console.vault.open(sealed)).name)
         except FileError:  # another key: better to delete nothing
-            used |= {path.resolve() for path in console.settings.uploads.glob("*")}
+            used |= {path.name for path in console.settings.uploads.glob("*")}
     return used
 
 
-def _unwanted_uploads(folder: Path, used: set[Path], now: float) -> Iterator[Path]:
+def _unwanted_uploads(folder: Path, used: set[str], now: float) -> Iterator[Path]:
     for path in _written_before(folder, "*", now - DAY):
-        if path.resolve() not in used:
+        if path.name not in used:
             yield path
 
 

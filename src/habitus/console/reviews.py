@@ -7,7 +7,7 @@ taking one back is the same list without it, so that nothing is left of it.
 import time
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from habitus.cameras.nursery import Nursery
@@ -151,6 +151,21 @@ def accepted(session: Session, camera_id: str, *, but: str | None = None) -> lis
             .order_by(Event.reviewed, Event.id)
         )
     )
+
+
+def accepted_states(session: Session) -> dict[str, tuple[object, ...]]:
+    """Return, by camera, what differs whenever other events are called normal than before."""
+    rows = session.execute(
+        select(
+            Event.camera_id,
+            func.count(),
+            func.max(Event.reviewed),
+            func.sum(Event.reviewed),
+        )
+        .where(Event.review == "normal")
+        .group_by(Event.camera_id)
+    )
+    return {camera_id: tuple(state) for camera_id, *state in rows}
 
 
 def never_learnt(session: Session, camera_id: str) -> list[tuple[float, float]]:

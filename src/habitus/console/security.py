@@ -13,7 +13,8 @@ import ipaddress
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from http.cookies import SimpleCookie
@@ -23,6 +24,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import Depends, Request
 from sqlalchemy import delete, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from habitus.console.database import Login, Token, User
@@ -48,6 +50,8 @@ TOKEN_START = "habitus_"  # noqa: S105 - so that a token that was published is r
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 1000
 FORM = "application/x-www-form-urlencoded"
 READING = frozenset(["GET", "HEAD", "OPTIONS"])
+UPLOADS = "/api/uploads"
+"""Where files are sent to, of any length."""
 # The time of a token's or a login's use is not written more often.
 SECONDS_BETWEEN_NOTES = 60.0
 
@@ -271,7 +275,8 @@ async def _sent_csrf(request: Request) -> str:
     if request.method in READING:
         return ""
     sent = request.headers.get(CSRF_HEADER)
-    if sent is None and request.headers.get("Content-Type", "").partition(";")[0] == FORM:
+    is_form = request.headers.get("Content-Type", "").partition(";")[0] == FORM
+    if sent is None and is_form and request.scope["path"] != UPLOADS:  # where any length is let in
         found = (await request.form()).get(CSRF_FIELD)
         sent = found if isinstance(found, str) else None
     return sent or ""
@@ -366,6 +371,16 @@ def _sent_token(request: Request) -> str | None:
     return secret.strip() if kind.lower() == "bearer" else None
 
 
+@contextmanager
+def _noted(session: Session) -> Iterator[None]:
+    """Write what is good to know; where that cannot be, as on a full disk, go on without."""
+    try:
+        yield
+        session.commit()
+    except SQLAlchemyError:
+        session.rollback()
+
+
 def _actor_of_token(console: Console, secret: str) -> Actor:
     now = time.time()
     with console.database.session() as session:
@@ -373,8 +388,8 @@ def _actor_of_token(console: Console, secret: str) -> Actor:
         if token is None:
             raise NotLoggedInError("the token is not known, or was withdrawn")
         if token.last_used is None or abs(now - token.last_used) > SECONDS_BETWEEN_NOTES:
-            token.last_used = now
-            session.commit()
+            with _noted(session):
+                token.last_used = now
         return Actor(f"token {token.name}", Role(token.role))
 
 
@@ -392,8 +407,8 @@ def _actor_of_cookie(request: Request, session: Session) -> Actor | None:
         return None
     login, user = found
     if login.expires - now < LOGIN_SECONDS / 2:
-        login.expires = now + LOGIN_SECONDS
-        session.commit()
+        with _noted(session):
+            login.expires = now + LOGIN_SECONDS
         _set_cookie(request, LOGIN_COOKIE, cookie, LOGIN_SECONDS)
     return Actor(user.name, Role(user.role), login.csrf, user.id)
 

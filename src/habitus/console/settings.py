@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PORT = 8420
+REMOVED = "removed"
+"""File that marks the folder of a camera that was removed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class ServerSettings:
     def uploads(self) -> Path:
         """Folder of the files that were given on the page."""
         return self.data / "uploads"
+
+    def located(self, address: str) -> str:
+        """Return where a camera's video is; an uploaded file moves with the data folder."""
+        path = self.uploads / Path(address).name
+        uploaded = "://" not in address and Path(address).parent.name == path.parent.name
+        return str(path.resolve()) if uploaded and path.is_file() else address
 
     @property
     def secret_key(self) -> Path:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry
@@ -222,7 +222,8 @@ def tell_troubles(session: Session, now: float) -> int:
             Trouble.end.is_(None),
             Trouble.told.is_(None),
             Trouble.kind != CameraState.OFF.value,
-            Trouble.start <= now - TOLD_AFTER,
+            # A clock that was set back since makes nobody wait.
+            or_(Trouble.start <= now - TOLD_AFTER, Trouble.start > now + TOLD_AFTER),
         )
     ).all()
     for trouble in lasting:

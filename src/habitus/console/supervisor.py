@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
@@ -96,6 +96,14 @@ class Latest(NamedTuple):
     """Number of times that its process was started again after it died."""
 
 
+class _Accepted(NamedTuple):
+    """What was called normal of a camera."""
+
+    state: tuple[object, ...] | None
+    """As of `reviews.accepted_states`."""
+    events: tuple[dict[str, Any], ...]
+
+
 class _Watched:
     """A camera, what it should be doing, and the process that does it."""
 
@@ -160,6 +168,7 @@ class Supervisor:
         self._watched: dict[str, _Watched] = {}
         self._removed: set[str] = set()
         """Cameras whose folders are to be deleted, once nothing works there any more."""
+        self._accepted: dict[str, _Accepted] = {}
         self._reports: list[tuple[str, StateChanged | Connected]] = []
         """What is not written yet, in order."""
         self._minutes = store.MinuteBuffer()
@@ -267,8 +276,9 @@ class Supervisor:
             found = {camera.id: camera for camera in session.scalars(select(Camera))}
             with self._lock:
                 self._removed -= found.keys()
+            self._read_accepted(session, found)
             jobs = {
-                camera.id: self._job(camera, tuple(reviews.accepted(session, camera.id)))
+                camera.id: self._job(camera, self._accepted[camera.id].events)
                 for camera in found.values()
             }
         for camera_id, job in jobs.items():
@@ -283,9 +293,20 @@ class Supervisor:
             if not camera.enabled and camera.state != CameraState.OFF:
                 self._reports.append((camera.id, StateChanged(CameraState.OFF, time.time())))
 
+    def _read_accepted(self, session: Session, cameras: Collection[str]) -> None:
+        """Read what was called normal of the cameras of which that has changed."""
+        states = reviews.accepted_states(session)
+        before, self._accepted = self._accepted, {}
+        for camera_id in cameras:
+            state, known = states.get(camera_id), before.get(camera_id)
+            if known is None or known.state != state:
+                events = reviews.accepted(session, camera_id) if state else ()
+                known = _Accepted(state, tuple(events))
+            self._accepted[camera_id] = known
+
     def _job(self, camera: Camera, accepted: tuple[dict[str, Any], ...]) -> CameraJob | None:
         try:
-            address = self.console.vault.open(camera.secret_address)
+            sealed = self.console.vault.open(camera.secret_address)
         except FileError as error:
             refused = StateChanged(CameraState.REFUSED, time.time(), str(error))
             self._reports.append((camera.id, refused))
@@ -293,7 +314,7 @@ class Supervisor:
         return CameraJob(
             camera=camera.id,
             folder=self.console.settings.camera_folder(camera.id).resolve(),
-            address=address,
+            address=self.console.settings.located(sealed),
             kind=cast(CameraKind, camera.kind),
             alerts_per_day=camera.alerts_per_day,
             mask=_polygons(camera.mask),

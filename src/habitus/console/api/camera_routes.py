@@ -19,6 +19,7 @@ from habitus.console.api.answers import (
     LearningRecord,
     Moment,
     NewCamera,
+    Number,
 )
 from habitus.console.api.media import JPEG, file_answer
 from habitus.console.database import Camera
@@ -148,7 +149,7 @@ def list_behaviours(request: Request, actor: Viewer, camera: str) -> Any:
 
 
 @router.get("/{camera}/behaviours/{number}.jpg", response_class=FileResponse, responses=JPEG)
-def show_behaviour(request: Request, actor: Viewer, camera: str, number: int) -> FileResponse:
+def show_behaviour(request: Request, actor: Viewer, camera: str, number: Number) -> FileResponse:
     """Show a behaviour drawn on the scene."""
     console = console_of(request)
     _camera(console, camera)

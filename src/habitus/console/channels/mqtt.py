@@ -169,7 +169,7 @@ class MqttSender:
         )
         try:
             await client.__aenter__()
-        except (MqttError, OSError) as error:
+        except (MqttError, OSError, UnicodeError) as error:
             raise DeliveryError(f"the broker is away: {error}") from error
         self._client, self._listener = client, asyncio.create_task(_listen(client))
         self._retained, self._is_known, self._looked = {}, False, -REFRESH

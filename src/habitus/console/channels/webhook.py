@@ -142,7 +142,7 @@ def _post(address: SplitResult, body: bytes, headers: dict[str, str]) -> None:
         connection.request("POST", _target(address), body, {**_user(address), **headers})
         answer = connection.getresponse()
         answer.read(MOST_ANSWER)
-    except (OSError, HTTPException, InvalidInputError) as error:
+    except (OSError, HTTPException, InvalidInputError, UnicodeError) as error:
         late = f"no answer within {TIMEOUT:g} s" if time.monotonic() >= until else ""
         raise DeliveryError(late or str(error) or type(error).__name__) from error
     finally:

@@ -58,6 +58,7 @@ async function say(verdict) {
 }
 
 async function undo() {
+  if (busy) return;
   const last = done.pop() ?? document.getElementById("review").dataset.last;
   sessionStorage.setItem("reviewed", JSON.stringify(done));
   if (last) await post(last, "undo");
