@@ -1,4 +1,6 @@
 import os
+import signal
+import time
 from functools import partial
 
 import pytest
@@ -50,6 +52,15 @@ def test_the_task_of_a_process_that_died_is_carried_out_again(tmp_path):
         found = dict(pool.as_completed(partial(killed_while, tmp_path, ATTEMPTS - 1), errands))
     assert found == {i: -i for i in range(6)}
     assert len(list(tmp_path.iterdir())) == 5 * (ATTEMPTS - 1)
+
+
+def test_a_process_that_died_while_it_had_nothing_to_do_is_replaced():
+    with LocalWorkers(1) as pool:
+        ((_, pid),) = pool.as_completed(process_id, [0])
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not running(pid), "it is gone")
+        time.sleep(0.5)  # until the pool has noticed it, too
+        assert dict(pool.as_completed(doubled, range(3))) == {0: 0, 1: 2, 2: 4}
 
 
 def test_a_task_whose_process_dies_again_and_again_is_named(tmp_path):

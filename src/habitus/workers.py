@@ -227,6 +227,13 @@ class _Process:
 
     def submit(self, payload: bytes, item: Any) -> Future[Any]:
         """Start a task."""
+        try:
+            return self._submit(payload, item)
+        except BrokenProcessPool:  # it died while it had nothing to do
+            self.end()
+            return self._submit(payload, item)
+
+    def _submit(self, payload: bytes, item: Any) -> Future[Any]:
         if self._pool is None:
             start_resource_tracker()
             self._pool = ProcessPoolExecutor(

@@ -1,10 +1,14 @@
 """Models of cameras: what decides that they are learnt anew, and what they tell other cameras."""
 
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pytest
 
 from habitus.anomaly.fleet import WORTH, Fleet
-from habitus.archive.camera_models import LearningTask, learn_camera, learn_cameras
+from habitus.archive.camera_models import LearningTask, eras_of, learn_camera, learn_cameras
+from habitus.archive.overview import covered_hours
 from habitus.archive.shard_store import ArchiveFolder, shard_bytes, write_file
 from habitus.corpus import Corpus, Vocabulary
 from habitus.errors import FileError
@@ -14,14 +18,14 @@ VOCABULARY = Vocabulary.of_frame(64, 64)
 OPTIONS = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "random_state": 0}
 
 
-def put_shard(folder, camera, hour, n_documents, seed=0):
+def put_shard(folder, camera, hour, n_documents, seed=0, *, vocabulary=VOCABULARY, start=None):
     """Write a shard of documents in which the same few words come again and again."""
     rng = np.random.default_rng(seed)
-    likely = rng.choice(VOCABULARY.n_words, 60, replace=False)
+    likely = rng.choice(vocabulary.n_words, 60, replace=False)
     words = [np.repeat(rng.choice(likely, 25), 2) for _ in range(n_documents)]
-    start = 3600.0 * hour
+    start = 3600.0 * hour if start is None else start
     corpus = Corpus.from_word_ids(
-        words, vocabulary=VOCABULARY, times=start + np.arange(n_documents)
+        words, vocabulary=vocabulary, times=start + np.arange(n_documents)
     )
     origin = {
         "address": f"{camera}-{hour}.mp4",
@@ -59,7 +63,7 @@ def test_a_fleet_is_a_reason_to_learn_anew_and_to_learn_otherwise(tmp_path):
     before = folder.camera("young").model.read_bytes()
     kept = tmp_path / "kept.fleet"
     kept.write_bytes(folder.fleet.read_bytes())
-    assert learn(folder, fleet=kept).learnt == ["north", "young"]
+    assert learn(folder, fleet=kept).learnt == ["young"]  # what others tell must not depend on it
     assert folder.camera("young").model.read_bytes() != before
     assert learn(folder, fleet=kept).learnt == []
     with pytest.raises(FileError, match="expected a habitus fleet file"):
@@ -104,3 +108,27 @@ def test_a_camera_on_which_nothing_moves_is_in_trouble_alone(tmp_path):
     assert found.learnt == ["north"]
     (trouble,) = found.troubles
     assert str(trouble).startswith("still: cannot be learnt: ")
+
+
+def test_eras_follow_each_other(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    for hour, width in enumerate((64, 128, 128, 64)):
+        put_shard(folder, "north", hour, 5, vocabulary=Vocabulary.of_frame(width, 64))
+    eras = eras_of(folder.camera("north").shards())
+    assert [(era["frames"], era["shards"]) for era in eras] == [
+        ("64x64", 1),
+        ("128x64", 2),
+        ("64x64", 1),
+    ]
+
+
+def test_hours_are_those_that_clocks_of_the_zone_show(tmp_path):
+    """A day of 23 hours: 2026-03-29 in Berlin, with one recording from midnight to midnight."""
+    folder = ArchiveFolder(tmp_path)
+    put_shard(
+        folder, "north", 0, 23 * 3600, start=datetime(2026, 3, 28, 23, tzinfo=UTC).timestamp()
+    )
+    covered = covered_hours(folder.camera("north").shards(), ZoneInfo("Europe/Berlin"))
+    assert set(covered.values()) == {1.0}
+    hours = [hour for hour in range(24) if hour != 2]
+    assert list(covered) == [f"2026-03-29T{hour:02d}" for hour in hours]

@@ -3,8 +3,12 @@
 import os
 import resource
 import tempfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.request import Request, urlopen
+from zipfile import ZipFile
 
 import boto3
 import pytest
@@ -181,3 +185,41 @@ def test_documents_of_all_seconds_are_there(bucket, tmp_path):
     (tmp_path / "a.corpus").write_bytes(read.contents)
     assert read.seconds == LENGTH
     assert Corpus.load(tmp_path / "a.corpus").times[0] == first.start
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(tmp_path, master):
+    """A web server with a recording."""
+    path = tmp_path / "web/north" / DAY / f"{clock(0)}.mp4"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(master.read_bytes())
+    handler = partial(Quiet, directory=str(tmp_path / "web"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_recordings_of_a_web_server_are_read_once(site, tmp_path):
+    pattern = f"{site}/{{camera}}/{{date}}/{{time}}.mp4"
+    for read in (1, 0):
+        result = learn_archive(pattern, output=tmp_path / "site", **OPTIONS)
+        assert (result.reading.n_read, result.reading.waiting) == (read, [])
+    with pytest.raises(InvalidInputError, match=r"matches no file: ") as found:
+        learn_archive(f"{site}/{{camera}}/{{date}}.mp4", output=tmp_path / "other", **OPTIONS)
+    assert "\n" not in str(found.value)
+
+
+def test_the_address_of_a_file_is_that_of_its_pattern(tmp_path, master):
+    """Of a file in a file too."""
+    with ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(master, f"north/{DAY}/{clock(0)}.mp4")
+    pattern = Pattern(f"zip://{{camera}}/{{date}}/{{time}}.mp4::{tmp_path}/all.zip")
+    (recording,) = find_recordings([pattern])
+    with at_hand(recording.file.address) as path:
+        assert path.read_bytes() == master.read_bytes()

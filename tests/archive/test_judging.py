@@ -167,3 +167,14 @@ def test_cameras_share_the_budget_whoever_has_the_moments(judged):
     both = rank_moments(cameras, ArchiveDetection(alerts_per_day=400), timezone="UTC")
     alarms = {moment.event.start for moment in one.alarms}
     assert alarms == {m.event.start for m in both.alarms if m.camera == "south"}
+
+
+def test_one_camera_alone_has_its_share_of_the_budget(site):
+    for path in (site / "site/north/judged").iterdir():
+        path.unlink()
+    found = detect_archive(site / "site", alerts_per_day=400, cameras=["south"], jobs=1)
+    assert found.n_cameras == 1
+    assert found.share == 200
+    assert [m.event.alarm for m in found.moments] == [
+        m.false_alarms_per_day <= 200 for m in found.moments
+    ]

@@ -15,7 +15,7 @@ from habitus.archive.camera_models import learnt_of
 from habitus.archive.operations import detect_archive, learn_archive, report_archive
 from habitus.archive.pattern import Pattern, find_recordings
 from habitus.archive.places import look_at
-from habitus.archive.shard_reading import read_new, read_recording
+from habitus.archive.shard_reading import ReadingTask, read_new, read_recording
 from habitus.archive.shard_store import ArchiveFolder, CameraFolder
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
@@ -415,3 +415,81 @@ def test_the_overview_is_plain_values(learnt):
     }
     assert result.overview.in_trouble == []
     assert found["cameras"][0]["until"] == f"{DAY}T12-02-{LENGTH}"
+
+
+def test_a_frame_size_that_changes_stops_no_other_camera(site, masters):
+    """The night's first command is `detect`, before anything is learnt of the new frames."""
+    put(site / "recordings", "north", 3, masters / "large.mp4")
+    put(site / "recordings", "south", 3, masters / "wrong.mp4")
+    settings = site / "site/archive.json"
+    known = json.loads(settings.read_text())
+    known["patterns"] = [f"{site}/recordings/{PATTERN}"]
+    settings.write_text(json.dumps(known))
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    text = "frames of 256x192, those of the model are of 192x144: learn the camera again"
+    assert any(trouble.text.endswith(text) for trouble in found.troubles)
+    assert {moment.camera for moment in found.moments} == {"south"}
+    learn(site)
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    assert not [trouble for trouble in found.troubles if trouble.text.endswith(text)]
+
+
+def test_a_damaged_model_is_learnt_again_and_stops_no_other_camera(site):
+    model = site / "site/north/model.habitus"
+    whole = model.read_bytes()
+    model.write_bytes(whole[:-20] + bytes(20))
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    (trouble,) = (trouble for trouble in found.troubles if trouble.camera == "north")
+    assert "model.habitus: the contents do not match their checksum" in str(trouble)
+    assert found.n_judged == 3
+    assert learn(site).learning.learnt == ["north"]
+    assert model.read_bytes() == whole
+    assert detect_archive(site / "site", alerts_per_day=400, jobs=1).n_judged == 3
+
+
+def test_a_recording_that_is_named_otherwise_is_not_counted_twice(site):
+    (shard, *_) = shards_of(site, "north")
+    file = site / "recordings/north" / DAY / f"{clock(0)}.mp4"
+    file.rename(file.with_name(f"{clock(9)}.mp4"))
+    result = learn(site)
+    assert result.reading.n_read == 1
+    assert [each.clock[-8:] for each in shards_of(site, "north")] == [
+        "12-01-00",
+        "12-02-00",
+        "12-09-00",
+    ]
+    assert not shard.path.exists()
+
+
+def test_a_clock_that_is_ahead_keeps_no_recording_waiting(site, masters):
+    ahead = put(site / "recordings", "north", 3, masters / "0.mp4")
+    settled(ahead, -365 * 86_400)
+    assert read_here(site).n_read == 1
+    settled(put(site / "recordings", "north", 4, masters / "0.mp4"), -5)
+    assert read_here(site).n_read == 0
+
+
+def test_what_could_not_be_read_is_tried_again_after_a_day(site):
+    bad = site / "recordings/north" / DAY / f"{clock(3)}.mp4"
+    bad.write_bytes(b"no video at all")
+    settled(bad, 3 * 86_400)
+    read_here(site)
+    camera = CameraFolder(site / "site/north")
+    (first,) = camera.unread().values()
+    read_here(site)
+    assert list(camera.unread().values()) == [first]
+    camera.put_unread({key: each | {"tried": 0.0} for key, each in camera.unread().items()})
+    read_here(site)
+    (again,) = camera.unread().values()
+    assert again["tried"] > first["tried"]
+
+
+def test_a_recording_that_this_machine_may_not_read_is_left_for_the_next_run(site, monkeypatch):
+    """A folder in its place: permission does not keep root from reading."""
+    file = site / "recordings/north" / DAY / f"{clock(0)}.mp4"
+    recording = find_recordings([Pattern(f"{site}/recordings/{PATTERN}")])[0]
+    file.unlink()
+    file.mkdir()
+    read = read_recording(ReadingTask(recording, DocumentSettings(), False, ""))
+    assert read.later
+    assert read.reason == "cannot be read here: Is a directory"

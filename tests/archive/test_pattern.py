@@ -1,6 +1,7 @@
 """Patterns: which camera and when, from the address of a file; and what is said of bad ones."""
 
-from datetime import datetime
+import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -157,3 +158,49 @@ def test_two_files_for_one_time_of_a_camera_are_refused(tmp_path):
         found(tmp_path, "{camera}/{date}/{hour}.mp4")
     assert str(raised.value).startswith("two files for 2026-11-16T13-00-00 of camera north, ")
     assert "20261116/13.mp4" in str(raised.value)
+
+
+def put_at(folder, clock, changed):
+    path = folder / f"north-{clock}.mp4"
+    path.write_bytes(b"")
+    os.utime(path, (changed, changed))
+
+
+def starts(folder, zone="Europe/Berlin"):
+    pattern = Pattern(f"{folder}/{{camera}}-{{date}}T{{time}}.mp4")
+    return {each.clock[-8:]: each.start for each in find_recordings([pattern], timezone=zone)}
+
+
+def test_the_hour_that_clocks_show_twice_is_told_apart_by_times_of_change(tmp_path):
+    """Summer time ends on 2026-10-25 at 01:00 UTC."""
+    end = datetime(2026, 10, 25, 1, 0, tzinfo=UTC).timestamp()
+    for clock, at in {
+        "01-00-00": -7200,
+        "02-00-01": -3599,
+        "02-30-00": -1800,
+        "02-00-00": 0,
+        "02-29-59": 1799,
+        "03-00-00": 3600,
+    }.items():
+        put_at(tmp_path, f"2026-10-25T{clock}", end + at + 1800)
+    assert {clock: start - end for clock, start in starts(tmp_path).items()} == {
+        "01-00-00": -7200,
+        "02-00-01": -3599,
+        "02-30-00": -1800,
+        "02-00-00": 0,
+        "02-29-59": 1799,
+        "03-00-00": 3600,
+    }
+
+
+def test_where_times_of_change_tell_nothing_it_is_the_first_time(tmp_path):
+    end = datetime(2026, 10, 25, 1, 0, tzinfo=UTC).timestamp()
+    for number, clock in enumerate(("02-30-00", "02-00-00")):
+        put_at(tmp_path, f"2026-10-25T{clock}", end + 90 * 86_400 + number)
+    assert [start - end for start in starts(tmp_path).values()] == [-3600, -1800]
+
+
+def test_times_that_there_are_not_match_nothing(tmp_path):
+    put_at(tmp_path, "0001-01-01T00-00-00", 0)
+    put_at(tmp_path, "2026-11-16T13-00-00", 0)
+    assert list(starts(tmp_path)) == ["13-00-00"]

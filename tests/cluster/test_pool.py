@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from habitus.archive.places import look_at
 from habitus.cluster import ClusterWorkers
 from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
 from habitus.workers import open_workers
@@ -98,6 +100,27 @@ def test_nobody_answers(monkeypatch):
         pass
 
 
+def test_somebody_else_answers(monkeypatch):
+    monkeypatch.setattr("habitus.cluster.connection.ANSWER", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(InvalidInputError, match=f"no scheduler answers at {address} within 1"),
+            open_workers(address),
+        ):
+            pass
+
+
+def test_certificates_that_are_missing_are_told(two):
+    address = two.address.replace("tcp:", "tls:")
+    with (
+        pytest.raises(InvalidInputError, match=f"cannot connect to {address}: TLS") as found,
+        open_workers(address),
+    ):
+        pass
+    assert "\n" not in str(found.value)
+
+
 def test_a_cluster_without_workers_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("habitus.cluster.connection.WORKERS", 0.5)
     with (
@@ -138,6 +161,26 @@ def test_a_worker_that_cannot_do_the_work_is_named(tmp_path, package, code, mess
         found.wait_for_workers(1)
         with pytest.raises(InvalidInputError, match=message), open_workers(found.address):
             pass
+
+
+def test_a_scheduler_that_cannot_do_the_work_is_named(tmp_path):
+    without = shadow(tmp_path / "shadow", "habitus", "raise ImportError('no', name='habitus')")
+    with (
+        cluster(tmp_path, 1, without) as found,
+        pytest.raises(InvalidInputError, match=r"the scheduler has no habitus: install habitus"),
+        open_workers(found.address),
+    ):
+        pass
+
+
+def test_a_worker_without_a_package_that_comes_later_is_named(tmp_path):
+    code = "raise ImportError('no such library', name='av')"
+    with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
+        assert dict(pool.as_completed(doubled, [1])) == {0: 2}
+        found.start_worker(environment=shadow(tmp_path / "shadow", "av", code))
+        found.wait_for_workers(2)
+        with pytest.raises(WorkerError, match=r"worker tcp://\S+ has no PyAV: install habitus"):
+            list(pool.as_completed(look_at, [f"{n}.mp4" for n in range(100)]))
 
 
 def test_a_worker_of_another_version_that_comes_later_is_named(tmp_path):

@@ -29,13 +29,14 @@ class Cluster:
     def address(self) -> str:
         return f"tcp://{LOOPBACK}:{self.port}"
 
-    def start_scheduler(self) -> None:
+    def start_scheduler(self, environment: dict[str, str] | None = None) -> None:
         """Start it, again at the same port if there was one."""
         told = self.folder / f"scheduler-{len(self.processes)}.json"
         self.scheduler = self._start(
             "scheduler",
             *("--host", LOOPBACK, "--port", str(self.port)),
             *("--no-dashboard", "--scheduler-file", str(told)),
+            environment=environment,
         )
         wait_until(lambda: told.exists() and told.read_text().endswith("}"), "a scheduler runs")
         if not self.port:
@@ -88,11 +89,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, n_workers: int) -> Iterator[Cluster]:
+def cluster(
+    folder: Path, n_workers: int, environment: dict[str, str] | None = None
+) -> Iterator[Cluster]:
     """Give a scheduler with so many workers."""
     found = Cluster(folder)
     try:
-        found.start_scheduler()
+        found.start_scheduler(environment)
         for _ in range(n_workers):
             found.start_worker()
         if n_workers:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from typing_extensions import TypedDict
 
 from habitus.anomaly import SceneModel, learn_scene
-from habitus.anomaly.fleet import Fleet
+from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.archive.shard_reading import Trouble, overlaps
 from habitus.archive.shard_store import (
     LEARNT,
@@ -53,12 +53,22 @@ class Learnt(TypedDict):
 
     fingerprint: Text
     """Digest of the recordings and of how they were learnt from."""
+    model: Text
+    """Digest of the file of the model."""
     documents: Count
     seconds: NotNegative
     first: Text
     """Clock of the first recording that was learnt from."""
     last: Text
     notes: list[Text]
+
+
+class Plan(NamedTuple):
+    """How a camera is to be learnt."""
+
+    shards: list[RecordedShard]
+    fingerprint: str
+    fleet: Path | None
 
 
 class LearningTask(NamedTuple):
@@ -105,10 +115,8 @@ class Learning:
 
 
 def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
-    """Return the eras of a camera, by their first recording; shards are in order of time."""
-    found: dict[Any, list[RecordedShard]] = {}
-    for shard in shards:
-        found.setdefault(_kind(shard), []).append(shard)
+    """Return the eras of a camera, one after the other; shards are in order of time."""
+    groups = (list(group) for _, group in groupby(shards, key=_kind))
     return [
         {
             "frames": _frames(group[0]),
@@ -116,7 +124,7 @@ def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
             "last": group[-1].clock,
             "shards": len(group),
         }
-        for group in found.values()
+        for group in groups
     ]
 
 
@@ -163,7 +171,7 @@ def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> 
         for o in [shard.origin]
     ]
     text = json.dumps([known, {k: str(v) for k, v in options.items()}, version("habitus")])
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return _digest(text.encode())
 
 
 def learnt_of(camera: CameraFolder) -> Learnt | None:
@@ -197,12 +205,12 @@ def learn_cameras(
     options
         Parameters of `learn_scene`.
     fleet
-        File of what other cameras have in common, for those with little footage.
+        File of what other cameras have in common, for those with less than half an hour.
     progress
         Told how many cameras are learnt.
     """
-    given = {**options, "fleet": None if fleet is None else _digest(fleet)}
-    found, plans = Learning(), dict[str, list[RecordedShard]]()
+    prior = None if fleet is None else _digest_of_fleet(fleet)
+    found, plans = Learning(), dict[str, Plan]()
     for camera in cameras:
         shards = camera.shards()
         found.notes += era_notes(camera.camera, eras_of(shards))
@@ -211,22 +219,34 @@ def learn_cameras(
         known = learnt_of(camera)
         if troubles:
             found.troubles += troubles
-        elif known is not None and known["fingerprint"] == fingerprint(chosen, given):
+            continue
+        # What cameras with much footage tell others must not depend on what they were told.
+        young = sum(shard.n_documents for shard in chosen) < WORTH
+        own = fingerprint(chosen, {**options, "fleet": prior if young else None})
+        if known is not None and known["fingerprint"] == own and _is_whole(camera, known):
             found.known.append(camera.camera)
         elif chosen:
-            plans[camera.camera] = chosen
+            plans[camera.camera] = Plan(chosen, own, fleet if young else None)
     progress(Progress("learning", 0, len(plans)))
-    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options, fleet), start=1):
-        _keep(folder.camera(name), plans[name], learnt, given, found)
+    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
+        _keep(folder.camera(name), plans[name], learnt, found)
         progress(Progress("learning", n, len(plans), name))
     found.learnt.sort()
     found.notes += _sum_fleets(folder)
     return found
 
 
-def _digest(path: Path) -> str:
+def _is_whole(camera: CameraFolder, known: Learnt) -> bool:
+    return _digest(camera.model.read_bytes()) == known["model"]
+
+
+def _digest_of_fleet(path: Path) -> str:
     Fleet.load(path)  # an error of the file is said before anything is learnt
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    return _digest(path.read_bytes())
+
+
+def _digest(contents: bytes) -> str:
+    return hashlib.blake2b(contents, digest_size=16).hexdigest()
 
 
 def _sum_fleets(folder: ArchiveFolder) -> list[str]:
@@ -243,33 +263,27 @@ def _sum_fleets(folder: ArchiveFolder) -> list[str]:
 
 def _each_learnt(
     workers: Workers,
-    plans: Mapping[str, Sequence[RecordedShard]],
+    plans: Mapping[str, Plan],
     options: Mapping[str, Any],
-    fleet: Path | None,
 ) -> Iterator[tuple[str, LearntCamera]]:
     # Cameras with much footage first, so that all workers finish together.
-    names = sorted(plans, key=lambda name: -len(plans[name]))
+    names = sorted(plans, key=lambda name: -len(plans[name].shards))
     threads = max(1, workers.n_workers // max(len(names), 1))
     tasks = [
         LearningTask(
             name,
-            tuple(str(shard.path.absolute()) for shard in plans[name]),
+            tuple(str(shard.path.absolute()) for shard in plan.shards),
             {**options, "n_jobs": threads},
-            None if fleet is None else str(fleet.absolute()),
+            None if plan.fleet is None else str(plan.fleet.absolute()),
         )
         for name in names
+        for plan in [plans[name]]
     ]
     for number, learnt in workers.as_completed(learn_camera, tasks):
         yield names[number], learnt
 
 
-def _keep(
-    camera: CameraFolder,
-    shards: Sequence[RecordedShard],
-    learnt: LearntCamera,
-    options: Mapping[str, Any],
-    found: Learning,
-) -> None:
+def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learning) -> None:
     """Write a model and what it was learnt from, or note why there is none."""
     if not learnt.contents:
         aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
@@ -284,11 +298,12 @@ def _keep(
     else:
         camera.fleet.unlink(missing_ok=True)
     known: Learnt = {
-        "fingerprint": fingerprint(shards, options),
+        "fingerprint": plan.fingerprint,
+        "model": _digest(learnt.contents),
         "documents": learnt.n_documents,
-        "seconds": sum(shard.seconds for shard in shards),
-        "first": shards[0].clock,
-        "last": shards[-1].clock,
+        "seconds": sum(shard.seconds for shard in plan.shards),
+        "first": plan.shards[0].clock,
+        "last": plan.shards[-1].clock,
         "notes": list(learnt.notes),
     }
     write_json(camera.path / LEARNT, known)

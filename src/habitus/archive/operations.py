@@ -160,7 +160,11 @@ def learn_archive(
             again = _read(folder, recordings, given, workers, settled, progress)
             reading = _sum(reading, again)
             first, learning = learning, learn()
-            learning = replace(learning, learnt=sorted(first.learnt + learning.learnt))
+            learning = replace(
+                learning,
+                learnt=sorted(first.learnt + learning.learnt),
+                known=[camera for camera in learning.known if camera not in first.learnt],
+            )
     return ArchiveLearning(reading, learning, overview_of(folder))
 
 
@@ -210,7 +214,7 @@ def detect_archive(
         recordings = [] if given is None else _recordings(given, (), strict=False)
         zone = None if given is None else given["timezone"]
 
-        def judge() -> ArchiveDetection:
+        def judge(*, again: bool) -> ArchiveDetection:
             reading = _read(archive, recordings, given, workers, settled, progress)
             wanted = archive.cameras(cameras)
             found = judge_archive(
@@ -224,10 +228,13 @@ def detect_archive(
             found.troubles[:0] = reading.waiting
             return found
 
-        found = judge()
+        found = judge(again=again)
         if found.damaged:
-            before, found = found, judge()
-            found.n_judged += before.n_judged
+            before, found = found, judge(again=False)
+            found.n_judged, found.n_known = (
+                found.n_judged + before.n_judged,
+                found.n_known - before.n_judged,
+            )
         rank_moments(archive.cameras(), found, timezone=zone)
         write_moments(archive, found, recordings, workers, progress=progress)
     return found

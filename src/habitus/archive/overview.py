@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, tzinfo
 from itertools import pairwise
 from typing import Any
 
 from habitus.anomaly.rarity import duration_in_words
 from habitus.archive.camera_models import Era, Learnt, eras_of, learnt_of
-from habitus.archive.pattern import CLOCK
+from habitus.archive.pattern import CLOCK, zone_of
 from habitus.archive.shard_judging import ArchiveEvent, judged_header, read_archive_events
 from habitus.archive.shard_reading import Trouble, overlaps, unread_troubles
 from habitus.archive.shard_store import ArchiveFolder, CameraFolder, RecordedShard
@@ -118,7 +118,11 @@ def overview_of(folder: ArchiveFolder, cameras: Sequence[str] = ()) -> ArchiveOv
     moments = [each for each in read_archive_events(folder.events) if each.camera in names]
     shards = {camera.camera: camera.shards() for camera in wanted}
     latest = max((own[-1].start for own in shards.values() if own), default=0.0)
-    found = [_camera_overview(camera, shards[camera.camera], moments, latest) for camera in wanted]
+    settings = folder.settings()
+    zone = zone_of(settings["timezone"] if settings else None)
+    found = [
+        _camera_overview(camera, shards[camera.camera], moments, latest, zone) for camera in wanted
+    ]
     return ArchiveOverview(str(folder.path), tuple(found), tuple(moments))
 
 
@@ -127,6 +131,7 @@ def _camera_overview(
     shards: Sequence[RecordedShard],
     moments: Sequence[ArchiveEvent],
     latest: float,
+    zone: tzinfo | None,
 ) -> CameraOverview:
     gaps = list(gaps_of(shards))
     unread, learnt, eras = camera.unread(), learnt_of(camera), tuple(eras_of(shards))
@@ -145,7 +150,7 @@ def _camera_overview(
         unread=len(unread),
         first=shards[0].clock if shards else None,
         last=shards[-1].clock if shards else None,
-        until=(_start(shards[-1]) + timedelta(seconds=shards[-1].seconds)).strftime(CLOCK)
+        until=_local(shards[-1].start + shards[-1].seconds, zone).strftime(CLOCK)
         if shards
         else None,
         gaps=len(gaps),
@@ -156,7 +161,7 @@ def _camera_overview(
         judged_hours=judged / HOUR,
         alarms=sum(each.event.alarm for each in moments if each.camera == camera.camera),
         troubles=(*troubles, *others),
-        covered=covered_hours(shards),
+        covered=covered_hours(shards, zone),
         unread_hours=tuple(sorted({clock[:13] for clock in unread})),
     )
 
@@ -194,21 +199,21 @@ def gaps_of(shards: Sequence[RecordedShard]) -> Iterator[float]:
             yield missing
 
 
-def covered_hours(shards: Sequence[RecordedShard]) -> dict[str, float]:
-    """Return the share of each hour that was read, by the hour as clocks show it."""
+def covered_hours(shards: Sequence[RecordedShard], zone: tzinfo | None = None) -> dict[str, float]:
+    """Return the share of each hour that was read, by the hour as clocks of a zone show it."""
     seconds: dict[str, float] = {}
     for shard in shards:
-        start = _start(shard)
-        end = start + timedelta(seconds=shard.seconds)
+        start, end = shard.start, shard.start + shard.seconds
         while start < end:
-            hour = start.replace(minute=0, second=0, microsecond=0)
-            until = min(end, hour + timedelta(hours=1))
-            key = hour.strftime("%Y-%m-%dT%H")
-            seconds[key] = seconds.get(key, 0.0) + (until - start).total_seconds()
+            local = _local(start, zone)
+            past = 60.0 * local.minute + local.second + 1e-6 * local.microsecond
+            until = min(end, start + HOUR - past)
+            key = local.strftime("%Y-%m-%dT%H")
+            seconds[key] = seconds.get(key, 0.0) + until - start
             start = until
     return {hour: min(found / HOUR, 1.0) for hour, found in sorted(seconds.items())}
 
 
-def _start(shard: RecordedShard) -> datetime:
-    """Return when a recording begins, as its clock shows it."""
-    return datetime.strptime(shard.clock, CLOCK)
+def _local(seconds: float, zone: tzinfo | None) -> datetime:
+    """Return a time as clocks of a zone show it; of this machine's if None."""
+    return datetime.fromtimestamp(seconds, zone)

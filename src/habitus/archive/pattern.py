@@ -6,7 +6,7 @@ differs from one recording to the next.
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
@@ -35,6 +35,7 @@ ONE_CAMERA = "camera"
 CLOCK = "%Y-%m-%dT%H-%M-%S"
 """How the start of a recording is written in the name of a file."""
 PART = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<any>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
+DAY = 86_400.0
 # Names that are shown of those that were found in place of what the pattern says.
 SHOWN = 3
 
@@ -193,12 +194,13 @@ def find_recordings(
         If a pattern matches nothing, two files are of the same time of one camera, or a camera that
         is wanted is not there.
     """
-    zone, found = _zone(timezone), list[Recording]()
+    zone, found = zone_of(timezone), list[Recording]()
     for pattern in patterns:
         recordings = [
-            Recording(camera, clock.strftime(CLOCK), _seconds(clock, zone), file)
+            Recording(camera, clock.strftime(CLOCK), start, file)
             for file in pattern.files()
             for camera, clock in _named(pattern, file)
+            for start in _seconds(clock, zone)
         ]
         if not recordings:
             raise _unusable(f"{redacted(pattern.text)} matches no file: {pattern.nearest()}")
@@ -210,9 +212,33 @@ def find_recordings(
             f"no recording of {', '.join(unknown)}: there are {known}", parameter="cameras"
         )
     found = [recording for recording in found if not cameras or recording.camera in cameras]
+    found = list(_put_back(found, zone))
     found.sort(key=lambda recording: (recording.camera, recording.start, recording.name))
     _check_single(found)
     return found
+
+
+def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:
+    """Yield recordings, of the hour that clocks show twice those of its second time an hour later.
+
+    They are known by their times of change: where clocks of later ones are earlier, the hour has
+    begun again.
+    """
+    latest: dict[tuple[str, str], datetime] = {}
+    again = set[tuple[str, str]]()
+    for each in sorted(found, key=lambda each: (each.camera, each.file.changed or 0.0)):
+        clock = datetime.strptime(each.clock, CLOCK)
+        later = [*_seconds(clock.replace(fold=1), zone)]
+        changed = each.file.changed
+        told = changed is not None and abs(changed - each.start) < DAY  # else copied since
+        if not (told and later and later[0] > each.start):
+            yield each
+            continue
+        night = each.camera, each.clock[:10]
+        if clock < latest.get(night, clock):
+            again.add(night)
+        latest[night] = clock
+        yield each._replace(start=later[0]) if night in again else each
 
 
 def _named(pattern: Pattern, file: FoundFile) -> list[tuple[str, datetime]]:
@@ -231,7 +257,8 @@ def _check_single(found: Sequence[Recording]) -> None:
             )
 
 
-def _zone(name: str | None) -> tzinfo | None:
+def zone_of(name: str | None) -> tzinfo | None:
+    """Return a time zone by its name; None for that of this machine."""
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
@@ -241,10 +268,16 @@ def _zone(name: str | None) -> tzinfo | None:
         ) from error
 
 
-def _seconds(clock: datetime, zone: tzinfo | None) -> float:
-    """Return a local time in seconds since the epoch; `zone` is this machine's if None."""
-    local = clock.astimezone() if zone is None else clock.replace(tzinfo=zone)
-    return local.astimezone(UTC).timestamp()
+def _seconds(clock: datetime, zone: tzinfo | None) -> Iterator[float]:
+    """Yield a local time in seconds since the epoch, if there is such a time.
+
+    `zone` is this machine's if None.
+    """
+    try:
+        local = clock.astimezone() if zone is None else clock.replace(tzinfo=zone)
+        yield local.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # in the year 1, or in 9999
+        return
 
 
 def _unusable(message: str) -> InvalidInputError:

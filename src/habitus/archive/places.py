@@ -115,22 +115,33 @@ class RemotePlace:
             self.filesystem.invalidate_cache()
             found = self.filesystem.glob(pattern, detail=True)
             return [
-                _described(path, self.filesystem.unstrip_protocol(path), info)
+                _described(path, self._address_of(path), self._whole(path, info))
                 for path, info in found.items()
                 if info.get("type") != "directory"
             ]
+
+    def _whole(self, path: str, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what is known of a file; lists of some places do not tell its size."""
+        return info if info.get("size") is not None else self.filesystem.info(path)
+
+    def _address_of(self, path: str) -> str:
+        """Return the address of a path here: what was given, with another path in it."""
+        before, found, after = self.address.rpartition(self.path)
+        if found:
+            return f"{before}{path}{after}"
+        return str(self.filesystem.unstrip_protocol(path))
 
     def names(self, folder: str) -> list[str] | None:
         """Return the names in a folder, in order; None where there is none."""
         try:
             found = self.filesystem.ls(folder, detail=False)
-        except OSError:
+        except Exception:  # each library has errors of its own
             return None
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
 
     def shown(self, path: str) -> str:
         """Return the address of a path, without what is secret in it."""
-        return redacted(str(self.filesystem.unstrip_protocol(path)))
+        return redacted(self._address_of(path))
 
 
 def look_at(address: str) -> FoundFile | None:

@@ -34,7 +34,7 @@ from habitus.archive.shard_store import (
     write_file,
 )
 from habitus.corpus import Corpus
-from habitus.errors import FileError, HabitusError
+from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.schema import Count, NotNegative, Text, decoded
 from habitus.video import Source
@@ -110,6 +110,8 @@ class ArchiveDetection:
     """The most unusual moments of all, the most unusual first: all alarms, and others."""
     n_cameras: int = 0
     """Cameras that were judged."""
+    n_sharing: int = 1
+    """Cameras that share the budget: those that have a model, or had one."""
     seconds: float = 0.0
     """Length of what was judged, of all cameras together."""
     alerts_per_day: float = ALERTS_PER_DAY
@@ -122,6 +124,11 @@ class ArchiveDetection:
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
     @property
+    def share(self) -> float:
+        """Alerts per day that each camera has of the budget."""
+        return self.alerts_per_day / max(self.n_sharing, self.n_cameras, 1)
+
+    @property
     def alarms(self) -> list[ArchiveEvent]:
         """The alarms, the most unusual first."""
         return [moment for moment in self.moments if moment.event.alarm]
@@ -129,7 +136,7 @@ class ArchiveDetection:
     @property
     def expected_false_alarms(self) -> float:
         """Alarms that normal footage of this length raises, at most."""
-        return self.alerts_per_day * self.seconds / DAY / max(self.n_cameras, 1)
+        return self.share * self.seconds / DAY
 
     def summary(self) -> str:
         """Return how many alarms there were, beside how many normal footage brings."""
@@ -162,6 +169,8 @@ class JudgedShard(NamedTuple):
     lines: str = ""
     damaged: str = ""
     """Path of its file, if that cannot be read."""
+    trouble: str = ""
+    """Why it was not judged, where that has nothing to do with it."""
 
 
 def judge_archive(
@@ -195,9 +204,9 @@ def judge_archive(
     ArchiveDetection
         Without moments: see `rank_moments`.
     """
-    found = ArchiveDetection(alerts_per_day=alerts_per_day)
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
-    share = alerts_per_day / max(n_learnt, 1)
+    found = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
+    share = found.share
     tasks = [
         task for camera in cameras for task in _unjudged(camera, share, again=again, found=found)
     ]
@@ -205,7 +214,11 @@ def judge_archive(
     progress(Progress("judging", 0, total))
     for number, judged in workers.as_completed(judge_shards, tasks):
         camera = folder.camera(tasks[number].name)
+        for text in dict.fromkeys(shard.trouble for shard in judged if shard.trouble):
+            found.troubles.append(Trouble(camera.camera, None, text))
         for shard in judged:
+            if shard.trouble:
+                continue
             if shard.damaged:
                 if set_aside(Path(shard.damaged)):
                     found.damaged = True
@@ -257,7 +270,10 @@ def judged_header(camera: CameraFolder, clock: str) -> JudgedHeader | None:
 
 def judge_shards(task: JudgingTask) -> list[JudgedShard]:
     """Return what is unusual in shards; run by a worker."""
-    scene = SceneModel.load(task.model)
+    try:
+        scene = SceneModel.load(task.model)
+    except FileError as error:
+        return [JudgedShard(clock, trouble=str(error)) for clock, _, _ in task.shards]
     try:
         detector = scene.detector(alerts_per_day=task.rate)
         threshold = detector.threshold_of(task.share)
@@ -270,13 +286,29 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
         except FileError:
             found.append(JudgedShard(clock, damaged=path))
             continue
-        known, seen = scene.model.picture_, corpus.picture
-        if known is not None and seen is not None and likeness(known, seen) < LEAST_LIKENESS:
-            reason = "the picture does not show the scene that the model was learnt from"
-            found.append(_not_judged(task, clock, reason))
-            continue
-        found.append(_judged(task, clock, source, corpus, detector, threshold))
+        try:
+            _check_like(scene, corpus)
+            found.append(_judged(task, clock, source, corpus, detector, threshold))
+        except HabitusError as error:
+            found.append(_not_judged(task, clock, str(error)))
     return found
+
+
+def _check_like(scene: SceneModel, corpus: Corpus) -> None:
+    """Raise if a recording does not show what the model of its camera was learnt from."""
+    of_model, own = (
+        "unknown size" if v is None else f"{v.width}x{v.height}"
+        for v in (scene.model.vocabulary_, corpus.vocabulary)
+    )
+    if of_model != own:
+        raise InvalidInputError(
+            f"frames of {own}, those of the model are of {of_model}: learn the camera again"
+        )
+    known, seen = scene.model.picture_, corpus.picture
+    if known is not None and seen is not None and likeness(known, seen) < LEAST_LIKENESS:
+        raise InvalidInputError(
+            "the picture does not show the scene that the model was learnt from"
+        )
 
 
 def _judged(
@@ -343,7 +375,7 @@ def rank_moments(
             kept += map(ArchiveEvent.from_line, lines)
         found.n_cameras += seconds > 0
         found.seconds += seconds
-    share = found.alerts_per_day / max(found.n_cameras, 1)
+    share = found.share
     kept.sort(key=lambda each: (each.false_alarms_per_day, each.camera, each.event.start))
     n_alarms = sum(each.false_alarms_per_day <= share for each in kept)
     zone = None if timezone is None else ZoneInfo(timezone)

@@ -6,6 +6,7 @@ returns the bytes of its shard. Whoever called the workers writes them.
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from habitus.anomaly.events import clock
 from habitus.archive.pattern import Recording
-from habitus.archive.places import at_hand, look_at
+from habitus.archive.places import FoundFile, at_hand, look_at
 from habitus.archive.shard_store import (
     ArchiveFolder,
     CameraFolder,
@@ -39,6 +40,9 @@ SETTLED = 30.0
 """Seconds for which a recording must not have changed before it is read."""
 UNFINISHED = 86_400.0
 """Seconds for which a recording without an index may be one that is still being written."""
+TRY_AGAIN = 72_000.0
+"""Seconds, less than a day, after which a recording that could not be read is tried again: it may
+have been the machine's fault."""
 OVERLAP = 60.0
 """Seconds by which a recording may last into the next one: some recorders let them overlap."""
 # Containers whose index is written last, and the name that it has.
@@ -184,17 +188,39 @@ def _new(
         made, known = digest_of(own, fast), folder.camera(camera)
         shards = {shard.clock: shard for shard in known.shards()}
         of_camera = list(group)
+        _forget_renamed(known, shards, of_camera)
         unread = _still_there(known, of_camera)
         for recording in of_camera:
             shard, failed = shards.get(recording.clock), unread.get(recording.clock)
             if (shard is not None and shard.is_of(recording, made)) or (
-                failed is not None and _is_same(failed, recording, made)
+                failed is not None and _is_same(failed, recording, made, now)
             ):
                 found.n_known += 1
-            elif recording.file.changed is not None and now - recording.file.changed < settled:
+            elif _ago(recording.file, now) < settled:
                 found.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
             else:
                 yield ReadingTask(recording, own, fast, made)
+
+
+def _ago(file: FoundFile, now: float) -> float:
+    """Return the seconds since a file was changed, or until then; a recorder's clock may be wrong.
+
+    Infinite where the place does not tell.
+    """
+    return math.inf if file.changed is None else abs(now - file.changed)
+
+
+def _forget_renamed(
+    camera: CameraFolder, shards: dict[str, RecordedShard], recordings: Sequence[Recording]
+) -> None:
+    """Delete the shards of recordings that have another time now: they are read there."""
+    clocks = {recording.clock for recording in recordings}
+    elsewhere = {each.file.identity for each in recordings if each.clock not in shards}
+    for shard in list(shards.values()):
+        identity = shard.origin["size"], shard.origin["version"]
+        if shard.clock not in clocks and identity in elsewhere and identity[1]:
+            camera.delete_shard(shard.clock)
+            del shards[shard.clock]
 
 
 def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[str, Unread]:
@@ -206,9 +232,9 @@ def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[
     return kept
 
 
-def _is_same(failed: Unread, recording: Recording, made: str) -> bool:
+def _is_same(failed: Unread, recording: Recording, made: str, now: float) -> bool:
     same = (failed["size"], failed["version"]) == recording.file.identity
-    return same and failed["made"] == made
+    return same and failed["made"] == made and abs(now - failed["tried"]) < TRY_AGAIN
 
 
 def _later(recording: Recording, reason: str) -> Trouble:
@@ -256,6 +282,7 @@ def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, found: 
         "version": recording.file.version,
         "made": task.made,
         "start": recording.start,
+        "tried": time.time(),
         "reason": shortened(read.reason, 500),
     }
     camera.put_unread(unread)
@@ -300,11 +327,15 @@ def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
 
 def _failed(recording: Recording, path: Path, error: Exception) -> ReadRecording:
     """Return why a recording has no shard: it is being written, or damaged."""
-    changed = recording.file.changed
-    if not path.exists():
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except FileNotFoundError:
         return ReadRecording(reason="it is gone", later=True)
+    except OSError as fault:
+        return ReadRecording(reason=f"cannot be read here: {fault.strerror}", later=True)
     if lacks_index(path):
-        young = changed is not None and time.time() - changed < UNFINISHED
+        young = _ago(recording.file, time.time()) < UNFINISHED
         reason = "it has no index: " + ("still being written" if young else "it was cut short")
         return ReadRecording(reason=reason, later=young)
     reason = str(error).replace(f"{path}: ", "").replace(str(path), recording.name)
@@ -342,7 +373,8 @@ def overlaps(shards: Sequence[RecordedShard]) -> Iterator[Trouble]:
                 other.clock,
                 f"times overlap: {one.name} lasts {clock(one.seconds)}, but {other.name} begins "
                 f"{clock(other.start - one.start)} after it: name the start of recordings in the "
-                "pattern, or remove a copy",
+                "pattern, or remove a copy; where clocks were put back, let recordings keep their "
+                "time of change",
             )
 
 

@@ -73,6 +73,8 @@ class Unread(TypedDict):
     version: Text
     made: Text
     start: Time
+    tried: Time
+    """When it could not be read, in seconds since the epoch."""
     reason: Text
 
 
@@ -194,6 +196,11 @@ class CameraFolder:
         self.judged_path(clock).unlink(missing_ok=True)
         write_file(path, contents)
         path.with_suffix(DAMAGED).unlink(missing_ok=True)
+
+    def delete_shard(self, clock: str) -> None:
+        """Delete a shard, and what was judged of it."""
+        self.judged_path(clock).unlink(missing_ok=True)
+        self.shard_path(clock).unlink(missing_ok=True)
 
     def unread(self) -> dict[str, Unread]:
         """Return the recordings that cannot be read, by their clocks."""

@@ -2,9 +2,10 @@
 
 import logging
 import re
+import socket
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -63,6 +64,8 @@ class Connection:
         self.client: Any = None
         self._starting = False
         """Whether there are workers that are being started."""
+        self._checked: set[str] = set()
+        """Addresses of workers that can do the work."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -99,6 +102,7 @@ class Connection:
     def _connect(self) -> None:
         """Connect to the scheduler."""
         try:
+            _check_peer(self.address)
             self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
         except OSError as error:  # TimeoutError is one
             raise InvalidInputError(
@@ -106,11 +110,18 @@ class Connection:
                 "dask scheduler, or name another address",
                 parameter="cluster",
             ) from error
+        except (TypeError, ValueError) as error:  # no certificate, for instance
+            raise InvalidInputError(
+                f"cannot connect to {self.address}: {' '.join(str(error).split())}",
+                parameter="cluster",
+            ) from error
 
     def _find_workers(self, patience: float) -> None:
         """Wait for a worker, and ask all whether they can do the work."""
+        check_scheduler(self.client)
         self._await_workers(1, patience)
-        check_workers(self.client)
+        self._checked = set()
+        self._check_new(dict(self.client.nthreads()))
 
     def _await_workers(self, n: int, patience: float) -> None:
         try:
@@ -144,9 +155,21 @@ class Connection:
             self._await_workers(self.n_local, STARTING)
             self._starting = False
         try:
-            return dict(self.client.nthreads())
+            found = dict(self.client.nthreads())
         except Exception:  # of any kind: the connection is being lost
             return {}
+        if self.cluster != LOCAL:
+            try:
+                self._check_new(found)
+            except InvalidInputError as error:  # while work is under way
+                raise WorkerError(str(error)) from error
+        return found
+
+    def _check_new(self, workers: Collection[str]) -> None:
+        """Ask workers that were not asked yet whether they can do the work."""
+        new = [address for address in workers if address not in self._checked]
+        if new:
+            self._checked |= check_workers(self.client, new)
 
     def restore(self) -> None:
         """Wait for the scheduler, where the connection to it was lost, and connect again.
@@ -171,10 +194,46 @@ class Connection:
                     ) from error
 
 
-def check_workers(client: Any) -> None:
-    """Raise an error that names a worker which cannot do the work of this habitus."""
-    own = version("habitus")
-    for address, answer in client.run(eval, PROBE, on_error="return").items():
+def _check_peer(address: str) -> None:
+    """Raise an `OSError` if whoever answers at an address does not speak as Dask does, at once."""
+    scheme, _, place = address.rpartition("://")
+    if scheme not in ("", "tcp"):
+        return
+    host, _, port = place.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER) as connection:
+        connection.recv(1)
+
+
+def check_scheduler(client: Any) -> None:
+    """Raise an error if a scheduler has no habitus: Dask unpacks tasks there first."""
+    try:
+        client.run_on_scheduler(eval, PROBE)
+    except ImportError as error:
+        lacks = "PyAV" if error.name == "av" else (error.name or str(error))
+        raise InvalidInputError(
+            f"the scheduler has no {lacks}: install habitus {version('habitus')} there too",
+            parameter="cluster",
+        ) from error
+    except Exception:  # a scheduler that runs nothing may do so
+        return
+
+
+def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
+    """Return which workers can do the work of this habitus; those that went are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        Names one that cannot.
+    """
+    own, good = version("habitus"), set[str]()
+    try:
+        answers = client.run(eval, PROBE, workers=list(workers), on_error="return")
+    except Exception:  # of any kind: the connection is being lost
+        return good
+    for address, answer in answers.items():
+        if isinstance(answer, OSError):
+            continue
         if isinstance(answer, ImportError):
             lacks = "PyAV" if answer.name == "av" else (answer.name or str(answer))
             raise InvalidInputError(
@@ -188,7 +247,10 @@ def check_workers(client: Any) -> None:
             )
         if answer != own:
             raise InvalidInputError(_another_version(address, answer, own), parameter="cluster")
-    client.run(exec, "import habitus.cluster", on_error="ignore")
+        good.add(address)
+    with suppress(Exception):
+        client.run(exec, "import habitus.cluster", workers=list(good), on_error="ignore")
+    return good
 
 
 def check_own_version(wanted: str) -> None:

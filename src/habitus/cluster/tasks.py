@@ -233,7 +233,7 @@ def _result(future: Any, task: Task[Any], timeout: float) -> Any:
             "want of memory"
         ) from error
     except ImportError as error:
-        raise WorkerError(
-            f"{task.name}: a worker has no {error.name or error}: install habitus "
+        raise WorkerError(  # not about the task
+            f"a worker has no {error.name or error}: install habitus "
             f"{version('habitus')} on all workers"
         ) from error
