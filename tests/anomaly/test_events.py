@@ -91,7 +91,7 @@ def test_a_behaviour_out_of_its_turn_is_said_so(scene):
     joiner.add(time, document, last._replace(abnormal=True), 0.0)
     one, other = before[-1].behaviour + 1, last.behaviour + 1
     assert joiner.open.explanation.startswith(
-        f"behaviour {other} right after behaviour {one}: seen never in training; "
+        f"behaviour {other} right after behaviour {one}: never seen in training; "
     )
 
 

@@ -60,7 +60,7 @@ def test_motion_is_set_against_what_the_scene_does_there(rows, columns, directio
 def test_turns_out_of_order_tell_how_often_they_were_seen():
     steps = np.array([[50.0, 0.1, 3], [4, 60, 0], [0, 2, 1]])
     assert turn_in_words(1, 0, 5.0, steps) == (
-        "behaviour 1 right after behaviour 2: seen never in training"
+        "behaviour 1 right after behaviour 2: never seen in training"
     )
     assert "seen 3 times" in turn_in_words(2, 0, 5.0, steps)
     assert "seen once" in turn_in_words(2, 2 - 1, 5.0, steps + 1)

@@ -185,8 +185,10 @@ def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> st
     if before < 0 or shift < OUT_OF_TURN or before == now:
         return None
     times = transitions[now, before]
-    often = "never" if times < 0.5 else "once" if times < 1.5 else f"{times:.0f} times"
-    return f"behaviour {now + 1} right after behaviour {before + 1}: seen {often} in training"
+    seen = (
+        "never seen" if times < 0.5 else "seen once" if times < 1.5 else f"seen {times:.0f} times"
+    )
+    return f"behaviour {now + 1} right after behaviour {before + 1}: {seen} in training"
 
 
 def place_in_words(box: tuple[int, int, int, int], vocabulary: Vocabulary) -> str:
