@@ -13,7 +13,7 @@ from markupsafe import Markup
 from habitus.anomaly import SceneModel
 from habitus.anomaly.rarity import duration_in_words
 from habitus.archive.overview import DAY, ArchiveOverview, CameraOverview
-from habitus.archive.shard_judging import ArchiveEvent
+from habitus.archive.shard_judging import ArchiveEvent, hours_in_words
 from habitus.archive.shard_store import ArchiveFolder
 from habitus.errors import HabitusError
 from habitus.files import written_whole
@@ -115,7 +115,7 @@ def _headline(overview: ArchiveOverview) -> str:
 
 
 def _lead(overview: ArchiveOverview) -> str:
-    read = f"{duration_in_words(overview.hours * 3600)} of recordings read"
+    read = f"{hours_in_words(overview.hours)} of recordings read"
     known = [camera for camera in overview.cameras if camera.first]
     if known:
         first = min(camera.first or "" for camera in known)

@@ -40,7 +40,7 @@ from habitus.schema import Count, NotNegative, Text, decoded
 from habitus.video import Source
 from habitus.workers import Workers
 
-DAY = 86_400.0
+DAY, HOUR = 86_400.0, 3600.0
 ALERTS_PER_DAY = 5.0
 CANDIDATES_PER_DAY = 24.0
 """Expected false alarms per day and camera among the moments that are kept of shards: the budget
@@ -102,6 +102,19 @@ class ArchiveEvent(NamedTuple):
         return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {told}"
 
 
+def hours_in_words(hours: float) -> str:
+    """Return the length of recordings of several cameras: days would be taken for those of a clock.
+
+    Examples
+    --------
+    >>> hours_in_words(0.25), hours_in_words(4.2), hours_in_words(1920)
+    ('15 minutes', '4.2 hours', '1,920 hours')
+    """
+    if hours < 1:
+        return duration_in_words(HOUR * hours)
+    return f"{hours:,.0f} hours" if hours >= 100 else f"{hours:.1f} hours"
+
+
 @dataclass
 class ArchiveDetection:
     """What is unusual in an archive."""
@@ -142,7 +155,7 @@ class ArchiveDetection:
         """Return how many alarms there were, beside how many normal footage brings."""
         n = len(self.alarms)
         return (
-            f"{n or 'no'} alarm{'' if n == 1 else 's'} in {duration_in_words(self.seconds)} of "
+            f"{n or 'no'} alarm{'' if n == 1 else 's'} in {hours_in_words(self.seconds / HOUR)} of "
             f"{self.n_cameras} camera(s); expected false alarms: {self.expected_false_alarms:.2g} "
             f"(budget {self.alerts_per_day:g} per day for all cameras)"
         )
