@@ -73,7 +73,7 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
     judging.take(arrivals[0])
     soon(lambda: [e.alarm for e in filed(filing, "started")] == [False])
     judging.take(arrivals[1])
-    soon(lambda: [e.alarm for e in filed(filing, "started")] == [True])
+    soon(lambda: [e.alarm for e in filed(filing, "started")] == [False, True])
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
     (ended,) = filed(filing, "ended")
