@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import dask
-from distributed import Client, LocalCluster, get_worker
+from distributed import Client, LocalCluster, Security, get_worker
 
 from habitus.cluster.node import LOOPBACK, Node
 from habitus.errors import InvalidInputError, WorkerError
@@ -110,11 +110,6 @@ class Connection:
                 "dask scheduler, or name another address",
                 parameter="cluster",
             ) from error
-        except (TypeError, ValueError) as error:  # no certificate, for instance
-            raise InvalidInputError(
-                f"cannot connect to {self.address}: {' '.join(str(error).split())}",
-                parameter="cluster",
-            ) from error
 
     def _find_workers(self, patience: float) -> None:
         """Wait for a worker, and ask all whether they can do the work."""
@@ -195,8 +190,31 @@ class Connection:
 
 
 def _check_peer(address: str) -> None:
-    """Raise an `OSError` if whoever answers at an address does not speak as Dask does, at once."""
+    """Raise unless Dask could speak to whoever answers at an address.
+
+    A client of Dask that cannot be made keeps its process from ending; one that nobody speaks to
+    waits for ever.
+
+    Raises
+    ------
+    InvalidInputError
+        If Dask's configuration does not fit the address.
+    OSError
+        If nobody is there, or says nothing.
+    """
     scheme, _, place = address.rpartition("://")
+    given = Security().get_connection_args("client")
+    if scheme in ("tls", "wss") and given["ssl_context"] is None:
+        raise InvalidInputError(
+            f"{address} needs certificates: name them in Dask's configuration (distributed.comm."
+            "tls.ca-file and distributed.comm.tls.client)",
+            parameter="cluster",
+        )
+    if scheme in ("", "tcp", "ws") and given["require_encryption"]:
+        raise InvalidInputError(
+            f"{address} is not encrypted, which Dask's configuration asks for: give a tls:// one",
+            parameter="cluster",
+        )
     if scheme not in ("", "tcp"):
         return
     host, _, port = place.rpartition(":")
