@@ -9,13 +9,14 @@ import time
 from functools import partial
 from pathlib import Path
 
+import dask
 import pytest
 
 from habitus.archive.places import look_at
 from habitus.cluster import ClusterWorkers
 from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
 from habitus.workers import open_workers
-from reference.clusters import cluster, kill
+from reference.clusters import as_environment, cluster, encryption, kill
 from reference.processes import wait_until
 from reference.tasks import (
     Errand,
@@ -119,6 +120,23 @@ def test_certificates_that_are_missing_are_told(two):
     ):
         pass
     assert "\n" not in str(found.value)
+
+
+def test_work_is_done_by_encrypted_connections(tmp_path):
+    configuration = encryption(tmp_path)
+    environment = as_environment(configuration)
+    with cluster(tmp_path, 0, environment) as found:
+        found.scheme = "tls"
+        found.start_worker(environment=environment)
+        with dask.config.set(configuration):
+            found.wait_for_workers(1)
+            with open_workers(found.address) as pool:
+                assert dict(pool.as_completed(doubled, range(5))) == {i: 2 * i for i in range(5)}
+        with (
+            pytest.raises(InvalidInputError, match="needs certificates"),
+            open_workers(found.address),
+        ):
+            pass
 
 
 def test_a_cluster_without_workers_is_told(tmp_path, monkeypatch):

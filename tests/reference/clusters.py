@@ -11,6 +11,7 @@ from pathlib import Path
 
 from distributed import Client
 
+from reference.certificates import make_certificate
 from reference.processes import LONG, wait_until
 
 LOOPBACK = "127.0.0.1"
@@ -22,12 +23,12 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.port = 0
+        self.port, self.scheme = 0, "tcp"
         self.scheduler: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
-        return f"tcp://{LOOPBACK}:{self.port}"
+        return f"{self.scheme}://{LOOPBACK}:{self.port}"
 
     def start_scheduler(self, environment: dict[str, str] | None = None) -> None:
         """Start it, again at the same port if there was one."""
@@ -103,6 +104,25 @@ def cluster(
         yield found
     finally:
         found.end()
+
+
+def encryption(folder: Path) -> dict[str, str]:
+    """Make a certificate; return Dask's configuration by which all speak by it."""
+    certificate, key = make_certificate(folder, f"IP:{LOOPBACK}")
+    found = {"distributed.comm.default-scheme": "tls"}
+    found["distributed.comm.tls.ca-file"] = str(certificate)
+    for role in ("scheduler", "worker", "client"):
+        found[f"distributed.comm.tls.{role}.cert"] = str(certificate)
+        found[f"distributed.comm.tls.{role}.key"] = str(key)
+    return found
+
+
+def as_environment(configuration: dict[str, str]) -> dict[str, str]:
+    """Return the variables by which processes have a configuration of Dask."""
+    return {
+        f"DASK_{name}".upper().replace(".", "__").replace("-", "_"): value
+        for name, value in configuration.items()
+    }
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:

@@ -18,6 +18,7 @@ from habitus.console import channels
 from habitus.console.database import Channel, Event, OutboxEntry, Trouble
 from habitus.console.outbox import Kind, enqueue
 from habitus.console.server import Console
+from reference.certificates import make_certificate
 from reference.processes import wait_until
 from reference.streams import free_port
 
@@ -126,12 +127,7 @@ class Broker:
     def encrypt(self) -> str:
         """Listen by TLS from now on; return the certificate to know it by."""
         self.stop()
-        certificate, key = self.folder / "certificate.pem", self.folder / "key.pem"
-        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-        kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-        files = ["-keyout", str(key), "-out", str(certificate)]
-        command = ["/usr/bin/openssl", "req", *kind, *names, *files]
-        subprocess.run(command, check=True, capture_output=True)
+        certificate, key = make_certificate(self.folder, "DNS:localhost")
         with self.configuration.open("a") as file:
             file.write(f"certfile {certificate}\nkeyfile {key}\n")
         self.start()
