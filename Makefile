@@ -3,12 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench soak console-soak lint types layers unit system docs format hooks kernels clean
+.PHONY: demo test checks bare bench soak console-soak lint types layers unit system docs format hooks kernels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/habitus demo
 
-test: lint types layers unit
+# Types and layers are checked beside the tests, which wait for processes now and then.
+test: lint
+	@$(MAKE) --no-print-directory -j2 checks unit
+
+checks: types layers
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -21,10 +25,13 @@ layers: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.ready-dev system
-	$(BIN)/python -m pytest -n auto
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 system:
 	@sh scripts/system_packages.sh
+
+bare: # demo and test in a Debian that has only make and python3-venv; as root, or BARE=demo
+	@sh scripts/bare.sh $(BARE)
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
@@ -37,6 +44,7 @@ console-soak: $(VENV)/.ready-dev
 
 docs: $(VENV)/.ready-dev
 	$(BIN)/python scripts/command_reference.py
+	$(BIN)/python scripts/figures.py
 	[ ! -f mkdocs.yml ] || NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.ready-dev
@@ -55,10 +63,13 @@ clean: kernels
 $(VENV)/bin/python:
 	@sh scripts/environment.sh $(PYTHON) $(VENV)
 
+# Bytecode is written as modules are imported: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+
 $(VENV)/.ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -e .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	@touch $@
+$(VENV)/.ready-dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[dev,bench]'
+	@touch $(VENV)/.ready $@

@@ -17,6 +17,7 @@ from scipy.signal import lfilter
 from scipy.stats import expon, genpareto, lognorm, norm
 
 from habitus.anomaly.thresholds import Tail, runs
+from report import save, table
 
 DAY = 86_400
 SIZES = (300, 3_600, 86_400)
@@ -67,14 +68,19 @@ def main() -> None:
     options.add_argument("--budget", type=float, default=5.0, help="alerts per day")
     options.add_argument("--correlation", type=float, default=0.0, help="of neighbours")
     options.add_argument("--trainings", type=int, default=400, help="of each size and tail")
+    options.add_argument("--save", action="store_true", help="keep the rows for the documents")
     given = options.parse_args()
     print("mean alarms per day (percent of intervals that held: of one day, of ten days)\n")
-    print("| true tail |", " | ".join(f"{size:,} documents" for size in SIZES), "|")
-    print("|---" * (len(SIZES) + 1) + "|")
+    rows = []
     for name in TAILS:
-        cells = [simulate(name, size, given) for size in SIZES]
-        texts = [f"{alarms:.1f} ({one:.0f}, {ten:.0f})" for alarms, (one, ten) in cells]
-        print(f"| {name} | {' | '.join(texts)} |", flush=True)
+        row: dict[str, str | float | None] = {"true tail": name}
+        for size in SIZES:
+            alarms, (one, ten) = simulate(name, size, given)
+            row[f"{size:,} documents"] = f"{alarms:.1f} ({one:.0f}, {ten:.0f})"
+        rows.append(row)
+    print(table(rows))
+    if given.save:
+        save("alert_budget-correlated" if given.correlation else "alert_budget", rows)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ them, each in a process of its own.
 """
 
 import argparse
-import json
 import os
 import resource
 import subprocess
@@ -24,7 +23,7 @@ from typing import NamedTuple
 import av
 
 from habitus.lab import Junction, render
-from report import Row, progress, table
+from report import Row, add_output, hand_on, progress
 
 CAMERAS, HOURS, MINUTES = 8, 24, 10
 SEEDS = (521, 522)
@@ -150,11 +149,11 @@ if __name__ == "__main__":
     parser.add_argument("--videos", type=Path, nargs="*", help="to repeat, in place of junctions")
     parser.add_argument("--folder", type=Path, help="where everything is kept; it must be empty")
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--table", action="store_true", help="a table rather than JSON")
+    add_output(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
         videos = options.videos or list(rendered(folder, options.minutes))
         found = list(measure(folder, videos, options.cameras, options.hours, options.jobs))
-    print(table(found) if options.table else json.dumps([row.as_json() for row in found]))
+    hand_on(found, options)

@@ -31,9 +31,10 @@ from distributed import Client
 import clips
 import habitus
 from habitus import MarkovClusteringTopicModel, ShardedCorpus
-from habitus.workers import ONE_THREAD, open_workers
+from habitus.workers import open_workers
 from out_of_core import SHARD_WORDS, make
-from report import Row, Target, progress, table
+from report import Row, Target, add_output, hand_on, progress
+from timing import ONE_THREAD
 
 PARTS = ("extraction", "learning", "overhead", "tasks")
 RESTARTS, ITERATIONS = 4, 10
@@ -278,7 +279,7 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=60.0, help="of video")
     parser.add_argument("--words", type=float, default=1e7, help="to learn from")
     parser.add_argument("--tasks", type=int, default=5000)
-    parser.add_argument("--table", action="store_true", help="a table rather than JSON")
+    add_output(parser)
     given = parser.parse_args()
     rows = list(measure(given.only, given.minutes, given.words, given.tasks))
-    print(table(rows) if given.table else json.dumps([row.as_json() for row in rows]))
+    hand_on(rows, given)

@@ -34,7 +34,7 @@ import psutil
 
 import clips
 import habitus
-from report import Row, Target, progress, table
+from report import Row, Target, add_output, hand_on, progress
 from served import Served, add_with_model, descendants, pss
 from staged import Camera, learnt
 from streams import remux
@@ -251,11 +251,11 @@ def memory(folder: Path, size: str, options: argparse.Namespace) -> Iterator[Row
         target=Target("at most", MOST_MEMORY, "ours"),
         note=f"its process and decoder, of {N_BESIDE}: "
         + ", ".join(f"{sample:.0f}" for sample in samples[:: max(1, len(samples) // 12)])
-        + f" MB over the time ({growth:+.1f} MB an hour); server {server:.0f} MB, what all are "
+        + f" MB over the time ({growth:+.1f} MB per hour); server {server:.0f} MB, what all are "
         f"forked from {idle:.0f} MB; peer: `habitus watch`",
     )
     yield Row(
-        what=f"processor time of a camera of {size}, a second",
+        what=f"processor time of a camera of {size} per second",
         ours=1e3 * used,
         unit="ms",
         peer=1e3 * peer_used,
@@ -271,8 +271,8 @@ def _shared(served: Served) -> float:
 
 def _of_cameras(served: Served) -> float:
     """Return the megabytes of a camera: all that was forked, divided by their number."""
-    nurseries = psutil.Process(served.pid).children()
-    forked = [child.pid for nursery in nurseries for child in descendants(nursery.pid)]
+    fork_servers = psutil.Process(served.pid).children()
+    forked = [child.pid for fork_server in fork_servers for child in descendants(fork_server.pid)]
     return sum(map(pss, forked)) / N_BESIDE
 
 
@@ -337,7 +337,10 @@ def latency(folder: Path, options: argparse.Namespace, n_walls: int) -> Iterator
     ]
     missed = sum(event not in each for each in shown for event in news.lasted)
     walls_text = "the wall" if n_walls == 1 else f"{n_walls} walls"
-    for what, values in (("in the news stream", heard), (f"on {walls_text}", on_page)):
+    for what, values in (
+        (f"in the news stream, {walls_text} open", heard),
+        (f"on {walls_text}", on_page),
+    ):
         yield Row(
             what=f"from the last frame of a clip to the event {what}",
             ours=median(values),
@@ -379,7 +382,7 @@ def main() -> None:
     parser.add_argument("--anomalies", type=int, default=5)
     parser.add_argument("--browsers", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="JSON rather than a table")
+    add_output(parser)
     options = parser.parse_args()
     rows: list[Row] = []
     for part in options.only:
@@ -389,7 +392,7 @@ def main() -> None:
                 for row in measure(part, Path(temporary), size, options):
                     progress(f"{row.what}: {row.ours:.3g} {row.unit}; {row.note}")
                     rows.append(row)
-    print(json.dumps([row.as_json() for row in rows]) if options.json else table(rows))
+    hand_on(rows, options)
     sys.exit(1 if any(row.met is False for row in rows) else 0)
 
 

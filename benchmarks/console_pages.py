@@ -26,7 +26,7 @@ from typing import NamedTuple
 import psutil
 from sqlalchemy import create_engine, text
 
-from report import progress
+from report import Cells, progress, save, table
 from served import Served
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -38,6 +38,8 @@ LIMIT = 0.2
 SEED = 12
 PEER = 100
 """The peer has so many times fewer events."""
+SLOWEST = 8
+"""Pages that the documents show."""
 UNASKED = ("/api/stream", "/api/openapi.json")
 """What the API has that never ends, or never changes."""
 
@@ -57,7 +59,7 @@ class Asked(NamedTuple):
         """In seconds."""
         return median(self.seconds)
 
-    def row(self) -> str:
+    def row(self) -> Cells:
         """Return a row of the table."""
         late = (
             quantiles(self.seconds, n=20, method="inclusive")[-1]
@@ -65,17 +67,14 @@ class Asked(NamedTuple):
             else self.seconds[0]
         )
         beside = median(self.peer)
-        return (
-            f"| `{self.path}` | {1e3 * self.processor:.1f} | {1e3 * self.median:.1f} "
-            f"| {1e3 * late:.1f} | {1e3 * max(self.seconds):.1f} | {1e3 * beside:.1f} "
-            f"| {self.median / beside:.2f} | {self.n_bytes / 1e3:.0f} |"
-        )
-
-
-HEAD = (
-    "| page | processor, ms | median, ms | 95 %, ms | largest, ms | peer, ms | ratio | kB |\n|"
-    + "---|" * 8
-)
+        return {
+            "page": f"`{self.path}`",
+            "processor, ms": round(1e3 * self.processor, 1),
+            "median, ms": round(1e3 * self.median, 1),
+            "95 %, ms": round(1e3 * late, 1),
+            "largest, ms": round(1e3 * max(self.seconds), 1),
+            "peer's median, ms": round(1e3 * beside, 1),
+        }
 
 
 def places(n_cameras: int) -> tuple[Place, ...]:
@@ -212,11 +211,12 @@ def main() -> None:
             found = run(kind, Path(temporary), options)
         print(
             f"\n{kind}: {options.events:,} events, {options.days} days, {options.cameras} cameras; "
-            f"{options.rounds} rounds on {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}"
-            f"\n\n{HEAD}"
+            f"{options.rounds} rounds on {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}\n"
         )
-        for asked in sorted(found, key=lambda asked: -asked.median):
-            print(asked.row())
+        rows = [asked.row() for asked in sorted(found, key=lambda asked: -asked.median)]
+        print(table(rows))
+        if options.save:
+            save(f"console_pages-{kind}", rows[:SLOWEST])
         slow += [f"{kind}: {asked.path}" for asked in found if asked.median > LIMIT]
     for one in slow:
         print(f"slower than {1e3 * LIMIT:.0f} ms: {one}")
@@ -234,6 +234,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--no-pictures", action="store_true", help="events without pictures: quicker to seed"
     )
+    parser.add_argument("--save", action="store_true", help="keep the slowest for the documents")
     return parser.parse_args()
 
 

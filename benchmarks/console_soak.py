@@ -46,7 +46,7 @@ from sqlalchemy import func, select
 
 from habitus.console.administration import add_channel
 from habitus.console.database import Event, Minute, OutboxEntry
-from report import progress
+from report import Cells, progress, save, table
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt
 
@@ -67,7 +67,7 @@ QUIET_END = 25.0
 """Seconds without faults at the end."""
 PATIENCE = 120.0
 """Seconds in which everything must work again at the end."""
-DEADLY = ("server SIGKILL", "server SIGTERM", "process killed", "nursery killed", "video away")
+DEADLY = ("server SIGKILL", "server SIGTERM", "process killed", "fork server killed", "video away")
 """Faults after which a playback may start anew."""
 HARMLESS = ("database locked", "receiver refuses", "receiver hangs", "broker away", "unusual")
 ALERTS_PER_DAY = 300.0
@@ -200,7 +200,7 @@ class Faults:
     def _process_killed(self, seconds: float) -> None:
         self._kill(_forked(self.scene.served.pid))
 
-    def _nursery_killed(self, seconds: float) -> None:
+    def _fork_server_killed(self, seconds: float) -> None:
         with contextlib.suppress(psutil.Error):
             self._kill(psutil.Process(self.scene.served.pid).children())
 
@@ -283,7 +283,7 @@ def _forked(server: int) -> list[psutil.Process]:
     """Return the processes of cameras, decoders, clips and learning."""
     with contextlib.suppress(psutil.Error):
         below = psutil.Process(server).children()
-        return [child for nursery in below for child in descendants(nursery.pid)]
+        return [child for fork_server in below for child in descendants(fork_server.pid)]
     return []
 
 
@@ -433,7 +433,7 @@ def soak(folder: Path, options: argparse.Namespace) -> bool:
         if listener is not None:
             told["mqtt"] = Counter(listener.told)
         print(f"{until - began:.0f} s, seed {options.seed}, playbacks at {options.speed:g} times")
-        return report(scene, until, told, samples) and is_whole
+        return report(scene, until, told, samples, options.save) and is_whole
 
 
 def _share_done(scene: Scene, options: argparse.Namespace, began: float) -> float:
@@ -498,6 +498,7 @@ def report(
     until: float,
     told: dict[str, Counter[Told]],
     samples: list[Memory],
+    keep: bool,
 ) -> bool:
     """Print what was counted; return whether all is as it should be."""
     problems: list[str] = []
@@ -508,19 +509,20 @@ def report(
         camera: [event for event in events if event.camera_id == camera]
         for camera in (*scene.videos, *scene.streams, "recording", "quiet")
     }
-    print("\n| camera | anomalies | missing | twice | other | began anew |\n" + "|---" * 6 + "|")
+    rows: list[Cells] = []
     for camera, video in scene.videos.items():
         found = playback_counts(video, of[camera], scene.happened)
         problems += [f"{camera}: missing: {one}" for one in found.missing]
         problems += [f"{camera}: twice: {one}" for one in found.twice]
-        print(
-            f"| {camera} | {found.played} | {len(found.missing)} | {len(found.twice)} "
-            f"| {found.unasked} | {found.lives - 1} |"
-        )
-    problems += _report_recording(scene.recording, of["recording"])
+        counts = (found.played, len(found.missing), len(found.twice), found.unasked)
+        rows.append(_row(camera, *counts, lives=found.lives))
+    problems += _report_recording(scene.recording, of["recording"], rows)
     for camera, stream in scene.streams.items():
-        problems += _report_stream(camera, stream, of[camera], scene.happened, until)
-    print(f"| quiet | 0 | 0 | 0 | {sum(event.alarm for event in of['quiet'])} | - |")
+        problems += _report_stream(camera, stream, of[camera], scene.happened, until, rows)
+    rows.append(_row("quiet", 0, 0, 0, sum(event.alarm for event in of["quiet"])))
+    print(f"\n{table(rows)}")
+    if keep:
+        save("console_soak", rows)
     problems += _report_told(events, outbox, told, scene.kills)
     problems += _left_over(scene, events)
     problems += _report_memory(samples)
@@ -535,7 +537,20 @@ def report(
     return not problems
 
 
-def _report_recording(video: Video, events: list[Event]) -> list[str]:
+def _row(
+    camera: str, anomalies: int | str, missing: int, twice: int, other: int, *, lives: int = 1
+) -> Cells:
+    return {
+        "camera": camera,
+        "anomalies": anomalies,
+        "missing": missing,
+        "twice": twice,
+        "other": other,
+        "began anew": lives - 1,
+    }
+
+
+def _report_recording(video: Video, events: list[Event], rows: list[Cells]) -> list[str]:
     """Count the anomalies of the recording."""
     starts = [float(event.details["start"]) for event in events]
     # A recording's first half is not judged: without a model it would be learnt from.
@@ -544,14 +559,19 @@ def _report_recording(video: Video, events: list[Event]) -> list[str]:
     missing = [a for a, found in hits.items() if not found]
     twice = [a for a, found in hits.items() if len(found) > 1]
     other = len(starts) - sum(map(len, hits.values()))
-    print(f"| recording | {len(due)} | {len(missing)} | {len(twice)} | {other} | - |")
+    rows.append(_row("recording", len(due), len(missing), len(twice), other))
     return [f"recording: missing: {a:.0f} s" for a in missing] + [
         f"recording: twice: {a:.0f} s" for a in twice
     ]
 
 
 def _report_stream(
-    name: str, camera: Camera, events: list[Event], happened: list[Disturbance], until: float
+    name: str,
+    camera: Camera,
+    events: list[Event],
+    happened: list[Disturbance],
+    until: float,
+    rows: list[Cells],
 ) -> list[str]:
     disturbed = [
         each._replace(end=each.end + SETTLES) for each in happened if each.kind not in HARMLESS
@@ -560,10 +580,8 @@ def _report_stream(
     # Where frames come too late there are long events, and an anomaly is within one.
     spans = [(event.start, event.end or event.start) for event in events]
     lost = [a for a in lost if not any(start < a.end and end > a.start for start, end in spans)]
-    print(
-        f"| {name} | {found.clear} clear of {found.clear + found.disturbed} | {len(lost)} "
-        f"| {found.twice} | {found.unasked} | - |"
-    )
+    clear = f"{found.clear} clear of {found.clear + found.disturbed}"
+    rows.append(_row(name, clear, len(lost), found.twice, found.unasked))
     return [f"{name}: missing: {_clock(anomaly.start)}" for anomaly in lost] + (
         [f"{name}: {found.twice} twice"] if found.twice else []
     )
@@ -656,6 +674,7 @@ def main() -> None:
     parser.add_argument("--playbacks", type=int, default=N_PLAYBACKS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where everything is kept; made anew")
+    parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)

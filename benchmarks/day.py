@@ -11,7 +11,6 @@ started the command, so the corpus is made in yet another one.
 """
 
 import argparse
-import json
 import os
 import resource
 import sys
@@ -28,7 +27,7 @@ import scipy.sparse as sp
 
 import habitus
 from habitus.lab import Junction, render
-from report import Row, Target, progress, table
+from report import Row, Target, add_output, hand_on, progress
 
 DAY = 86_400
 MINUTES = 40
@@ -145,7 +144,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", help="documents to repeat; the built-in junction if not given")
     parser.add_argument("--documents", type=int, default=DAY)
-    parser.add_argument("--table", action="store_true", help="a table rather than JSON")
+    add_output(parser)
     options = parser.parse_args()
     found = list(measure(options.corpus, options.documents))
-    print(table(found) if options.table else json.dumps([row.as_json() for row in found]))
+    hand_on(found, options)

@@ -26,6 +26,7 @@ import unseen
 from habitus.anomaly import learn_habits
 from habitus.anomaly.thresholds import runs
 from habitus.evaluation.matching import HOUR, Span, match
+from report import Cells, progress, save, table
 from unseen import Scene
 
 SEEDS = (521, 522, 523, 524, 531, 532, 533, 534)
@@ -87,18 +88,29 @@ def rows(
             first, *others = (one for k, one in enumerate(each) if k != number)
             without.append(row(camera, own))
             beside.append(row(camera, with_fleet(own, sum(others, first))))
-        yield length, "without", without
+        yield length, "alone", without
         yield length, "with the fleet", beside
 
 
-def told(length: float, name: str, found: list[Row]) -> str:
-    """Return one line of the table of means, and of the table of junctions."""
-    precision = np.mean([each.average_precision for each in found])
-    alarms = np.mean([each.false_alarms for each in found])
-    events, in_budget = (sum(each[k] for each in found) for k in (1, 3))
-    every = " | ".join(f"{r.average_precision:.3f}, {r.found}, {r.false_alarms:.0f}" for r in found)
-    means = f"{precision:.3f} | {events} | {alarms:.1f} | {in_budget}"
-    return f"| {length:g} min, {name} | {means} | {every} |"
+def means(length: float, name: str, found: list[Row]) -> Cells:
+    """Return one row of the table of means."""
+    return {
+        "footage": f"{length:g} min, {name}",
+        "average precision": round(float(np.mean([each.average_precision for each in found])), 3),
+        f"events at {RATE:g} per hour": sum(each.found for each in found),
+        "budget: false alarms per hour": round(
+            float(np.mean([each.false_alarms for each in found])), 1
+        ),
+        "budget: events": sum(each.told for each in found),
+    }
+
+
+def each_one(length: float, name: str, found: list[Row], cameras: list[Scene]) -> Cells:
+    """Return one row of the table of junctions."""
+    return {"footage": f"{length:g} min, {name}"} | {
+        str(camera.seed): f"{r.average_precision:.3f}, {r.found}, {r.false_alarms:.0f}"
+        for camera, r in zip(cameras, found, strict=True)
+    }
 
 
 def real_areas(
@@ -121,6 +133,7 @@ def main() -> None:
     parser.add_argument("--real", type=Path, help="data sets as of real.py")
     parser.add_argument("--restarts", type=int, default=20, help="of the topic model")
     parser.add_argument("--small", action="store_true", help="tiny junctions, to try it out")
+    parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
     settings: dict[str, Any] = {}
     if options.small:
@@ -134,17 +147,25 @@ def main() -> None:
     whole = [habitus.learn(camera.train, n_restarts=n_restarts) for camera in cameras]
     n_events = sum(len(camera.spans) for camera in cameras)
     print(f"{n_events} anomalies that can be seen; each fleet: the other {len(cameras) - 1}\n")
-    seeds = " | ".join(str(camera.seed) for camera in cameras)
-    columns = f"false alarms per hour with a budget of {RATE:g} | events with it | {seeds}"
-    print(f"| footage | average precision | events at {RATE:g} false alarms per hour | {columns} |")
-    print("|---" * (5 + len(cameras)) + "|")
+    together: list[Cells] = []
+    apart: list[Cells] = [
+        {"footage": "anomalies"} | {str(one.seed): str(len(one.spans)) for one in cameras}
+    ]
     for length, name, found in rows(cameras, options.minutes, whole, n_restarts):
-        print(told(length, name, found), flush=True)
+        together.append(means(length, name, found))
+        apart.append(each_one(length, name, found, cameras))
+        progress(f"{length:g} min, {name}")
+    tables = {"fleet": together, "fleet-junctions": apart}
     if options.real is not None:
-        print("\n| real footage, area under ROC | without | with the fleet of junctions |")
-        print("|---|---|---|")
-        for data, without, beside in real_areas(options.real, habitus.Fleet.of(whole), n_restarts):
-            print(f"| {data} | {without:.3f} | {beside:.3f} |", flush=True)
+        areas = real_areas(options.real, habitus.Fleet.of(whole), n_restarts)
+        tables["fleet-real"] = [
+            {"real footage": data, "alone": round(alone, 3), "with the fleet": round(beside, 3)}
+            for data, alone, beside in areas
+        ]
+    for name, made in tables.items():
+        print(f"{table(made)}\n")
+        if options.save:
+            save(name, made)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Blocked against collapsed Gibbs: effective samples a second of the log joint ln p(x, y, z).
+"""Blocked against collapsed Gibbs: effective samples per second of the log joint ln p(x, y, z).
 
 Both samplers draw from the same posterior and report the same quantity. They start from the same
 point: the model that made the documents, after a burn-in of the blocked sampler; a tenth of each
@@ -116,7 +116,7 @@ def compare(n_tokens: int, traces: dict[str, effective.Trace], rounds: Rounds) -
     if min(trace.effective for trace in traces.values()) < FEWEST:
         verdict = f"too short to tell: fewer than {FEWEST} effective samples"
     return Row(
-        what=f"effective samples a second of the log joint, {n_tokens:,} tokens: "
+        what=f"effective samples per second of the log joint, {n_tokens:,} tokens: "
         "blocked over collapsed",
         ours=rates["blocked"],
         peer=rates["collapsed"],

@@ -24,7 +24,7 @@ import footage
 from footage import FPS, HEIGHT, WIDTH, Case
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import LAG
-from habitus.video import CellMotion, DisMotion, Frame, Motion, Reader, Source
+from habitus.video import CellMotion, DisMotion, Frame, MotionMethod, Reader, Source
 from habitus.video.motion import directions_of, least_motion
 from report import Row, Target, main, progress
 from timing import n_cores
@@ -137,7 +137,12 @@ def qualities(case: Case, *, names: list[str], fast: bool) -> list[Quality]:
 
 
 def quality(
-    case: Case, path: Path, masks: list[NDArray[np.bool_]], motion: Motion, *, fast: bool = False
+    case: Case,
+    path: Path,
+    masks: list[NDArray[np.bool_]],
+    motion: MotionMethod,
+    *,
+    fast: bool = False,
 ) -> Quality:
     """Of one method on one case."""
     found = moving = false = right = 0

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from habitus import Corpus, MarkovClusteringTopicModel, ShardedCorpus, Vocabulary
-from report import Row, Target, progress, table
+from report import Row, Target, add_output, hand_on, progress
 from timing import ONE_THREAD
 
 SHARD_WORDS, DOCUMENT_WORDS = 500_000, 700
@@ -182,7 +182,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--folder", type=Path, help="where shards are written, and left")
-    parser.add_argument("--table", action="store_true", help="a table rather than JSON")
+    add_output(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         found = list(
@@ -193,4 +193,4 @@ if __name__ == "__main__":
                 options.folder or Path(temporary),
             )
         )
-    print(table(found) if options.table else json.dumps([row.as_json() for row in found]))
+    hand_on(found, options)

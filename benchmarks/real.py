@@ -35,6 +35,7 @@ from habitus.evaluation.metrics import ScoredDocuments
 from habitus.habits import STATISTICS
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+from report import Cells, save
 
 LABELS = "abnormal_frames.csv"
 FIGURES = ("ROC AUC", "average precision", "equal error", "pixel ROC AUC", "pixel detection", "box")
@@ -258,6 +259,18 @@ def told(data: DataSet, rows: dict[str, list[float] | str]) -> str:
     return "\n".join([*lines, *reasons])
 
 
+def beside(everything: dict[str, Any]) -> Iterator[Cells]:
+    """Yield the rows of one table: the methods, with the data sets beside each other."""
+    for method in dict.fromkeys(name for rows in everything.values() for name in rows):
+        row: dict[str, str | float | None] = {"method": method}
+        for data, rows in everything.items():
+            values = rows[method] if isinstance(rows[method], dict) else {}
+            for figure in ("ROC AUC", "average precision", "pixel ROC AUC"):
+                value = values.get(figure, float("nan"))
+                row[f"{data}: {figure}"] = None if np.isnan(value) else round(value, 3)
+        yield row
+
+
 def main() -> None:
     """Print one table for each data set, and all figures as JSON if asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -269,6 +282,7 @@ def main() -> None:
     parser.add_argument("--smooth", type=float, default=0.0, help="seconds; 0: no smoothing")
     parser.add_argument("--seed", type=int, default=0, help="seed of the models")
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
+    parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
     everything: dict[str, Any] = {}
     for path in options.paths:
@@ -287,6 +301,8 @@ def main() -> None:
     if options.json is not None:
         plain = json.dumps(everything, indent=1).replace("NaN", "null")
         options.json.write_text(plain)
+    if options.save:
+        save("real", list(beside(everything)))
 
 
 if __name__ == "__main__":

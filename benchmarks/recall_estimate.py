@@ -10,9 +10,11 @@ are set beside each other. Breakdowns are left out: what stands still makes no w
 import argparse
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from habitus.anomaly import detect_events, learn_scene
 from habitus.corpus.documents import Corpus
@@ -22,6 +24,7 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.lab import Junction, render, write_labels
 from habitus.lab.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
 from habitus.video import Source
+from report import Cells, save, table
 
 CORRESPONDS = {
     "wrong-way": "wrong way",
@@ -57,6 +60,7 @@ def main() -> None:
     options.add_argument("--train", type=int, default=NORMAL, help="seconds to learn from")
     options.add_argument("--budgets", type=float, nargs="+", default=list(BUDGETS))
     options.add_argument("seeds", type=int, nargs="+")
+    options.add_argument("--save", action="store_true", help="keep the rows for the documents")
     given = options.parse_args()
     truth: dict[tuple[str, float], list[int]] = defaultdict(lambda: [0, 0])
     estimate: dict[tuple[str, float, float | None], list[int]] = defaultdict(lambda: [0, 0])
@@ -79,7 +83,11 @@ def main() -> None:
             for label, by in zip(labels, match(events, labels).found_by, strict=True):
                 add(truth[label.kind, budget], by is not None, 1)
     for budget in given.budgets:
-        table(budget, truth, estimate, false[budget])
+        rows = list(compared(budget, truth, estimate))
+        print(f"\nat {budget:g} alerts per day, {false[budget]} false alarms in the footage judged")
+        print(table(rows))
+        if given.save:
+            save(f"recall_estimate-{budget:g}", rows)
     print(json.dumps({"truth": listed(truth), "estimate": listed(estimate)}))
 
 
@@ -89,25 +97,27 @@ def add(pair: list[int], found: int, tried: int) -> None:
     pair[1] += tried
 
 
-def table(budget: float, truth: Counts, estimate: dict, n_false: int) -> None:
-    """Estimate beside truth, kind by kind, and over all true anomalies."""
-    print(f"\nat {budget:g} alerts per day ({n_false} false alarms in the footage judged)")
-    heads = " ".join(f"x{strength:g}".rjust(5) for strength in STRENGTHS)
-    print(f"  {'true kind':10} {'found':>8} {'share':>6} {'interval':>11}   {heads}  made kind")
+def compared(budget: float, truth: Counts, estimate: dict) -> Iterator[Cells]:
+    """Yield the estimate beside the truth, kind by kind, over all true anomalies, and its error."""
     expected, weights, found = np.zeros(len(STRENGTHS)), 0, 0
     for kind, made in CORRESPONDS.items():
         n_found, n = truth[kind, budget]
-        shares = [ratio(estimate[made, budget, strength]) for strength in STRENGTHS]
-        row = " ".join(f"{share:5.2f}" for share in shares)
+        shares = np.nan_to_num([ratio(estimate[made, budget, s]) for s in STRENGTHS])
         low, high = jeffreys(n_found, n)
-        truly = f"{n_found:3} of {n:2} {ratio([n_found, n]):6.2f} {low:.2f} to {high:.2f}"
-        print(f"  {kind:10} {truly}   {row}  {made}")
-        expected += n * np.nan_to_num(shares)
+        yield line(kind, f"{n_found} of {n} ({low:.2f} to {high:.2f})", shares, made)
+        expected += n * shares
         weights, found = weights + n, found + n_found
-    row = " ".join(f"{share:5.2f}" for share in expected / weights)
-    error = " ".join(f"{share:+5.2f}" for share in expected / weights - found / weights)
-    print(f"  {'all':10} {found:3} of {weights:2} {found / weights:6.2f} {'':12}   {row}")
-    print(f"  {'error':39}   {error}")
+    yield line("all, weighted by frequency", f"{found} of {weights}", expected / weights, "")
+    yield line("error", "", (expected - found) / weights, "")
+
+
+def line(kind: str, truly: str, shares: NDArray[np.float64], made: str) -> Cells:
+    """Return one row of the table."""
+    columns = {
+        f"synthetic x {strength:g}": round(float(share), 2)
+        for strength, share in zip(STRENGTHS, shares, strict=True)
+    }
+    return {"kind": kind, "truly found (90 % interval)": truly, **columns, "synthetic kind": made}
 
 
 def ratio(pair: list[int]) -> float:

@@ -26,7 +26,7 @@ def measure(quick: bool) -> Iterator[Row]:
     n_restarts, n_iterations = (6, 30) if quick else (20, 100)
     run = partial(fit, corpus, n_restarts, n_iterations)
     check(run(n_jobs=1), run(n_jobs=2))
-    sides = {str(n): repeated(partial(run, n_jobs=n), 1) for n in (2, 1)}
+    sides = {str(n): repeated(partial(run, n_jobs=n), 1, time.perf_counter) for n in (2, 1)}
     rounds = interleave(sides, 2 if quick else 4)
     yield Row(
         what=f"{n_restarts} restarts of {n_iterations} EM iterations: two cores over one",

@@ -11,9 +11,9 @@ SIGTERM, and started again. An anomaly is *clear* if it and the seconds around i
 undisturbed at a process that lived on: it must be told, once. Full disks and renamed files disturb
 no anomaly: it must be told later. Prints the counts, and memory at the beginning and the end.
 
-Before that, `habitus extract --jobs 2` is ended at random moments, by SIGKILL or SIGTERM, to the
-parent alone: no process may be left, the output is whole or absent, and the run after the last one
-finds no temporary file that it does not delete.
+Before that, `habitus extract --jobs 2` is ended at random moments, by SIGKILL or SIGTERM to the
+parent alone, or by SIGTERM to all its processes: no process may be left, the output is whole or
+absent, and the run after the last one finds no temporary file that it does not delete.
 """
 
 import argparse
@@ -36,6 +36,7 @@ import numpy as np
 import psutil
 
 import habitus
+from report import save, table
 from staged import DISTURBING, Camera, Disturbance, counted, learnt
 
 FAULTS_EVERY = (25.0, 70.0)
@@ -47,6 +48,8 @@ CHILD = "decoder killed"
 MARK = "HABITUS_SOAK"
 """Variable of the environment by which processes of the soak are known."""
 DEADLY = ("SIGKILL", "SIGTERM")
+SHARE_OF_ALL = 0.25
+"""Of the commands that are ended, those whose processes are all told to end."""
 
 
 class Watch:
@@ -169,10 +172,18 @@ def kill_at_random(folder: Path, n_kills: int, rng: np.random.Generator) -> Kill
     for _ in range(n_kills):
         output.unlink(missing_ok=True)
         with subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         ) as process:
             time.sleep(float(rng.uniform(0, lasts)))
-            process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
+            with contextlib.suppress(ProcessLookupError):
+                if rng.random() < SHARE_OF_ALL:
+                    os.killpg(process.pid, signal.SIGTERM)
+                else:
+                    process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
         processes += _left(token)
         if output.exists():
             try:
@@ -197,7 +208,7 @@ def _left(token: str, patience: float = 10.0) -> int:
         time.sleep(0.2)
 
 
-def soak(folder: Path, minutes: float, seed: int) -> bool:
+def soak(folder: Path, minutes: float, seed: int, keep: bool) -> bool:
     """Run, print the figures, and return whether nothing was lost."""
     model, rng = learnt(folder), np.random.default_rng(seed)
     cameras = [Camera(kind, each) for kind, each in zip(KINDS, rng.spawn(len(KINDS)), strict=True)]
@@ -223,7 +234,7 @@ def soak(folder: Path, minutes: float, seed: int) -> bool:
     for watch in watches:
         watch.may_grow(True)
         watch.end(signal.SIGTERM)
-    return report(cameras, watches, faults, until, list(zip(early, late, strict=True)))
+    return report(cameras, watches, faults, until, list(zip(early, late, strict=True)), keep)
 
 
 def report(
@@ -232,27 +243,34 @@ def report(
     faults: list[Faults],
     until: float,
     memory: list[tuple[float, float]],
+    keep: bool,
 ) -> bool:
-    """Print the table and the counts of faults."""
-    print(
-        "| camera | clear anomalies | told | told twice | disturbed | told | other events "
-        "| MB early | MB late |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    good = True
+    """Print the table and the counts of faults; keep the table for the documents if asked to."""
+    good, rows = True, []
     for k, (camera, watch, each) in enumerate(zip(cameras, watches, faults, strict=True)):
         disturbed = [fault for fault in each.happened if fault.kind not in HARMLESS]
         found, lost = counted(camera, disturbed, list(watch.told()), until)
         early, late = memory[k]
-        print(
-            f"| {k}, {camera.kind} | {found.clear} | {found.clear_told} | {found.twice} "
-            f"| {found.disturbed} | {found.disturbed_told} | {found.unasked} "
-            f"| {early:.0f} | {late:.0f} |"
+        rows.append(
+            {
+                "camera": f"{k}, {camera.kind}",
+                "clear anomalies": found.clear,
+                "told": found.clear_told,
+                "told twice": found.twice,
+                "disturbed": found.disturbed,
+                "of these told": found.disturbed_told,
+                "other events": found.unasked,
+                "MB after 3 minutes": round(early),
+                "MB at the end": round(late),
+            }
         )
         for anomaly in lost:
             last = [d for d in each.happened if d.start < anomaly.start][-1:]
             print(f"  lost: {datetime.fromtimestamp(anomaly.start)}; last fault {last}")
         good &= not lost
+    print(table(rows))
+    if keep:
+        save("soak", rows)
     kinds = Counter(d.kind for each in faults for d in each.happened)
     print("\nfaults: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items())))
     return good
@@ -265,6 +283,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where model and events are kept")
+    parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -276,7 +295,7 @@ def main() -> None:
             f"outputs, {kills.temporary} temporary files left\n",
             flush=True,
         )
-        good = soak(folder, options.minutes, options.seed) and not any(kills)
+        good = soak(folder, options.minutes, options.seed, options.save) and not any(kills)
         sys.exit(0 if good else 1)
 
 

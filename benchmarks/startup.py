@@ -1,9 +1,11 @@
-"""What starting costs: importing, a first fit with compiled code cached, and the first compilation.
+"""What starting costs: importing, whole commands beside decoding alone, and the first compilation.
 
 Every figure is the median over fresh processes. Imports are timed inside the process; a first fit
 is timed from outside, from the start of the process to its end, on a small corpus; so is the
-command `habitus learn`, if there is one. The very first compilation has an empty directory for a
-cache, and is set beside the same run with the cache filled.
+command `habitus learn`. `habitus extract` is set beside decoding in one thread, one after the other
+in each round, and two processes beside one: by the clock, on a machine that is idle otherwise. The
+very first compilation has an empty directory for a cache. The first demo needs minutes: not with
+`--quick`.
 """
 
 import os
@@ -15,9 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+import av
+
+import clips
 import corpora
 from report import Row, Target, main, progress
-from timing import ONE_THREAD
+from timing import ONE_THREAD, n_cores
 
 LEARNERS = ("em", "vb", "gibbs", "blocked-gibbs")
 TIMED_IMPORT = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
@@ -28,6 +33,8 @@ habitus.MarkovClusteringTopicModel(
     learning=sys.argv[2], n_iterations=10, burn_in=10, n_samples=1, random_state=0
 ).fit(corpus)
 """
+USED = "import time, habitus; habitus.{}; print(time.process_time())"
+HABITUS = str(Path(sys.executable).with_name("habitus"))
 UNDER_TWO_SECONDS = Target("at most", 2, of="ours")
 
 
@@ -46,12 +53,109 @@ def measure(quick: bool) -> Iterator[Row]:
         ours=_import_seconds("from habitus import MarkovClusteringTopicModel", times),
         unit="s",
     )
+    for name in ("extract", "learn", "SceneModel"):
+        yield Row(
+            what=f"processor time of import habitus; habitus.{name}",
+            ours=_printed(USED.format(name), times),
+            unit="s",
+            target=Target("at most", 0.5, of="ours"),
+        )
     with tempfile.TemporaryDirectory() as folder:
+        yield from _extractions(Path(folder), quick)
+        yield from _first_uses(Path(folder), quick)
         corpus = Path(folder, "corpus.safetensors")
         corpora.make(40, 100, n_words=200).corpus.save(corpus)
         yield from _first_fits(corpus, LEARNERS[:1] if quick else LEARNERS, times)
         yield from _command(corpus, times)
         yield from _first_compilations(corpus, () if quick else LEARNERS)
+
+
+def _extractions(folder: Path, quick: bool) -> Iterator[Row]:
+    """Whole commands beside decoding alone: 90 seconds, and 45 minutes (ten with `--quick`)."""
+    progress("rendering")
+    short = clips.make(folder / "short.mp4")
+    long = clips.repeat(short, folder / "long.mp4", 15 if quick else 68)
+    minutes = 10 if quick else 45
+    yield _beside_decoding("90 seconds", long, 90, -1, 1.7, 2 if quick else 5)
+    name = f"{minutes} minutes, one process"
+    yield _beside_decoding(name, long, 60 * minutes, 1, 1.15, 1 if quick else 3)
+    if n_cores() > 1:
+        seconds = {
+            jobs: min(_seconds(_extract(long, 60 * minutes, jobs)) for _ in range(2))
+            for jobs in (1, 2)
+        }
+        yield Row(
+            what=f"habitus extract of {minutes} minutes: two processes over one",
+            ours=seconds[2],
+            peer=seconds[1],
+            unit="s",
+            ratio=seconds[1] / seconds[2],
+            target=Target("at least", 1.85),
+        )
+
+
+def _beside_decoding(
+    name: str, video: Path, seconds: int, jobs: int, most: float, rounds: int
+) -> Row:
+    _seconds(_extract(video, 10, jobs))  # kernels are compiled
+    ours, peer = [], []
+    for _ in range(rounds):
+        ours.append(_seconds(_extract(video, seconds, jobs)))
+        start = time.perf_counter()
+        _decode(video, seconds * clips.FPS)
+        peer.append(time.perf_counter() - start)
+    return Row(
+        what=f"habitus extract of {name}, 360x288, over decoding alone in one thread",
+        ours=median(ours),
+        peer=median(peer),
+        unit="s",
+        ratio=median(a / b for a, b in zip(ours, peer, strict=True)),
+        target=Target("at most", most),
+        note="the whole command, by the clock",
+    )
+
+
+def _extract(path: Path, seconds: int, jobs: int) -> list[str]:
+    output = ["-o", f"{path}.corpus", "--force", "--duration", str(seconds)]
+    return [HABITUS, "extract", str(path), *output, "--jobs", str(jobs)]
+
+
+def _decode(path: Path, n_frames: int) -> None:
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        stream.thread_type, stream.codec_context.thread_count = "NONE", 1
+        for n, _ in enumerate(container.decode(stream), 1):
+            if n == n_frames:
+                return
+
+
+def _first_uses(folder: Path, quick: bool) -> Iterator[Row]:
+    """Commands with nothing compiled."""
+    long, corpus = folder / "long.mp4", folder / "long.mp4.corpus"
+    extract = [*_extract(long, 90, -1)]
+    learn = [HABITUS, "learn", str(corpus), "-o", str(folder / "long.model"), "--force"]
+    with tempfile.TemporaryDirectory() as cache:
+        progress("extracting and learning with nothing compiled")
+        own = {"NUMBA_CACHE_DIR": cache}
+        first, second = _seconds(extract, own), _seconds(learn, own)
+    yield Row(
+        what="first use, nothing compiled: extract and learn 90 seconds",
+        ours=first + second,
+        unit="s",
+        target=Target("at most", 12, of="ours"),
+        note=f"extract {first:.1f} s, learn {second:.1f} s",
+    )
+    if quick:
+        return
+    with tempfile.TemporaryDirectory() as cache:
+        progress("the first demo")
+        demo = [HABITUS, "demo", "-o", str(folder / "demo")]
+        yield Row(
+            what="habitus demo, nothing compiled",
+            ours=_seconds(demo, {"NUMBA_CACHE_DIR": cache}),
+            unit="s",
+            target=Target("at most", 75, of="ours"),
+        )
 
 
 def _first_fits(corpus: Path, learners: tuple[str, ...], times: int) -> Iterator[Row]:
@@ -65,13 +169,12 @@ def _first_fits(corpus: Path, learners: tuple[str, ...], times: int) -> Iterator
 
 
 def _command(corpus: Path, times: int) -> Iterator[Row]:
-    habitus = Path(sys.executable).with_name("habitus")
-    help_text = subprocess.run([habitus, "--help"], capture_output=True, text=True, check=False)
+    help_text = subprocess.run([HABITUS, "--help"], capture_output=True, text=True, check=False)
     if help_text.returncode or "learn" not in help_text.stdout:
         progress("no command `habitus learn` yet: left out")
         return
     model = corpus.with_name("model.safetensors")
-    command = [str(habitus), "learn", str(corpus), "-o", str(model)]
+    command = [HABITUS, "learn", str(corpus), "-o", str(model)]
     seconds = []
     for _ in range(times + 1):
         model.unlink(missing_ok=True)
@@ -102,7 +205,11 @@ def _first_compilations(corpus: Path, learners: tuple[str, ...]) -> Iterator[Row
 
 
 def _import_seconds(statement: str, times: int) -> float:
-    command = [sys.executable, "-c", TIMED_IMPORT.format(statement)]
+    return _printed(TIMED_IMPORT.format(statement), times)
+
+
+def _printed(code: str, times: int) -> float:
+    command = [sys.executable, "-c", code]
     runs = [
         subprocess.run(command, capture_output=True, text=True, check=True)
         for _ in range(times + 1)
@@ -121,7 +228,8 @@ def _fit_seconds(corpus: Path, learning: str, times: int) -> float:
 
 def _seconds(command: list[str], environment: dict[str, str] | None = None) -> float:
     """Wall time of a process from start to end."""
-    settings = {**os.environ, **ONE_THREAD, **(environment or {})}
+    # As where it is installed, and everywhere but in a few containers: bytecode is kept.
+    settings = {**os.environ, **ONE_THREAD, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     start = time.perf_counter()
     subprocess.run(command, env=settings, capture_output=True, check=True)
     return time.perf_counter() - start

@@ -1,6 +1,6 @@
 """Rendered junctions that nothing was tuned on: events found, and every method beside chance.
 
-    python benchmarks/unseen.py [--seeds 531 532 533] [--minutes 30] [--folder FOLDER]
+    python benchmarks/unseen.py [--seeds 531 532 533] [--minutes 30 ...] [--folder FOLDER]
 
 Each scene is 70 minutes of 360x288; the first 30 are normal. A method learns from the last
 `--minutes` of those and scores the other 40. An anomaly counts where a person can see it: while it
@@ -11,6 +11,7 @@ The paper's pipeline is EM with prior 1 on the paper's words, scored by the pape
 
 import argparse
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from habitus.habits import STATISTICS
 from habitus.lab import Junction, render
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+from report import Cells, progress, save, table
 
 SEEDS = (531, 532, 533)
 NORMAL, TEST = 1800.0, 2400.0
@@ -179,14 +181,17 @@ def methods() -> dict[str, list[Method]]:
     }
 
 
-def told(name: str, rows: list[Figures], found: list[Scene]) -> str:
-    """Return one line of the table: mean precision, events of all scenes."""
+def told(name: str, precisions: list[float], events: list[float], found: list[Scene]) -> Cells:
+    """Return one row of the table: average precision of each scene, events of all scenes."""
     n_events = sum(len(scene.spans) for scene in found)
-    each = " | ".join(f"{row.average_precision:.3f}" for row in rows)
-    mean = np.mean([row.average_precision for row in rows])
-    events = [sum(row.found[k] for row in rows) for k in range(len(RATES))]
-    shares = " | ".join(f"{n:g} ({n / n_events:.0%})".replace("%", " %") for n in events)
-    return f"| {name} | {each} | {mean:.3f} | {shares} |"
+    each = {str(scene.seed): value for scene, value in zip(found, precisions, strict=True)}
+    shares = [f"{n:g} ({n / n_events:.0%})".replace("%", " %") for n in events] or [""] * len(RATES)
+    return {
+        "method": name,
+        **{seed: round(value, 3) for seed, value in each.items()},
+        "mean": round(float(np.mean(precisions)), 3),
+        **{f"events at {rate:g} per hour": n for rate, n in zip(RATES, shares, strict=True)},
+    }
 
 
 def averaged(runs: list[Figures]) -> Figures:
@@ -196,53 +201,54 @@ def averaged(runs: list[Figures]) -> Figures:
     return Figures(precision, tuple(found.round(1).tolist()))
 
 
-def by_kind(scene: Scene) -> dict[str, tuple[int, int]]:
-    """Return how many of each kind are found at the first of RATES, and how many there are."""
-    normality, judged = by_measure("habits")(scene)
-    clear = judged & ~scene.unclear
-    scored = ScoredDocuments(normality, clear, scene.test.times, scene.test.clip)
-    (hits,) = found_at_rates(scored, scene.spans, RATES[:1])
-    kinds = np.array(scene.kinds)
-    return {
-        kind: (int(hits.found[kinds == kind].sum()), int((kinds == kind).sum()))
-        for kind in dict.fromkeys(scene.kinds)
-    }
+def by_kinds(found: list[Scene]) -> Iterator[Cells]:
+    """Yield how many of each kind habits find at the first of RATES, and how many there are."""
+    hits, all_ = Counter[str](), Counter[str]()
+    for scene in found:
+        normality, judged = by_measure("habits")(scene)
+        clear = judged & ~scene.unclear
+        scored = ScoredDocuments(normality, clear, scene.test.times, scene.test.clip)
+        (at_rate,) = found_at_rates(scored, scene.spans, RATES[:1])
+        all_.update(scene.kinds)
+        hits.update(kind for kind, hit in zip(scene.kinds, at_rate.found, strict=True) if hit)
+    for kind, n in all_.items():
+        yield {"kind": kind, f"found at {RATES[0]:g} per hour": hits[kind], "of": n}
 
 
 def main() -> None:
-    """Print the table, and what is found of each kind."""
+    """Print the tables: every method, and what is found of each kind."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
-    parser.add_argument("--minutes", type=float, default=30.0, help="minutes to learn from")
+    parser.add_argument("--minutes", type=float, nargs="+", default=[30.0], help="to learn from")
     parser.add_argument("--folder", type=Path, help="where videos and corpora are kept")
     parser.add_argument(
         "--methods", nargs="*", help="parts of the names of methods; all by default"
     )
+    parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
-        found = list(scenes(options.seeds, options.minutes, folder))
-    n = sum(len(scene.spans) for scene in found)
-    print(f"{n} anomalies that can be seen; learnt from {options.minutes:g} minutes\n")
-    seeds = " | ".join(f"{scene.seed}" for scene in found)
-    rates = " | ".join(f"events at {rate:g} false alarms per hour" for rate in RATES)
-    print(f"| method | average precision: {seeds} | mean | {rates} |")
-    print(f"|---|{'---|' * (len(found) + 1 + len(RATES))}")
-    chance = " | ".join(f"{s.abnormal[~s.unclear].mean():.3f}" for s in found)
-    mean = np.mean([s.abnormal[~s.unclear].mean() for s in found])
-    print(f"| chance | {chance} | {mean:.3f} | | |")
-    for name, runs in methods().items():
-        if options.methods is None or any(part in name for part in options.methods):
-            rows = [averaged([figures(scene, *judge(scene)) for judge in runs]) for scene in found]
-            print(told(name, rows, found), flush=True)
-    kinds: dict[str, list[int]] = {}
-    for scene in found:
-        for kind, (hits, all_) in by_kind(scene).items():
-            total = kinds.setdefault(kind, [0, 0])
-            total[0], total[1] = total[0] + hits, total[1] + all_
-    print("\nFound by habits at 6 per hour: ", end="")
-    print(", ".join(f"{kind} {hits} of {all_}" for kind, (hits, all_) in kinds.items()))
+        of = {length: list(scenes(options.seeds, length, folder)) for length in options.minutes}
+    found = of[options.minutes[-1]]
+    print(f"{sum(len(scene.spans) for scene in found)} anomalies that can be seen\n")
+    chance = [float(scene.abnormal[~scene.unclear].mean()) for scene in found]
+    rows = [told("chance", chance, [], found)]
+    for length, known in of.items():
+        after = f", {length:g} minutes" if len(of) > 1 else ""
+        for name, runs in methods().items():
+            if options.methods is None or any(part in name for part in options.methods):
+                each = [averaged([figures(one, *judge(one)) for judge in runs]) for one in known]
+                precisions = [row.average_precision for row in each]
+                events = [sum(row.found[k] for row in each) for k in range(len(RATES))]
+                rows.append(told(name + after, precisions, events, known))
+                progress(f"{name}{after}: {events[0]:g} events")
+    print(table(rows))
+    kinds = list(by_kinds(found))
+    print(f"\n{table(kinds)}")
+    if options.save:
+        save("unseen-minutes" if len(of) > 1 else "unseen", rows)
+        save("unseen-kinds", kinds)
 
 
 if __name__ == "__main__":

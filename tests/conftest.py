@@ -1,6 +1,7 @@
 """What every test may count on: processes that end with it, and in CI that it is not skipped."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -15,9 +16,10 @@ import pytest
 import habitus
 from reference.browser import browser, opened
 from reference.footage import encode, moving_square
+from reference.kept_forks import kept_fork_servers, own_fork_servers
 from reference.system import in_ci
 
-__all__ = ["browser", "opened", "start"]
+__all__ = ["browser", "kept_fork_servers", "opened", "own_fork_servers", "start"]
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -56,6 +58,16 @@ def start() -> Iterator[Start]:
         # Gone already, or, on macOS, about to be.
         with process, contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while all is imported, nor ever search what was imported."""
+    gc.disable()
+    outcome = yield
+    gc.freeze()
+    gc.enable()
+    return outcome
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,8 @@ told = []
 when_compiling(lambda: told.append(True))
 from kernel import double
 results = [double(21), double(2)]
-print(json.dumps([results, told, sum(double.stats.cache_hits.values()), double.stats.cache_path]))
+print(json.dumps([results, told, sum(double.dispatcher.stats.cache_hits.values()),
+    double.dispatcher.stats.cache_path]))
 """
 COMPILED, CACHED = [[42, 4], [True], 0], [[42, 4], [], 1]
 LINE = "habitus: compiling kernels for this machine, once; please wait"
@@ -45,19 +47,24 @@ def place(tmp_path):
 
 def run(place, *arguments, **further):
     """What a process without a home makes of the kernel, and where it keeps it."""
+    *what, cache = printed(place, RUN, *arguments, **further)
+    return what, cache
+
+
+def printed(place, code, *arguments, **further):
+    """What a process without a home prints."""
     given = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_"))}
     paths = [str(place / "package"), *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {"HOME": str(place / "home"), "TMPDIR": str(place / "temporary")}
     found = subprocess.run(
-        [sys.executable, "-B", "-c", RUN, *map(str, arguments)],
+        [sys.executable, "-B", "-c", code, *map(str, arguments)],
         env=given | {"PYTHONPATH": os.pathsep.join(paths)} | own | further,
         capture_output=True,
         text=True,
         check=False,
     )
     assert found.stderr == ""
-    *what, cache = json.loads(found.stdout)
-    return what, cache
+    return json.loads(found.stdout)
 
 
 def files(cache):
@@ -98,14 +105,31 @@ def test_a_full_disk_keeps_nothing_and_harms_nothing(place):
     assert run(place) == (COMPILED, cache)
 
 
+CUT = """
+import importlib, json, sys
+from pathlib import Path
+import kernel
+
+def found():
+    double = importlib.reload(kernel).double
+    return [double(21), sum(double.dispatcher.stats.cache_hits.values())]
+
+compiled, cache = found(), Path(kernel.double.dispatcher.stats.cache_path)
+anew = []
+for path in sorted(cache.iterdir()):
+    whole = path.read_bytes()
+    for kept in (0, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:kept])
+        anew.append([found(), found()])
+print(json.dumps([compiled, len(list(cache.iterdir())), anew]))
+"""
+
+
 def test_a_file_that_was_cut_short_is_compiled_anew_and_replaced(place):
-    _, cache = run(place)
-    for path in files(cache):
-        whole = path.read_bytes()
-        for kept in (0, len(whole) // 2, len(whole) - 1):
-            path.write_bytes(whole[:kept])
-            assert run(place) == (COMPILED, cache)
-        assert run(place) == (CACHED, cache)
+    compiled, n_files, anew = printed(place, CUT)
+    assert compiled == [42, 0]
+    assert n_files == 2
+    assert anew == [[[42, 0], [42, 1]]] * 3 * n_files
 
 
 def extract(folder, **further):
@@ -126,7 +150,7 @@ from habitus import when_compiling
 when_compiling(lambda: None)
 from kernel import double
 began = []
-from habitus.compiled import KernelCache
+from habitus.kernel_cache import KernelCache
 saved = KernelCache.save_overload
 def save(self, *arguments):
     began.append(True)
@@ -160,9 +184,67 @@ def test_a_command_says_in_one_line_that_its_workers_compile(tmp_path):
     encode(tmp_path / "a.mp4", moving_square(60), options={"preset": "ultrafast"})
     cache = tmp_path / "cache"
     for damage in ("no file", "*.nbi", "*.nbc"):
-        for path in cache.rglob(f"cells._cell_motion{damage}"):
+        for path in cache.rglob(f"cells.move_all{damage}"):
             path.write_bytes(path.read_bytes()[:100])
         found = extract(tmp_path, NUMBA_CACHE_DIR=str(cache))
         assert found.returncode == 0, found.stderr
         assert found.stderr.splitlines() == [LINE]
     assert extract(tmp_path, NUMBA_CACHE_DIR=str(cache)).stderr == ""
+
+
+UNUSED = """
+import pickle, sys
+import habitus.ingest.segments, habitus.anomaly
+from habitus.video.cells import likeness
+assert pickle.loads(pickle.dumps(likeness)) is likeness
+assert "numba" not in sys.modules
+likeness.dispatcher
+assert "numba" in sys.modules
+"""
+
+
+def test_numba_is_imported_when_a_kernel_is_used_and_not_before():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", UNUSED], env=environment, check=True)
+
+
+LOADED = """
+import sys
+from kernel import double
+double(21)
+print("numba.np.linalg" in sys.modules)
+"""
+
+
+def test_what_is_compiled_is_loaded_without_the_compiler(place):
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(place / "package"), os.environ.get("PYTHONPATH", "")]),
+        "NUMBA_CACHE_DIR": str(place / "kernels"),
+    }
+    command = [sys.executable, "-B", "-c", LOADED]
+    compiler = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert compiler == ["True\n", "False\n"]
+
+
+KERNELS = """
+from habitus.compiled import compiled
+
+@compiled
+def multiplied(value, by):
+    return value * by
+
+@compiled
+def multiplied_twice(value):
+    return multiplied(value, 2) + multiplied(value, 3)
+"""
+
+
+def test_a_kernel_that_is_called_with_several_numbers_is_compiled_once(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS)
+    kernels = runpy.run_path(str(path))
+    assert kernels["multiplied_twice"](1.5) == 7.5
+    assert len(kernels["multiplied"].dispatcher.signatures) == 1

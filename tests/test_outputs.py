@@ -3,8 +3,6 @@
 import os
 import shutil
 import stat
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 import habitus
 from habitus.files import MARK, is_ours
+from reference.commands import habitus as command
 from reference.two_lanes import two_lanes
 
 LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "n_iterations": 5}
@@ -194,14 +193,9 @@ def test_what_cannot_be_written_is_told_before_any_work(place, output):
         habitus.extract("no such video", output=output)
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "habitus", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_a_picture_that_may_be_the_mask_is_not_drawn_over(place):
     before = snapshot(place)
-    found = run("show", "a.model")
+    found = command("show", "a.model", cwd=place)
     assert found.returncode == 1
     assert found.stderr.startswith("habitus: cannot write a.png: it exists")
     assert found.stderr.endswith("(--force)\n")

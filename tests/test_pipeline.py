@@ -4,8 +4,6 @@ import ast
 import inspect
 import json
 import re
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +19,13 @@ from habitus.console import server
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
+from reference.commands import done
+from reference.commands import habitus as command
 from reference.two_lanes import WRONG, two_lanes
 
-COMMAND = [sys.executable, "-m", "habitus"]
 LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "duration": WRONG[0] - 2}
-JUDGE: dict[str, float] = {}
-"""The defaults: a minute of training is enough for them."""
+JUDGE = {"alerts_per_day": 144.0}
+"""What a minute of training can tell."""
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +122,9 @@ def test_a_command_gives_what_the_library_gives(lanes, scene, tmp_path):
     model = str(tmp_path / "lanes.model")
     for arguments in (
         ["learn", lanes, "-o", model, *options],
-        ["detect", lanes, "-m", model, "-o", tmp_path / "events"],
+        ["detect", lanes, "-m", model, "--alerts-per-day", "144", "-o", tmp_path / "events"],
     ):
-        run = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stderr
+        done(*arguments, cwd=tmp_path)
     detection = habitus.detect(lanes, scene, **JUDGE)
     (written,) = map(json.loads, (tmp_path / "events").read_text().splitlines())
     (event,) = detection.events
@@ -210,7 +208,7 @@ def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
     assert WRONG[0] - 1 <= ended[0].event.start < ended[0].event.end <= WRONG[1] + 1
     stop = threading.Event()
     stop.set()
-    assert list(habitus.watch(lanes, scene, alerts_per_day=480, stop=stop)) == []
+    assert list(habitus.watch(lanes, scene, share=0.02, stop=stop)) == []
 
 
 def test_evaluating_against_labels(lanes, scene, tmp_path):
@@ -226,6 +224,8 @@ def test_evaluating_against_labels(lanes, scene, tmp_path):
     [
         (lambda v, s: habitus.extract([]), "at least one source", None),
         (lambda v, s: habitus.extract(v, duration=0), "above 0 seconds", "duration"),
+        (lambda v, s: habitus.extract(v, start="noon"), "date and time such as", "start"),
+        (lambda v, s: habitus.extract([v, v], start="2026-11-16"), "of 2 sources", "start"),
         (lambda v, s: habitus.extract(v, output="/nowhere/x"), "in a folder that exists", None),
         (lambda v, s: habitus.detect(v, s, share=2.0), "between 0 and 1", "share"),
         (lambda v, s: habitus.detect(v, s, skip=500.0), "shorter than the 500 s", "skip"),
@@ -244,6 +244,6 @@ def test_errors_name_the_parameter_and_no_flag(lanes, scene, call, message, para
 def test_the_command_line_adds_the_flag(lanes, scene, tmp_path):
     scene.save(tmp_path / "lanes.model")
     arguments = ["detect", lanes, "-m", tmp_path / "lanes.model", "--share", "2"]
-    run = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+    run = command(*arguments, cwd=tmp_path)
     assert run.returncode == 1
     assert run.stderr == "habitus: share must lie between 0 and 1, found 2 (--share)\n"

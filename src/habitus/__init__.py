@@ -6,8 +6,9 @@ One function for each command (`extract`, `learn`, `detect`, `accept`, `watch`, 
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from habitus.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from habitus.anomaly import (
@@ -91,8 +92,6 @@ if TYPE_CHECKING:
     )
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
-
-__version__ = version("habitus")
 
 _HOMES = {
     "Acceptance": "habitus.anomaly",

@@ -36,6 +36,7 @@ except ImportError:  # without locks, nothing is known to be left behind
     fcntl = None
 
 Tensors = dict[str, NDArray[Any]]
+Sizes = Callable[[Any], Mapping[str, int | range]]
 
 # A safetensors file begins with the length of its JSON header, which is padded with spaces.
 LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
@@ -394,13 +395,14 @@ def read_header(
     version: int,
     schema: Any = dict[str, Any],
     layouts: Mapping[str, Layout] | None = None,
+    sizes: Sizes = lambda header: {},
     wanted: Sequence[str] = (),
 ) -> FoundContents:
     """Read what a file says that it holds, whatever the size of its arrays.
 
     Parameters
     ----------
-    path, kind, version, schema, layouts
+    path, kind, version, schema, layouts, sizes
         As of `read_tensors`, which alone compares the contents with their checksum.
     wanted
         Names of small arrays to read, where the file has them.
@@ -415,7 +417,7 @@ def read_header(
     FileError
         As of `read_tensors`.
     """
-    with _opened(path, kind, version, schema, layouts or {}, lambda header: {}) as found:
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
         tensors = {name: found.get_tensor(name) for name in wanted if name in found.arrays}
         return FoundContents(found.header, found.arrays, tensors)
 
@@ -427,7 +429,7 @@ def read_tensors(
     version: int,
     schema: Any = dict[str, Any],
     layouts: Mapping[str, Layout] | None = None,
-    sizes: Callable[[Any], Mapping[str, int]] = lambda header: {},
+    sizes: Sizes = lambda header: {},
 ) -> Contents:
     """Read a file that `write_tensors` wrote.
 
@@ -492,7 +494,7 @@ def _opened(
     version: int,
     schema: Any,
     layouts: Mapping[str, Layout],
-    sizes: Callable[[Any], Mapping[str, int]],
+    sizes: Sizes,
 ) -> Iterator[_OpenFile]:
     """Open a file that `write_tensors` wrote; every error becomes a `FileError` that names it."""
     source = checked_path(path)

@@ -1,4 +1,9 @@
-"""Inputs of the public functions: sources, documents, detectors, labels, and checks of outputs."""
+"""Inputs of the public functions: sources, documents, detectors, labels, and checks of outputs.
+
+What decodes video or judges is imported where it is used.
+"""
+
+from __future__ import annotations
 
 import glob
 import os
@@ -8,21 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from habitus.anomaly import Detection, Detector, Fleet, SceneModel, detect_events
-from habitus.anomaly.camera_check import CameraCheck
-from habitus.arrays import Image
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
-from habitus.model import MarkovClusteringTopicModel
 from habitus.progress import ProgressCallback
 from habitus.schema import LATEST
-from habitus.workers import Workers
+from habitus.workers import Workers, number_of_workers
 
 if TYPE_CHECKING:
+    from habitus.anomaly import Detection, Detector, Fleet, SceneModel
+    from habitus.anomaly.camera_check import CameraCheck
     from habitus.evaluation.labels import Label
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
+    from habitus.model import TopicModel
     from habitus.video import Source
 
 Address = str | os.PathLike[str]
@@ -56,16 +60,24 @@ class JudgedSource:
         return self.source.name if self.source is not None else "the corpus"
 
     @property
-    def video(self) -> "Source | None":
+    def video(self) -> Source | None:
         """The footage itself, where there is any beside its documents."""
         if self.source is None or is_corpus_file(self.source):
             return None
         return self.source
 
+    @property
+    def n_stored(self) -> int | None:
+        """Number of frames of a video file; None of other sources."""
+        from habitus.video import count_packets
+
+        return None if self.video is None or self.video.is_live else count_packets(self.video)
+
     def read(
         self, *, jobs: int, workers: Workers | None = None, progress: ProgressCallback
     ) -> Corpus:
         """Return all documents, made as those that the model was learnt from."""
+        number_of_workers(jobs)
         if self.corpus is None and self.source is not None:
             if self.video is None:
                 self.corpus = Corpus.load(self.source.address)
@@ -75,12 +87,12 @@ class JudgedSource:
         if self.corpus is None or not len(self.corpus):
             raise InvalidInputError(f"{self.name}: no document in it")
         if self.camera is not None:
-            self.camera.check(self.corpus.picture, self.name)
+            self.camera.check(self.corpus, self.name)
         return self.corpus
 
     def _extract(
-        self, video: "Source", jobs: int, workers: Workers | None, progress: ProgressCallback
-    ) -> "Extraction":
+        self, video: Source, jobs: int, workers: Workers | None, progress: ProgressCallback
+    ) -> Extraction:
         model = self.detector.model
         settings = document_settings(**settings_of(model))
         if not video.is_live:
@@ -89,6 +101,8 @@ class JudgedSource:
 
     def detect(self, *, skip: float | None, share: float | None) -> Detection:
         """Judge the documents that were read, without those of the first `skip` seconds."""
+        from habitus.anomaly import detect_events
+
         corpus = self.corpus
         if corpus is None:
             raise InvalidInputError(f"{self.name}: not read yet")
@@ -102,7 +116,7 @@ class JudgedSource:
         return replace(detection, notes=(*self.notes, *detection.notes))
 
 
-def settings_of(model: MarkovClusteringTopicModel) -> dict[str, Any]:
+def settings_of(model: TopicModel) -> dict[str, Any]:
     """Return how documents of new video are made, so that they are like those learnt from.
 
     Their words are fine: whoever judges them sums them to those of the model.
@@ -118,7 +132,7 @@ def settings_of(model: MarkovClusteringTopicModel) -> dict[str, Any]:
     return made | {"words": "fine", "scale": scale}
 
 
-def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
+def check_geometry(model: TopicModel, source: Source) -> None:
     """Raise if a video has another frame size than the model, before it is decoded."""
     from habitus.video import Reader
 
@@ -134,11 +148,15 @@ def check_geometry(model: MarkovClusteringTopicModel, source: "Source") -> None:
 
 def load_scene(model: Address | SceneModel) -> SceneModel:
     """Return the model and calibration, read from a file where an address is given."""
+    from habitus.anomaly import SceneModel
+
     return model if isinstance(model, SceneModel) else SceneModel.load(model)
 
 
 def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
     """Return what other cameras have in common, read from a file where an address is given."""
+    from habitus.anomaly import Fleet
+
     return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
 
@@ -165,32 +183,34 @@ def load_detector(
 
 
 def camera_check(
-    model: Address | SceneModel, picture: Image | None, output: Address | None, force: bool
+    judge: Address | SceneModel, model: TopicModel, output: Address | None, force: bool
 ) -> CameraCheck | None:
     """Return the check that footage shows the model's scene; None by force, or without a picture.
 
     Parameters
     ----------
+    judge
+        Where the model is from, for messages.
     model
-        The model, for messages.
-    picture
-        Picture of the model's scene, if it is known.
+        Knows the looks of its scene, if it was learnt from video.
     output
         Beside it, the pictures are written if they differ.
     force
         Whether to go on whatever the footage shows.
     """
-    if force or picture is None:
+    from habitus.anomaly.camera_check import CameraCheck
+
+    if force:
         return None
-    return CameraCheck(picture, judge_name(model), None if output is None else Path(output))
+    return CameraCheck.of(model, judge_name(judge), None if output is None else Path(output))
 
 
 def judge_name(judge: Address | SceneModel) -> str:
     """Return how a model or a file of events is called in titles."""
-    return "the model" if isinstance(judge, SceneModel) else Path(judge).name
+    return Path(judge).name if isinstance(judge, str | os.PathLike) else "the model"
 
 
-def open_sources(sources: Address | Sequence[Address], **reading: Any) -> "list[Source]":
+def open_sources(sources: Address | Sequence[Address], **reading: Any) -> list[Source]:
     """Return the sources of one or several addresses."""
     from habitus.video import Source
 
@@ -203,14 +223,14 @@ def open_sources(sources: Address | Sequence[Address], **reading: Any) -> "list[
     return [Source(os.fspath(address), **reading) for address in addresses]
 
 
-def is_corpus_file(source: "Source") -> bool:
+def is_corpus_file(source: Source) -> bool:
     """Return whether a source is a corpus file rather than video."""
     return not source.is_live and kind_of(source.address) == "corpus"
 
 
 def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
     """Return whether a file holds events rather than a model."""
-    if isinstance(judge, SceneModel) or not checked_path(judge).is_file():
+    if not isinstance(judge, str | os.PathLike) or not checked_path(judge).is_file():
         return False
     if not Path(judge).stat().st_size and Path(judge).suffix != EVENTS:
         raise InvalidInputError(
@@ -220,7 +240,7 @@ def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
     return kind_of(judge) is None
 
 
-def document_settings(**settings: Any) -> "DocumentSettings":
+def document_settings(**settings: Any) -> DocumentSettings:
     """Return how documents are made from video."""
     from habitus.ingest.clips import DocumentSettings
 
@@ -228,15 +248,15 @@ def document_settings(**settings: Any) -> "DocumentSettings":
 
 
 def extract_documents(
-    sources: "list[Source]",
-    settings: "DocumentSettings",
+    sources: list[Source],
+    settings: DocumentSettings,
     output: Address | None,
     continued: bool,
     duration: float | None,
     jobs: int,
     progress: ProgressCallback,
     workers: Workers | None = None,
-) -> "Extraction":
+) -> Extraction:
     """Return the documents of videos; see `extract_corpus`."""
     from habitus.ingest.extraction import extract_corpus
 
@@ -263,7 +283,7 @@ def read_documents(
     jobs: int,
     workers: Workers | None = None,
     progress: ProgressCallback,
-) -> "Extraction":
+) -> Extraction:
     """Return the documents of videos, of corpus files, or of a corpus."""
     from habitus.ingest.chunks import Extraction
 
@@ -304,7 +324,7 @@ def further_documents(
     output: Address | None,
     reading: dict[str, Any],
     **footage: Any,
-) -> "Extraction":
+) -> Extraction:
     """Return documents made as those that a model was learnt from; see `read_documents`."""
     settings: dict[str, Any] = {}
     if not isinstance(sources, Corpus):
@@ -343,7 +363,7 @@ def parsed_labels(labels: Address | None) -> Any:
     return parse_labels(labels)
 
 
-def aligned_labels(known: Any, corpus: Corpus, name: str) -> "list[Label]":
+def aligned_labels(known: Any, corpus: Corpus, name: str) -> list[Label]:
     """Return labels as intervals of the footage of a corpus."""
     if known is None:
         return []
@@ -430,6 +450,10 @@ def check_outputs(*inputs: object, force: bool = False, **outputs: Address | Non
     files = [file for given in inputs for file in _files(given)]
     wanted = {kind: Path(path) for kind, path in outputs.items() if path is not None}
     for kind, path in wanted.items():
+        if kind == "film" and path.suffix.lower() != ".mp4":
+            raise InvalidInputError(
+                f"cannot write {path}: a film's name ends in .mp4, found {path.suffix or 'none'}"
+            )
         if kind == "picture":
             from habitus.reporting.figures.drawing import check_picture
 

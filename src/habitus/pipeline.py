@@ -1,9 +1,11 @@
 """One function for each command: video -> documents -> model -> events -> reports.
 
 Paths may be strings. Nothing here prints: results are values, progress is told to a callback.
-What decodes video, draws or belongs to the laboratory is imported where it is used: learning from a
-corpus starts without it.
+What decodes video, judges, draws or belongs to the laboratory is imported where it is used: no
+command waits for what it does without.
 """
+
+from __future__ import annotations
 
 import re
 import threading
@@ -14,18 +16,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from habitus.anomaly import (
-    Acceptance,
-    Detection,
-    Detector,
-    Fleet,
-    SceneModel,
-    events_by_line,
-    learn_scene,
-    read_events,
-)
-from habitus.anomaly.detection import write_scores
 from habitus.corpus import Corpus, ShardedCorpus
+from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import is_pipe, kind_of
@@ -59,6 +51,7 @@ from habitus.progress import ProgressCallback, ignore_progress
 from habitus.workers import cluster_workers
 
 if TYPE_CHECKING:
+    from habitus.anomaly import Acceptance, Detection, Detector, Fleet, SceneModel
     from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.event_log import Picture
     from habitus.anomaly.watching import EventEnded, EventStarted
@@ -80,6 +73,7 @@ def extract(
     preview: Address | None = None,
     force: bool = False,
     continued: bool = False,
+    start: str | None = None,
     clip: float = 1.0,
     cell: int = 8,
     motion: str = "cells",
@@ -94,7 +88,7 @@ def extract(
     jobs: int = -1,
     cluster: str | None = None,
     progress: ProgressCallback = ignore_progress,
-) -> "Extraction":
+) -> Extraction:
     """Turn footage of a fixed camera into documents of visual words.
 
     Parameters
@@ -110,6 +104,10 @@ def extract(
         Whether to replace outputs that habitus did not write; an input is never replaced.
     continued
         Whether the sources are one video that was cut into files.
+    start
+        Local date and time at which the footage begins, such as "2026-11-16 13:00": habits of the
+        hour are learnt from documents that have a clock. Of several sources, only where
+        `continued`.
     clip
         Seconds of video per document.
     cell
@@ -149,6 +147,13 @@ def extract(
     check_outputs(sources, mask, region, force=force, corpus=output, film=preview)
     check_seconds("duration", duration)
     found = open_sources(sources, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout)
+    begins = None if start is None else parse_clock(start)
+    if begins is not None and len(found) > 1 and not continued:
+        raise InvalidInputError(
+            f"one date and time cannot be the start of {len(found)} sources: extract each by "
+            "itself, or as one video that was cut into files",
+            parameter="start",
+        )
     if preview is not None and found[0].is_live:
         raise InvalidInputError(
             f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
@@ -160,6 +165,10 @@ def extract(
         extraction = extract_documents(
             found, settings, output, continued, duration, jobs, progress, workers
         )
+    if begins is not None:
+        corpus = extraction.corpus
+        dated = replace(corpus, clocks=clocks_since(begins, corpus.times))
+        extraction = extraction._replace(corpus=dated)
     if output is not None:
         extraction.corpus.save(output)
         forget_chunks(output)
@@ -230,7 +239,7 @@ def learn(
         does not show the scene of the model.
     n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
     min_words, burn_in, n_samples, thinning
-        As of `MarkovClusteringTopicModel`.
+        As of `TopicModel`.
     duration
         Learn from the first N seconds only.
     continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs,
@@ -246,6 +255,8 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
+    from habitus.anomaly import learn_scene
+
     check_outputs(sources, mask, region, fleet, force=force, model=output)
     if update is not None and fleet is not None:
         raise InvalidInputError(
@@ -341,9 +352,9 @@ def _update(
             **footage,
         )
     corpus = extraction.corpus
-    camera = camera_check(update, known.model.picture_, output, force)
+    camera = camera_check(update, known.model, output, force)
     if camera is not None:
-        camera.check(corpus.picture, "the footage")
+        camera.check(corpus, "the footage")
     scene = known.updated(corpus, half_life=half_life)
     if output is not None:
         scene.save(output)
@@ -382,6 +393,8 @@ def accept(
     Acceptance
         The new model, and which alarms of the file it would not raise.
     """
+    from habitus.anomaly import Acceptance, events_by_line
+
     check_outputs(events, force=force, model=output)
     known, scene = events_by_line(events), load_scene(model)
     for number in numbers:
@@ -460,7 +473,7 @@ def detect(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(model, detector.model.picture_, output, force)
+    camera = camera_check(model, detector.model, output, force)
     judged = JudgedSource(
         source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
     )
@@ -473,6 +486,8 @@ def detect(
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
     if scores is not None:
+        from habitus.anomaly.detection import write_scores
+
         write_scores(scores, detection)
     return detection
 
@@ -495,7 +510,7 @@ def watch(
     fps: float | None = None,
     fast: bool = False,
     other_hosts: bool = False,
-) -> "Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]":
+) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
     """Watch a live stream, and yield what is unusual in it as it happens.
 
     It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
@@ -545,7 +560,7 @@ def watch(
         document_settings(**settings_of(detector.model)),
         stop=stop or threading.Event(),
         patience=patience,
-        camera=camera_check(model, detector.model.picture_, output, force),
+        camera=camera_check(model, detector.model, output, force),
     )
     if output is None:
         yield from (happening for happening in happenings if happening is not None)
@@ -607,7 +622,7 @@ def report(
     detector = load_detector(
         model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(model, detector.model.picture_, output, force)
+    camera = camera_check(model, detector.model, output, force)
     judged = JudgedSource(
         source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
     )
@@ -654,7 +669,7 @@ def evaluate(
     jobs: int = -1,
     cluster: str | None = None,
     progress: ProgressCallback = ignore_progress,
-) -> "Assessment":
+) -> Assessment:
     """Measure a detector, or events, against labels; each figure beside what chance would give.
 
     Parameters
@@ -690,6 +705,7 @@ def evaluate(
     Assessment
         All figures.
     """
+    from habitus.anomaly import read_events
     from habitus.evaluation.assessment import (
         LabelledClip,
         evaluate_clips,
@@ -716,7 +732,7 @@ def evaluate(
     detector = load_detector(
         judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
     )
-    camera = camera_check(judge, detector.model.picture_, picture, force)
+    camera = camera_check(judge, detector.model, picture, force)
     judged = [
         JudgedSource(
             each, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
@@ -738,7 +754,14 @@ def evaluate(
         )
     else:
         found = evaluate_model(
-            detector, corpora[0], known, name=name, skip=skip, share=share, progress=progress
+            detector,
+            corpora[0],
+            known,
+            name=name,
+            n_stored=judged[0].n_stored,
+            skip=skip,
+            share=share,
+            progress=progress,
         )
     if picture is not None:
         from habitus.reporting.figures.curves import draw_curves
@@ -773,7 +796,7 @@ def compare(
     seed: int = 0,
     command: str = "",
     progress: ProgressCallback = ignore_progress,
-) -> "Comparison":
+) -> Comparison:
     """Rerun the paper's experiment on a labelled video, beside what one would pick instead.
 
     Cut short at any point, the same call goes on where it was.
@@ -875,7 +898,7 @@ def tune(
     cluster: str | None = None,
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
-) -> "Tuning":
+) -> Tuning:
     """Choose a model without labels, and estimate beforehand what it would find.
 
     Parameters
@@ -956,7 +979,7 @@ def tune(
 
 def show(
     file: Address, *, output: Address | None = None, force: bool = False
-) -> "ModelSummary | CorpusSummary":
+) -> ModelSummary | CorpusSummary:
     """Return a model or a corpus in figures, and draw it as a picture where `output` is given.
 
     Parameters
@@ -968,7 +991,7 @@ def show(
     force
         Replace a picture that habitus did not draw.
     """
-    from habitus.reporting.figures.scene import draw_corpus, draw_model
+    from habitus.anomaly import SceneModel
     from habitus.reporting.summaries import summarise_corpus, summarise_model
 
     check_outputs(file, force=force, picture=output)
@@ -976,17 +999,21 @@ def show(
     if kind_of(file) == "corpus":
         corpus = Corpus.load(file)
         if output is not None:
+            from habitus.reporting.figures.scene import draw_corpus
+
             draw_corpus(Path(output), corpus, title=title)
         return summarise_corpus(corpus)
     model = SceneModel.load(file).model
     if output is not None:
+        from habitus.reporting.figures.scene import draw_model
+
         draw_model(Path(output), model, title=title)
     return summarise_model(model)
 
 
 def demo(
     output: Address = "demo", *, seed: int = 200, progress: ProgressCallback = ignore_progress
-) -> "Demonstration":
+) -> Demonstration:
     """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
 
     Parameters
@@ -1042,10 +1069,10 @@ def _annotate(
 
 
 def _logged(
-    happenings: "Iterator[EventStarted | EventEnded | CameraFault | Notice | None]",
+    happenings: Iterator[EventStarted | EventEnded | CameraFault | Notice | None],
     detector: Detector,
     output: Path,
-) -> "Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]":
+) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
     """Yield what happens, and add events to a file; what cannot be written waits."""
     from habitus.anomaly.camera_monitor import CameraFault
     from habitus.anomaly.event_log import EventLog
@@ -1074,8 +1101,8 @@ def _logged(
 
 
 def _with_thumbnail(
-    ended: "EventEnded", detector: Detector, output: Path
-) -> "tuple[EventEnded, Picture | None]":
+    ended: EventEnded, detector: Detector, output: Path
+) -> tuple[EventEnded, Picture | None]:
     """Name the picture of an event in the event, and return it encoded."""
     from habitus.anomaly.event_log import Picture
     from habitus.reporting.figures.moments import still_thumbnail

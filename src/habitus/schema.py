@@ -141,7 +141,9 @@ def shortened(text: str, most: int = MOST_SHOWN) -> str:
 
 
 def check_layouts(
-    found: Mapping[str, FoundArray], layouts: Mapping[str, Layout], sizes: Mapping[str, int]
+    found: Mapping[str, FoundArray],
+    layouts: Mapping[str, Layout],
+    sizes: Mapping[str, int | range],
 ) -> None:
     """Raise unless arrays have the types and shapes that they must have.
 
@@ -152,7 +154,8 @@ def check_layouts(
     layouts
         What they must be; those of other names are not looked at.
     sizes
-        Sizes that are known; others are those of the first array that has them.
+        Sizes that are known, or the range of them; others are those of the first array that has
+        them.
 
     Raises
     ------
@@ -185,8 +188,9 @@ def check_layouts(
             )
         for wanted, n in zip(sizes_wanted, array.shape, strict=False):
             size = known.setdefault(wanted, n) if isinstance(wanted, str) else wanted
-            if n != size:
-                what = f"{wanted} = {size}" if isinstance(wanted, str) else f"{size}"
+            if n not in (size if isinstance(size, range) else (size,)):
+                shown = f"{size[0]} to {size[-1]}" if isinstance(size, range) else f"{size}"
+                what = f"{wanted} = {shown}" if isinstance(wanted, str) else shown
                 raise FileError(
                     f"the array {name} must have {what} in place of {n}, found {array.shape}"
                 )

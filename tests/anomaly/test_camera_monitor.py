@@ -14,6 +14,7 @@ from habitus.anomaly.camera_monitor import (
     SceneMonitor,
 )
 from habitus.corpus.documents import Condition
+from habitus.corpus.looks import look_of
 from habitus.errors import InvalidInputError
 from habitus.ingest.clips import Document
 from habitus.ingest.condition import STEADY_AFTER
@@ -38,7 +39,8 @@ class Judged:
     """A camera that is shown pictures."""
 
     def __init__(self, **options):
-        check = CameraCheck(np.stack([SCENE] * 3, axis=-1), "a.model")
+        looks = options.pop("looks", [look_of(SCENE)])
+        check = CameraCheck(np.stack([SCENE] * 3, axis=-1), np.array(looks), "a.model")
         self.scene, self.n = SceneMonitor(check, "camera", **options), 0
 
     def __call__(self, picture, n):
@@ -49,6 +51,11 @@ class Judged:
 @pytest.mark.parametrize("light", [1.0, 0.4])
 def test_the_scene_of_the_model_is_usable_at_once(light):
     assert set(Judged()(SCENE * light, 20)) == {USABLE}
+
+
+@pytest.mark.parametrize("picture", [SCENE, OTHER])
+def test_any_look_of_the_scene_is_usable_at_once(picture):
+    assert set(Judged(looks=[look_of(SCENE), look_of(OTHER)])(picture, 20)) == {USABLE}
 
 
 @pytest.mark.parametrize("seconds", [5, 90])

@@ -17,11 +17,12 @@ from habitus.anomaly import (
     learn_scene,
 )
 from habitus.anomaly.measures import estimate_uniform_share, novelty_background
-from habitus.corpus import Bag
+from habitus.corpus import Bag, Vocabulary
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from reference.corpora import refined
+from reference.habits import VoteProcess
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 SETTINGS = CalibrationSettings(n_folds=2)
@@ -259,25 +260,41 @@ def test_a_model_alone_has_no_calibration(models, tmp_path):
 
 @pytest.mark.parametrize("learning", ["em", "vb", "gibbs"])
 @pytest.mark.parametrize("measure", ["tail", "mean"])
-def test_ten_documents_give_a_threshold_and_say_what_budget_it_holds(learning, measure):
+def test_ten_documents_give_a_threshold_and_say_what_to_expect(learning, measure):
     corpus = habitus.generate(crossing(), [60] * 10, np.random.default_rng(0)).corpus
     scene = learn_scene(corpus, learning=learning, n_iterations=10, random_state=0)
     detector = scene.detector(measure=measure)
-    assert detector.notes[0].startswith("with 10 documents of training the least budget")
+    assert detector.notes[0].startswith("10 seconds of footage cannot tell what happens 5 times")
     reached = [judgement.normality for judgement in detector.judge(corpus)]
     assert np.isfinite([detector.threshold, *reached]).all()
-    assert detector.expected_alarms(3600).high > 100
+    assert detector.expected_alarms(86_400).mean == pytest.approx(5)
 
 
-def test_a_threshold_is_never_beyond_a_document_of_the_least_likely_word(models):
+def test_a_threshold_beyond_a_document_of_the_least_likely_word_is_said(models):
     for measure in ("tail", "mean"):
         detector = models["em"].detector(measure=measure, alerts_per_day=1e-9)
-        (note,) = detector.notes
-        assert "the least budget that can be held" in note
+        assert "synthetic anomalies" in detector.notes[-1]
         probability = detector.tables.probability.max(axis=1)
         n_tokens = np.ceil(models["em"].calibration.plug_in.n_tokens)
-        assert detector.step(Bag(np.array([probability.argmin()]), np.array([n_tokens]))).abnormal
+        least_likely = Bag(np.array([probability.argmin()]), np.array([n_tokens]))
+        assert not detector.step(least_likely).abnormal
         assert not models["em"].detector(measure=measure, alerts_per_day=2000).notes
+
+
+@pytest.mark.parametrize("measure", ["habits", "tail", "mean"])
+def test_the_budget_of_a_document_is_the_least_at_which_it_is_an_alarm(measure):
+    """What an archive stores of a moment, and what a detector decides by its threshold."""
+    process = VoteProcess(Vocabulary(8, 9, directions=12, speeds=16), 0)
+    corpus = process.corpus(300, np.random.default_rng(0))
+    scene = learn_scene(corpus, n_topics=2, n_behaviours=2, n_restarts=1, random_state=0)
+    detector = scene.detector(measure=measure)
+    scores = detector.judge_all(corpus).normality
+    most = detector.bar(1e9).expected.mean
+    for normality in [*np.unique(scores)[:40], 2 * scores.min()]:
+        least = detector.false_alarms_per_day(float(normality))
+        if least < most * (1 - 1e-9):
+            assert normality < detector.bar(least * (1 + 1e-6)).threshold
+            assert not normality < detector.bar(least * (1 - 1e-6)).threshold
 
 
 def test_more_alerts_than_there_can_be_are_said(models):

@@ -209,6 +209,20 @@ def test_a_folder_that_is_away_for_a_while(tmp_path):
     assert numbers(path) == [0]
 
 
+def test_of_many_events_that_wait_the_later_ones_wait_without_pictures(tmp_path, monkeypatch):
+    monkeypatch.setattr("habitus.anomaly.event_log.PICTURES_WAITING", 2)
+    folder, away = tmp_path / "mounted", tmp_path / "away"
+    folder.mkdir()
+    log = EventLog(folder / "events.jsonl")
+    folder.rename(away)
+    for n in range(4):
+        log.add(line(n), Picture(folder / "thumbnails" / f"{n}.jpg", b"picture"))
+    away.rename(folder)
+    assert log.close() == []
+    assert numbers(folder / "events.jsonl") == [0, 1, 2, 3]
+    assert sorted(p.name for p in (folder / "thumbnails").iterdir()) == ["0.jpg", "1.jpg"]
+
+
 @pytest.mark.parametrize(
     "contents", [b"\x89PNG\r\n" * 9, b"a,b\n1,2\n3,4\n5,6\n", b'{"a": 1, "b": 2}\n']
 )

@@ -143,3 +143,33 @@ def test_a_share_leaves_the_detector_as_it_was(scene):
     before = detector.threshold
     detection = detect_events(detector, footage([5]), share=0.2)
     assert detector.threshold == before < detection.threshold
+
+
+@pytest.fixture
+def unusual(scene):
+    """A document of the third behaviour that surprises, and what a detector says of it."""
+    (document,) = footage([0], n=1).bags()
+    judgement = scene.detector().step(document)
+    return document, judgement._replace(abnormal=True, shift=9.0, posterior=np.eye(3)[2])
+
+
+def test_nothing_comes_before_a_new_sequence(scene, unusual):
+    document, judgement = unusual
+    joiner = EventJoiner(scene.detector())
+    joiner.add(0, document, judgement._replace(abnormal=False, posterior=np.eye(3)[0]), 0.0)
+    joiner.add(1, document, judgement, 0.0)
+    assert joiner.close().explanation.startswith("behaviour 3 right after behaviour 1")
+    joiner.add(2, document, judgement._replace(abnormal=False, posterior=np.eye(3)[0]), 0.0)
+    joiner.new_sequence()
+    joiner.add(3, document, judgement, 0.0)
+    assert "right after" not in joiner.close().explanation
+
+
+def test_of_documents_that_are_as_unusual_the_first_is_the_peak(scene, unusual):
+    document, judgement = unusual
+    joiner = EventJoiner(scene.detector())
+    for number, normality in enumerate([-5.0, -6.0, -6.0, -5.0]):
+        joiner.add(number, document, judgement._replace(normality=normality), 0.0, number=number)
+    event = joiner.close()
+    assert (event.peak, event.peak_document, event.normality) == (1.0, 1, -6.0)
+    assert (event.start, event.end, event.last_document) == (0.0, 4.0, 3)

@@ -1,5 +1,7 @@
 """What is said about motion and turns, by habits and by the topic model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from habitus.anomaly.localisation import (
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import STATISTICS, document_evidence
+from habitus.habits.hours import HOUR, HOUR_STATISTICS
 from habitus.habits.votes import Votes
 
 GRID = Vocabulary(6, 8)
@@ -109,7 +112,7 @@ def habits_of(*seen, vocabulary=FINE):
     counts = HabitCounts.none(vocabulary)
     for cells, direction, speed, times in seen:
         counts = counts.adding(votes_at(cells, direction, speed), times)
-    counts = HabitCounts(float(N), counts.direction, counts.speed)
+    counts = replace(counts, n_documents=float(N))
     fusion = Fusion(np.zeros((1, len(STATISTICS))), np.array([True]), np.ones(len(STATISTICS)))
     return HabitModel(vocabulary, 1, counts, EVEN, np.zeros(4), fusion)
 
@@ -341,3 +344,54 @@ def test_the_thing_with_the_largest_excess_is_told_not_the_one_with_the_heaviest
     assert "moving up" in told.explanation
     side = FINE.cell_side
     assert told.boxes[0] == (14 * side, 14 * side, 18 * side, 17 * side)
+
+
+def at_hours(*seen):
+    """Habits in which the middle moved at (hour, of so many documents, so many times)."""
+    counts = HabitCounts.none(FINE)
+    for hour, n, times in seen:
+        counts = counts.adding(votes_at(MIDDLE, LEFT_12, 5), times, hour)
+        counts = counts.adding(votes_at([], LEFT_12, 5), n - times, hour)
+    n_statistics = len(STATISTICS) + len(HOUR_STATISTICS)
+    fusion = Fusion(np.zeros((1, n_statistics)), np.array([True]), np.ones(n_statistics))
+    return HabitModel(FINE, 1, counts, EVEN | {HOUR: (1.0,) * 5}, np.zeros(4), fusion)
+
+
+def by_hour(habits, clock, gathering="scan"):
+    """What is found where the hour was the strongest cue."""
+    judgement = habits.judge(votes_at(MIDDLE, LEFT_12, 5), clock=60 * 24 * 9 + clock)
+    rarities = np.zeros(len(STATISTICS) + len(HOUR_STATISTICS))
+    rarities[len(STATISTICS) + HOUR_STATISTICS.index((HOUR, gathering))] = 9.0
+    return find_unusual(judgement._replace(rarities=rarities), habits)
+
+
+DAYTIME = [(hour, 100, 50) for hour in range(6, 23)]
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (
+            [*((hour, 90, 0) for hour in (23, 0, 1, 2, 3, 4, 5)), *DAYTIME],
+            "motion at 03:12, when nothing moved before here (in 630 moments between 23:00 and "
+            "6:00)",
+        ),
+        (
+            [(2, 90, 7), (3, 90, 0), (4, 90, 0), (5, 90, 9), *DAYTIME],
+            "motion at 03:12, when nothing moved before here (in 180 moments between 3:00 and "
+            "5:00)",
+        ),
+        (
+            [(3, 200, 1), *DAYTIME],
+            "motion at 03:12, when less moves here than usual (in 0.5 % of the moments between "
+            "3:00 and 4:00, in 45 % of all)",
+        ),
+    ],
+)
+def test_hours_by_habits(seen, words):
+    habits = at_hours(*seen)
+    finding = by_hour(habits, 3 * 60 + 12)
+    assert finding.explanation == f"in the middle: {words}"
+    assert finding.cue == "hour, scan"
+    assert finding.cells.tolist() == MIDDLE.tolist()
+    assert by_hour(habits, 3 * 60 + 12, "sum").explanation == f"{words}, in the middle"

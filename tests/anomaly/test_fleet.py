@@ -20,7 +20,7 @@ from habitus.anomaly.fleet import (
 from habitus.anomaly.fusion import UNLIKE, Fusion, FusionPrior, ImplantStatistics, median_units
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.scene_model import learn_scene
-from habitus.anomaly.thresholds import DAY, hold_budget, runs
+from habitus.anomaly.thresholds import DAY, bar_of_budget, runs
 from habitus.corpus import ShardedCorpus, Vocabulary
 from habitus.errors import FileError, InvalidInputError
 from habitus.habits.counts import HabitCounts
@@ -212,7 +212,7 @@ def test_a_young_camera_holds_its_budget_with_a_fleet(fleet, n_documents):
         for seed in (11, 12):
             model = learn_habits(footage(seed, n_documents), fleet=known)
             fusion = model.fusion
-            held = hold_budget(fusion.tail, rate, DAY, least_score=-fusion.reach)
+            held = bar_of_budget(fusion.tail, rate, DAY)
             later = model.judge_all(footage(seed, 1800, at=1))
             alarms = runs(-fusion.scores(later.statistics) < held.threshold)
             raised.append(len(alarms))
@@ -288,7 +288,7 @@ def test_a_note_tells_the_documents_of_the_camera_alone(fleet):
     scene = learn_scene(footage(9, 60), fleet=fleet, **TOPICS)
     n = scene.habits.fusion.judged.sum()
     note = scene.detector(alerts_per_day=1e-3).notes[0]
-    assert note.startswith(f"with {n} documents of training the least budget that can be held is")
+    assert note.startswith(f"{n} seconds of footage cannot tell what happens 0.001 times a day")
 
 
 def test_a_model_without_a_fleet_has_nothing_of_one(tmp_path):

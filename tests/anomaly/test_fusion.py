@@ -8,12 +8,17 @@ from habitus.anomaly.fusion import (
     BEHAVIOUR_TRUST,
     FALSE_ALARMS,
     FEW,
+    FULL_GAIN,
     HIGHEST,
+    MOST_COMPARED,
+    UNLIKE,
     Fusion,
+    FusionPrior,
     ImplantStatistics,
 )
 from habitus.anomaly.habit_model import learn_habits
-from habitus.anomaly.thresholds import DAY, Tail, hold_budget, runs
+from habitus.anomaly.implants import KINDS
+from habitus.anomaly.thresholds import DAY, Tail, bar_of_budget, runs
 from habitus.corpus import Vocabulary
 from habitus.habits.evidence import STATISTICS
 from reference.habits import VoteProcess
@@ -245,10 +250,41 @@ def test_alarms_at_a_budget_are_near_it(simulated):
     expected, raised = 0.0, 0
     for model, normality, judged in simulated:
         n = len(normality)
-        budget = hold_budget(model.fusion.tail, 20 * DAY / n, DAY, least_score=-model.fusion.reach)
-        threshold = model.fusion.normality_of_scores(np.array([-budget.threshold]))[0]
-        expected += budget.alerts_per_day * n / DAY
+        bar = bar_of_budget(model.fusion.tail, 20 * DAY / n, DAY)
+        threshold = model.fusion.normality_of_scores(np.array([-bar.threshold]))[0]
+        expected += bar.expected.mean * n / DAY
         assert judged.mean() > 0.9
         raised += len(runs(normality < threshold, model.fusion.join))
-    assert expected >= 99.9  # the budget, or the least that can be held
+    assert expected == pytest.approx(100)
     assert 0.7 * expected < raised < 1.4 * expected
+
+
+@pytest.mark.parametrize("n", [100, MOST_COMPARED, 1200])
+def test_a_camera_is_compared_by_no_more_than_the_most_documents(n):
+    """A share of its documents is 0, which no other camera has: so far the two are apart."""
+    fleet = np.repeat(np.linspace(0.5, 1.5, n)[:, None], N, axis=1)
+    prior = FusionPrior(fleet, np.ones(n), np.ones(N), 1.0)
+    edge = UNLIKE / np.sqrt(min(n, MOST_COMPARED)) * n
+    for n_apart, fits in ((int(edge - 1), True), (int(edge + 2), False)):
+        own = fleet.copy()
+        own[:n_apart] = 0
+        assert prior.fits(own) is fits
+
+
+def test_the_hour_is_trusted_as_far_as_it_finds_predicts_and_has_days():
+    rng = np.random.default_rng(0)
+    fusion = some_fusion(trust=np.full(N, 0.3))
+    by_hour, implanted = rng.exponential(size=(500, 2)), rng.exponential(size=(400, 2))
+    implanted[:100, 0] += 100.0
+    full = fusion.beside(by_hour, implanted, FULL_GAIN, 4)
+    found = 100 / 400 / (len(KINDS) + 1)
+    assert full.trust[N] == pytest.approx(4 / 5 * np.cbrt(found), rel=0.05)
+    assert full.trust[N + 1] < full.trust[N] / 2
+    for gain, days, factor in ((FULL_GAIN / 2, 4, 0.5), (9.0, 4, 1.0), (9.0, 1, 5 / 8)):
+        other = fusion.beside(by_hour, implanted, gain, days)
+        assert other.trust[N:] == pytest.approx(factor * full.trust[N:], rel=1e-12)
+    # Other cues say what they said, and the score is the largest.
+    tried = np.hstack([heavy_and_light(50, 1), rng.exponential(size=(50, 2))])
+    assert np.array_equal(full.rarities(tried)[:, :N], fusion.rarities(tried[:, :N]))
+    assert np.array_equal(full.scores(tried), full.rarities(tried).max(axis=1))
+    assert (full.scores(tried) > fusion.scores(tried[:, :N])).any()

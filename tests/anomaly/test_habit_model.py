@@ -5,17 +5,21 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from habitus.anomaly import Detector, SceneModel
+from habitus.anomaly import Detector, SceneModel, detect_events
 from habitus.anomaly.habit_model import HabitModel, judged_documents, learn_habits
 from habitus.anomaly.scene_model import learn_scene
-from habitus.corpus import Condition, Corpus, Vocabulary
-from habitus.errors import InvalidInputError
+from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
+from habitus.corpus.clocks import NO_CLOCK, clock_text
+from habitus.errors import FileError, InvalidInputError
 from habitus.habits.counts import HabitCounts
+from habitus.habits.evidence import STATISTICS
+from habitus.habits.hours import HOUR, HOUR_STATISTICS
 from habitus.habits.votes import votes_of_corpus
 from habitus.model import MarkovClusteringTopicModel
 from reference.habits import VoteProcess, random_corpus
@@ -67,7 +71,8 @@ def stepped(detector, corpus, *, first=0):
         if t and corpus.first[t]:
             detector.new_sequence()
         usable = corpus.conditions[t] == Condition.USABLE
-        yield detector.step(document, usable=usable, vocabulary=corpus.vocabulary)
+        clock = int(corpus.clocks[t])
+        yield detector.step(document, usable=usable, vocabulary=corpus.vocabulary, clock=clock)
 
 
 def same(one, other, *, explained=True):
@@ -306,3 +311,144 @@ def test_the_default_detector_of_a_scene_judges_by_habits():
     assert isinstance(detector, Detector)
     assert detector.measure == "habits"
     assert scene.detector(measure="tail").measure == "tail"
+
+
+def by_day(n_days, seed, *, first_day=0, vocabulary=FINE, per_hour=6):
+    """Days in which little moves from midnight to eight, with clocks."""
+    n = 24 * per_hour * n_days
+    corpus = footage(vocabulary, n, seed)
+    clocks = 1440 * first_day + np.arange(n) * (60 // per_hour)
+    night = (clocks // 60 % 24 < 8) & (np.random.default_rng(seed).random(n) < 0.99)
+    gone = np.repeat(night, corpus.entries.lengths)
+    entries = replace(corpus.entries, data=np.where(gone, 0.0, corpus.entries.data))
+    return replace(corpus, entries=entries, clocks=clocks)
+
+
+@pytest.fixture(scope="module")
+def nightly():
+    """Habits of a week in which nights are quiet."""
+    return learn_habits(by_day(7, seed=3))
+
+
+def test_motion_by_night_is_unusual_where_nights_are_quiet(nightly):
+    assert nightly.concentrations[HOUR]
+    assert len(nightly.fusion.trust) == len(STATISTICS) + len(HOUR_STATISTICS)
+    votes = votes_of_corpus(by_day(1, seed=4), nightly.least_words)
+    odd = votes.of(int(np.diff(votes.indptr).argmax()))
+    by_day_, by_night, unknown = (nightly.judge(odd, clock=c) for c in (720, 180, NO_CLOCK))
+    assert by_night.normality < by_day_.normality == unknown.normality
+    assert by_night.rarities[len(STATISTICS) :].max() > 1
+    assert by_night.rarities[: len(STATISTICS)].tolist() == unknown.rarities[:-2].tolist()
+
+
+def test_without_clocks_or_with_one_day_nothing_changes_to_the_bit():
+    corpus = by_day(2, seed=3)
+    plain = learn_habits(replace(corpus, clocks=None))
+    one_day = learn_habits(replace(corpus, clocks=np.arange(len(corpus))))
+    at_random = np.random.default_rng(0).permutation(by_day(2, seed=3, per_hour=6).clocks)
+    for model in (one_day, learn_habits(replace(corpus, clocks=at_random))):
+        assert HOUR not in model.concentrations
+        assert np.array_equal(model.fusion.statistics, plain.fusion.statistics)
+        assert np.array_equal(model.fusion.trust, plain.fusion.trust)
+        found, wanted = model.judge_all(corpus), plain.judge_all(corpus)
+        assert np.array_equal(found.normality, wanted.normality)
+
+
+def test_hours_of_shards_are_those_of_one_corpus(nightly):
+    corpus = by_day(7, seed=3)
+    edges = [0, 1, 150, 700, len(corpus)]
+    parts = [corpus.take(np.arange(*edge)) for edge in pairwise(edges)]
+    found = learn_habits(ShardedCorpus.of(parts, keep_bytes=0), n_threads=2)
+    assert found.concentrations == nightly.concentrations
+    assert np.array_equal(found.counts.hours, nightly.counts.hours)
+    assert np.array_equal(found.fusion.statistics, nightly.fusion.statistics)
+    assert np.array_equal(found.fusion.trust, nightly.fusion.trust)
+
+
+def test_a_clock_that_jumps_back_counts_by_document():
+    days = [by_day(1, seed=3 + day, first_day=day) for day in range(4)]
+    order = [2, 0, 3, 1]
+    model = learn_habits(Corpus.joined([days[day] for day in order]))
+    assert np.array_equal(model.counts.hours, learn_habits(Corpus.joined(days)).counts.hours)
+    assert HOUR in model.concentrations
+
+
+def test_documents_of_the_night_one_at_a_time_are_as_all_at_once(nightly):
+    corpus = by_day(1, seed=9)
+    turned = replace(corpus, clocks=(corpus.clocks + 12 * 60) % 1440)  # busy by night
+    corpus = Corpus.joined([replace(corpus, clocks=None).take(np.arange(40)), turned])
+    found = nightly.judge_all(corpus)
+    assert (found.statistics[:, len(STATISTICS) :] > 0).any()
+    assert not found.statistics[:40, len(STATISTICS) :].any()
+    for t in np.flatnonzero(found.judged):
+        alone = nightly.judge(found.votes.of(t), clock=int(corpus.clocks[t]))
+        assert alone.normality == found.normality[t]
+        assert same_habit(alone, found.judgement(t))
+
+
+def test_events_have_a_local_time_that_accepting_them_goes_by(nightly):
+    corpus = by_day(1, seed=9)
+    corpus = replace(corpus, clocks=(corpus.clocks + 12 * 60) % 1440)
+    scene = SceneModel(topic_model(corpus), habits=nightly)
+    detector = scene.detector(threshold=-2.0)
+    found = detect_events(detector, corpus)
+    steps = list(stepped(scene.detector(threshold=-2.0), corpus))
+    assert [step.normality for step in steps] == found.normality.tolist()
+    by_hour = next(event for event in found.events if event.cue.startswith(HOUR))
+    assert by_hour.minute == corpus.clocks[by_hour.peak_document]
+    assert by_hour.local_time == clock_text(by_hour.minute)
+    (moment,) = scene.accept(by_hour).scene.habits.accepted
+    assert moment.hour == by_hour.minute // 60 % 24
+    assert scene.accept(by_hour).scene.withdraw(by_hour).habits.accepted == ()
+    assert scene.silenced([by_hour]) == []  # judged again at its hour, it is as unusual
+
+
+def test_hours_are_saved_and_files_without_are_as_they_were(nightly, tmp_path):
+    corpus = by_day(1, seed=5)
+    topics = topic_model(corpus)
+    path, plain = tmp_path / "model", tmp_path / "plain"
+    SceneModel(topics, habits=nightly).save(path)
+    restored = SceneModel.load(path).habits
+    assert restored.concentrations == nightly.concentrations
+    assert np.array_equal(restored.judge_all(corpus).normality, nightly.judge_all(corpus).normality)
+    SceneModel(topics, habits=learn_habits(replace(corpus, clocks=None))).save(plain)
+    assert b"hour" in path.read_bytes()
+    assert b"hour" not in plain.read_bytes()
+
+
+def test_a_file_whose_statistics_do_not_fit_its_cues_is_refused(nightly, tmp_path):
+    one_less = {name: own for name, own in nightly.concentrations.items() if name != HOUR}
+    model = SceneModel(topic_model(by_day(1, seed=5)), habits=nightly)
+    replace(model, habits=replace(nightly, concentrations=one_less)).save(tmp_path / "model")
+    with pytest.raises(FileError, match="must have 8 statistics, found 10"):
+        SceneModel.load(tmp_path / "model")
+
+
+def test_a_moment_is_accepted_at_its_hour_and_taken_back_to_the_bit(nightly, tmp_path):
+    votes = votes_of_corpus(by_day(1, seed=4), nightly.least_words)
+    odd = votes.of(int(np.diff(votes.indptr).argmax()))
+    before = nightly.judge(odd, clock=180)
+    accepted = nightly
+    for _ in range(20):
+        accepted = accepted.accept(odd, clock=180)
+    assert accepted.all_counts.hour_documents[3] == nightly.counts.hour_documents[3] + 20
+    excess = accepted.judge(odd, clock=180).evidence.statistics[-1]
+    assert excess < before.evidence.statistics[-1]
+    SceneModel(topic_model(by_day(1, seed=5)), habits=accepted).save(tmp_path / "model")
+    restored = SceneModel.load(tmp_path / "model").habits
+    with pytest.raises(InvalidInputError, match="was not accepted"):
+        restored.withdraw(odd, clock=720)
+    for _ in range(20):
+        restored = restored.withdraw(odd, clock=180)
+    assert same_habit(restored.judge(odd, clock=180), before)
+
+
+def test_hours_are_added_to_and_fade(nightly):
+    further = by_day(1, seed=6, first_day=9)
+    found = nightly.updated(further, half_life=86_400.0)
+    factor = 0.5 ** (len(further) * further.clip / 86_400.0)
+    own = learn_habits(further).counts
+    assert np.array_equal(found.counts.hours, factor * nightly.counts.hours + own.hours)
+    n = len(nightly.fusion.statistics)
+    judged = nightly.judge_all(further).statistics
+    assert np.array_equal(found.fusion.statistics[n:], judged)

@@ -18,6 +18,7 @@ from habitus.anomaly.habit_model import MOST_REMEMBERED
 from habitus.anomaly.scene_model import MOST_LEARNT, spread_evenly
 from habitus.habits.votes import BLOCK, votes_of, votes_of_corpus
 from reference.corpora import LoadedShards
+from reference.footage import texture
 
 GRID = Vocabulary(12, 16, directions=12, speeds=16)
 RIGHT, LEFT = 0, 6
@@ -117,6 +118,13 @@ def test_votes_do_not_depend_on_the_blocks_they_are_found_in():
     assert found.n_documents == len(corpus)
 
 
+def test_further_footage_adds_its_looks(scene):
+    look = texture(128, 96, 3)
+    found = scene.updated(replace(street(300, 5), looks=look[None]))
+    assert np.array_equal(found.model.looks_, [look])
+    assert len(scene.model.looks_) == 0
+
+
 def test_further_footage_is_counted_as_if_it_had_been_there_at_first(scene):
     more = street(300, 5)
     updated = scene.updated(more)
@@ -214,12 +222,13 @@ def test_footage_that_does_not_fit_is_refused(scene):
 def test_accepting_an_event_tells_which_alarms_it_silences(scene, alarms):
     fifty, other = (e for e in alarms if e.peak_document in (50, 120))
     found = scene.accept(fifty, recent=alarms)
-    before = scene.habits.judge(found.scene.habits.accepted[0]).normality
-    after = found.scene.habits.judge(found.scene.habits.accepted[0]).normality
+    votes = found.scene.habits.accepted[0].votes
+    before = scene.habits.judge(votes).normality
+    after = found.scene.habits.judge(votes).normality
     assert after > before
     for event in alarms:
         (again,) = found.scene.accept(event).scene.habits.accepted[1:]
-        silent = found.scene.habits.judge(again).normality >= event.threshold
+        silent = found.scene.habits.judge(again.votes).normality >= event.threshold
         assert (event in found.silenced) == silent
     many = found.scene
     for _ in range(20):

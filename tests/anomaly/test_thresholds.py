@@ -9,7 +9,7 @@ from habitus.anomaly.thresholds import (
     SHAPES,
     ExcessPosterior,
     Tail,
-    hold_budget,
+    bar_of_budget,
     runs,
     share_threshold,
 )
@@ -95,6 +95,19 @@ def test_survival_falls_with_the_score_and_never_reaches_0(n):
     assert float(tail.survival(-1.5)) == tail.survival(np.array([-1.5]))[0]
 
 
+@pytest.mark.parametrize("n_alike", [1, 40])
+def test_survival_in_the_tail_is_the_share_below_the_level_times_that_of_the_excess(n_alike):
+    lowest = -10.0 - np.arange(8) ** 2
+    scores = np.concatenate([lowest, np.full(n_alike, -1.0), np.arange(60 - n_alike)])
+    tail = Tail.of(scores, np.ones(68, dtype=bool), join=0)
+    assert tail.level == (-1.0 if n_alike > 1 else 0.0)
+    n_below = (scores < tail.level).sum()
+    excess = ExcessPosterior.of(tail.level - scores[scores < tail.level], 1)
+    for score in tail.nodes[tail.nodes < tail.level][::50]:
+        expected = (n_below + 1.5) / 69 * excess.survival(tail.level - score)
+        assert tail.survival(score) == pytest.approx(expected, rel=1e-9)
+
+
 def test_survival_of_new_documents_is_uniform():
     """Documents in clusters: each value stays for four documents."""
     rng = np.random.default_rng(0)
@@ -167,19 +180,42 @@ def test_few_documents_or_equal_ones_give_a_threshold_below_them(scores):
     assert np.isfinite(tail.surprisal(np.array([-1e9, threshold, *scores, 1.0]))).all()
 
 
-def test_a_budget_that_no_document_could_keep_is_the_least_that_one_can():
+@pytest.mark.parametrize("alerts_per_day", [0.1, 5, 144])
+def test_a_budget_is_kept_however_little_was_learnt_from(alerts_per_day):
     tail = all_judged(-np.random.default_rng(0).exponential(size=300))
-    asked = tail.threshold(5, DAY)
-    near = hold_budget(tail, 5, DAY, least_score=asked / 2)
-    assert asked / 2 < near.threshold < asked / 2 + 1e-9
-    assert near.alerts_per_day == tail.expected_alarms(near.threshold, DAY).mean > 5
-    assert f"{near.alerts_per_day:.3g} alerts per day" in near.note
-    far = hold_budget(tail, 5, DAY, least_score=2 * asked)
-    assert (far.threshold, far.note) == (asked, None)
-    assert far.alerts_per_day == pytest.approx(5)
-    most = hold_budget(tail, 50_000, DAY)
-    assert most.alerts_per_day == tail.most_alarms(DAY)
-    assert "more than there can be" in most.note
+    bar = bar_of_budget(tail, alerts_per_day, DAY, reach=-1.0)
+    assert bar.threshold == tail.threshold(alerts_per_day, DAY)
+    assert bar.expected == tail.expected_alarms(bar.threshold, DAY)
+    assert bar.expected.mean == pytest.approx(alerts_per_day)
+
+
+def test_what_to_expect_of_a_budget_is_said():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=300))
+    bar = bar_of_budget(tail, 5, DAY)
+    low, _, high = bar.expected
+    (note,) = bar.notes
+    assert note == (
+        "5 minutes of footage cannot tell what happens 5 times a day: expect "
+        f"{low:g} to {high:g} alarms in a day (90 %)"
+    )
+    assert not bar_of_budget(tail, DAY / 300, DAY).notes, "it happened once"
+    assert bar_of_budget(tail, DAY / 301, DAY).notes
+    (of_camera,) = bar_of_budget(tail, DAY / 300, DAY, n_learnt=60).notes
+    assert of_camera.startswith("60 seconds of footage")
+    (most,) = bar_of_budget(tail, 50_000, DAY).notes
+    assert f"expect {float(f'{tail.most_alarms(DAY):.3g}'):g} per day" in most
+
+
+def test_a_threshold_that_anomalies_do_not_reach_is_said_and_kept():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=300))
+    asked = tail.threshold(500, DAY)
+    out_of_reach, within_reach = (
+        bar_of_budget(tail, 500, DAY, reach=reach) for reach in (asked, np.nextafter(asked, -99))
+    )
+    assert out_of_reach.threshold == within_reach.threshold == asked
+    assert not within_reach.notes
+    (note,) = out_of_reach.notes
+    assert note.endswith("one in four would be an alarm from about 500 alerts per day on")
 
 
 TRAININGS = 60

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from habitus.anomaly.fleet import WORTH, Fleet
-from habitus.archive.camera_models import LearningTask, eras_of, learn_camera, learn_cameras
+from habitus.archive.camera_models import (
+    LearningTask,
+    eras_of,
+    learn_camera,
+    learn_cameras,
+    wanted_shards,
+)
 from habitus.archive.overview import covered_hours
 from habitus.archive.shard_store import ArchiveFolder, shard_bytes, write_file
 from habitus.corpus import Corpus, Vocabulary
@@ -120,6 +126,16 @@ def test_eras_follow_each_other(tmp_path):
         ("128x64", 2),
         ("64x64", 1),
     ]
+
+
+def test_the_last_days_end_with_the_last_recording(tmp_path):
+    folder = ArchiveFolder(tmp_path)
+    for number, start in enumerate((0, 59, 60, 86_400)):
+        put_shard(folder, "north", number, 60, start=start)
+    shards = folder.camera("north").shards()
+    assert [shard.start for shard in wanted_shards(shards, days=1)] == [60, 86_400]
+    assert wanted_shards(shards) == shards
+    assert wanted_shards([]) == []
 
 
 def test_hours_are_those_that_clocks_of_the_zone_show(tmp_path):

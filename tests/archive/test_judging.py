@@ -7,9 +7,14 @@ import pytest
 
 import habitus
 from habitus.archive.operations import detect_archive, learn_archive, report_archive
-from habitus.archive.shard_judging import ArchiveDetection, ArchiveEvent, rank_moments
+from habitus.archive.shard_judging import (
+    ArchiveDetection,
+    ArchiveEvent,
+    _unjudged,
+    rank_moments,
+)
 from habitus.archive.shard_store import ArchiveFolder, CameraFolder
-from habitus.errors import InvalidInputError
+from habitus.errors import FileError, InvalidInputError
 from reference.archives import DAY, LENGTH, PATTERN, WRONG, put, record, settled
 from reference.footage import encode, moving_square
 from reference.two_lanes import FPS
@@ -119,6 +124,17 @@ def test_a_smaller_budget_needs_no_judging(site):
     assert found.moments
 
 
+def n_unjudged(camera, share):
+    """How many recordings of a camera would be judged for its share of a budget."""
+    found = ArchiveDetection(alerts_per_day=share)
+    return sum(len(task.shards) for task in _unjudged(camera, share, again=False, found=found))
+
+
+def test_a_larger_budget_is_judged_again(judged):
+    south = CameraFolder(judged[0] / "site/south")
+    assert [n_unjudged(south, share) for share in (1.0, 200.0, 200.1)] == [0, 0, 7]
+
+
 def test_only_what_is_new_or_lost_is_judged(site):
     camera = CameraFolder(site / "site/north")
     camera.judged_path(f"{DAY}T12-02-00").unlink()
@@ -128,6 +144,18 @@ def test_only_what_is_new_or_lost_is_judged(site):
     found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
     assert found.n_judged == 2
     assert habitus.Corpus.load(damaged)
+
+
+def test_events_that_cannot_be_read_are_told_with_the_remedy(site):
+    events = site / "site/events.jsonl"
+    for found in (b'{"camera": "\xff"}\n', b"not an event\n"):
+        events.write_bytes(found)
+        with pytest.raises(FileError, match=r"events.jsonl.*: delete the file"):
+            report_archive(site / "site", output=site / "page.html")
+    kept = CameraFolder(site / "site/north").judged_path(f"{DAY}T12-02-00")
+    kept.write_bytes(kept.read_bytes() + found)
+    with pytest.raises(FileError, match=r"12-02-00.*: delete the file"):
+        detect_archive(site / "site", alerts_per_day=400, jobs=1)
 
 
 def test_a_camera_without_a_model_is_named(site):
@@ -167,6 +195,25 @@ def test_cameras_share_the_budget_whoever_has_the_moments(judged):
     both = rank_moments(cameras, ArchiveDetection(alerts_per_day=400), timezone="UTC")
     alarms = {moment.event.start for moment in one.alarms}
     assert alarms == {m.event.start for m in both.alarms if m.camera == "south"}
+
+
+def test_all_alarms_are_shown_and_at_least_some_moments(judged, monkeypatch):
+    monkeypatch.setattr("habitus.archive.shard_judging.MOST_MOMENTS", 3)
+    cameras = ArchiveFolder(judged[0] / "site").cameras()
+    none, every = (
+        rank_moments(cameras, ArchiveDetection(alerts_per_day=budget), timezone="UTC")
+        for budget in (1e-9, 1e9)
+    )
+    assert (len(none.moments), none.alarms) == (3, [])
+    assert len(every.moments) == len(every.alarms) > 13
+
+
+def test_what_could_not_be_judged_is_judged_again_by_another_model(site):
+    header = CameraFolder(site / "site/north").judged_path(f"{DAY}T12-02-00")
+    known = json.loads(header.read_text().splitlines()[0])
+    for model, reason, n in ((known["model"], "moved", 0), ("old", "moved", 1), ("old", "", 0)):
+        header.write_text(json.dumps({**known, "model": model, "reason": reason}) + "\n")
+        assert n_unjudged(CameraFolder(site / "site/north"), 200.0) == n
 
 
 def test_one_camera_alone_has_its_share_of_the_budget(site):

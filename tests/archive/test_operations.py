@@ -18,6 +18,7 @@ from habitus.archive.places import look_at
 from habitus.archive.shard_reading import ReadingTask, read_new, read_recording
 from habitus.archive.shard_store import ArchiveFolder, CameraFolder
 from habitus.corpus import Corpus
+from habitus.corpus.clocks import clock_text
 from habitus.errors import InvalidInputError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
@@ -87,6 +88,9 @@ def test_each_recording_is_a_shard_with_the_documents_of_extract(learnt, masters
     corpus, expected = Corpus.load(shard.path), habitus.extract(masters / "1.mp4", jobs=1).corpus
     assert (corpus.counts != expected.counts).nnz == 0
     assert corpus.times.tolist() == (expected.times + shard.start).tolist()
+    # As the name of the recording says, whatever the clock of this machine.
+    assert {clock_text(minute)[:-1] for minute in corpus.clocks} == {f"{DAY}T12:0"}
+    assert corpus.clocks[0] % 60 == 1
     assert corpus.settings == expected.settings
     assert (corpus.picture == expected.picture).all()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from reference.system import BROWSER, needs
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "console_load.py"
-SMALL = ("--only=carried", "--sizes=360x288", "--most=1", "--seconds=3", "--json")
+SMALL = ("--only=carried", "--sizes=360x288", "--most=1", "--seconds=3")
 
 
 def test_a_camera_is_carried():

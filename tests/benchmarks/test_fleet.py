@@ -15,12 +15,16 @@ def test_every_camera_is_judged_without_and_with_the_fleet_of_the_others():
         [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stderr
-    head, _, columns, _, *lines = found.stdout.splitlines()
+    head, means, junctions = found.stdout.strip().split("\n\n")
     assert re.fullmatch(r"[1-9]\d* anomalies that can be seen; each fleet: the other 1", head)
-    assert columns.endswith("| 307 | 308 |")
-    names = [line.split(" | ")[0] for line in lines]
-    both = ("without", "with the fleet")
-    assert names == [f"| {n} min, {how}" for n in (0.5, 1) for how in both]
-    figures = [line.split(" | ")[1:] for line in lines]
-    assert figures[0] != figures[1]
-    assert all(0 < float(precision) <= 1 for precision, *_ in figures)
+    assert cells(junctions)[0] == ["footage", "307", "308"]
+    _, _, *figures = cells(means)
+    both = ("alone", "with the fleet")
+    assert [name for name, *_ in figures] == [f"{n} min, {how}" for n in (0.5, 1) for how in both]
+    assert figures[0][1:] != figures[1][1:]
+    assert all(0 < float(precision) <= 1 for _, precision, *_ in figures)
+
+
+def cells(table):
+    """Return the cells of a table in Markdown."""
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]

@@ -23,14 +23,15 @@ def run(*arguments):
     )
 
 
-def rendered(path, traffic):
-    """Write a normal clip, as footage of one camera at another hour."""
-    scene = Junction(
-        seed=305, seconds=traffic + SECONDS, anomalies_per_hour=0, width=160, height=128, fps=FPS
-    )
-    whole = path.with_name("whole.mp4")
-    render(scene, whole)
-    return cut(whole, path, lambda number, frame: frame if number >= traffic * FPS else None)
+def rendered(*paths):
+    """Write normal clips, one after the other of one camera."""
+    whole = paths[0].with_name("whole.mp4")
+    seconds = len(paths) * SECONDS
+    scene = {"seed": 305, "anomalies_per_hour": 0, "width": 160, "height": 128, "fps": FPS}
+    render(Junction(seconds=seconds, **scene), whole)
+    for k, path in enumerate(paths):
+        cut(whole, path, lambda number, frame, k=k: frame if number // FRAMES == k else None)
+    whole.unlink()
 
 
 def cut(video, path, change):
@@ -63,9 +64,7 @@ def footage(tmp_path_factory):
     folder = tmp_path_factory.mktemp("real")
     usual, unusual = folder / "one" / "training", folder / "one" / "testing"
     usual.mkdir(parents=True)
-    for k in range(2):
-        rendered(usual / f"0{k}.mp4", SECONDS * k)
-    (usual / "whole.mp4").unlink()
+    rendered(usual / "00.mp4", usual / "01.mp4")
     cut(usual / "00.mp4", unusual / "00.mp4", lambda _, frame: frame)
     cut(usual / "01.mp4", unusual / "01.mp4", with_a_square)
     rows = f"clip,first_frame,last_frame\n01,{ABNORMAL[0]},{ABNORMAL[1]}\n"

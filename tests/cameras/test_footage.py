@@ -15,6 +15,7 @@ from habitus.cameras.footage import (
     join_hours,
     read_footage,
 )
+from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import Condition, Corpus
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import Document, DocumentSettings
@@ -75,6 +76,7 @@ def test_documents_come_back_with_times_sequences_and_conditions(tmp_path):
     assert corpus.lengths.tolist() == [30, 220, 150]
     assert {n: Condition(c) for n, c in enumerate(corpus.conditions) if c} == faults
     assert (corpus.n_frames == 25).all()
+    assert corpus.clocks.tolist() == [minute_of(START + n) for n in range(400)]
     assert (corpus.vocabulary, corpus.clip) == (GRID, 1.0)
     assert corpus.picture.shape == (GRID.height, GRID.width, 3)
     assert corpus.picture.min() >= 40

@@ -1,19 +1,18 @@
-"""Events within the budget of a camera, also where its model knows little."""
+"""Events within the budget of a camera."""
 
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from habitus.anomaly.scene_model import SceneModel
 from habitus.cameras.filing import Filing
 from habitus.cameras.journal import JournalEntry, filed_entries
-from habitus.cameras.judging import DAY, HEAD_START, Judging, Ration, load_scene
+from habitus.cameras.judging import Judging, load_scene
 from habitus.cameras.messages import Report
-from habitus.cameras.nursery import Nursery
 from habitus.errors import FileError, InvalidInputError
+from habitus.fork_server import ForkServer
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.ingest.live import Arrived
 from habitus.video import Reader, Source
@@ -22,6 +21,7 @@ from reference.two_lanes import WRONG
 
 EPOCH = 1.7e9
 SETTINGS = DocumentSettings(still_every=1)
+BUDGET = 1000.0
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +33,16 @@ def arrivals(video: Path) -> list[Arrived]:
 
 
 @pytest.fixture
-def filing(nursery: Nursery, tmp_path: Path) -> Iterator[Filing]:
+def filing(fork_server: ForkServer, tmp_path: Path) -> Iterator[Filing]:
     reports: list[Report] = []
-    filing = Filing(tmp_path, reports.append, nursery)
+    filing = Filing(tmp_path, reports.append, fork_server)
     yield filing
     filing.close(within=60)
 
 
 def judging_of(model: Path, filing: Filing) -> Judging:
     return Judging(
-        SceneModel.load(model), 5.0, name="camera", filing=filing, new_id=lambda start: "e1"
+        SceneModel.load(model), BUDGET, name="camera", filing=filing, new_id=lambda start: "e1"
     )
 
 
@@ -56,11 +56,11 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
-    arrivals: list[Arrived], model: Path, filing: Filing, nursery: Nursery, tmp_path: Path
+    arrivals: list[Arrived], model: Path, filing: Filing, fork_server: ForkServer, tmp_path: Path
 ):
     strongest = int(WRONG[0])
     arrivals = arrivals[strongest - 1 :]
-    judging = judging_of(model, Filing(tmp_path / "before", lambda report: None, nursery))
+    judging = judging_of(model, Filing(tmp_path / "before", lambda report: None, fork_server))
     scores = [judging.take(arrival).normality for arrival in arrivals]
     assert min(scores) == scores[1] < judging.threshold < scores[0], "the second is the strongest"
     judging.filing.close(within=60)
@@ -68,7 +68,6 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
 
     judging = judging_of(model, filing)
     between, above = (scores[0] + scores[1]) / 2, scores[0] / 2
-    judging.ration = None
     judging.thresholds, judging.detector.threshold = (between - 1, between, above), above
     judging.take(arrivals[0])
     soon(lambda: [e.alarm for e in filed(filing, "started")] == [False])
@@ -87,8 +86,8 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
     arrivals: list[Arrived], model: Path, filing: Filing
 ):
     judging = judging_of(model, filing)
-    judging.ration = None
-    judging.thresholds = (-1e9, -1e9, judging.thresholds[-1])
+    judging.detector.threshold = joined = judging.threshold
+    judging.thresholds = (-1e9, -1e9, joined)
     for arrival in arrivals:
         judging.take(arrival)
     judging.end_event()
@@ -123,47 +122,21 @@ def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filin
         judging_of(model, filing).set_budget(0.0)
 
 
-def alarms(normalities, times, alerts_per_day) -> int:
-    """Return how many of these events a ration makes alarms."""
-    ration, n_alarms = Ration(), 0
-    for time, normality in zip(times, normalities, strict=True):
-        ration.watch(time)
-        n_alarms += normality < ration.threshold(alerts_per_day)
-        ration.add(time, normality)
-    return n_alarms
+def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, filing: Filing):
+    """As is that of a restart: the bar depends on the model and the number alone."""
+    judging = judging_of(model, filing)
+    before, notes = judging.thresholds, judging.notes
+    bars = []
+    for alerts_per_day in (0.1, 5.0, 50.0, BUDGET):
+        judging.set_budget(alerts_per_day)
+        bars.append(judging.threshold)
+        assert bars[-1] == SceneModel.load(model).detector(alerts_per_day=alerts_per_day).threshold
+    assert bars[0] < bars[1] < bars[2] < bars[3]
+    assert (judging.thresholds, judging.notes) == (before, notes)
+    assert judging.thresholds == judging_of(model, filing).thresholds
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_first_hour_has_few_alarms(seed):
-    normalities = -np.random.default_rng(seed).exponential(size=90) - 3
-    found = alarms(normalities, np.arange(90) * 40.0, 5)
-    # Records among so many: HEAD_START times the sum of 1 / n, about 9.
-    assert HEAD_START <= found <= 20
-
-
-def test_most_unusual_is_always_an_alarm():
-    normalities = -np.random.default_rng(1).exponential(size=500) - 3
-    normalities[400] = -50
-    assert alarms(normalities[:401], np.arange(401.0), 5) > alarms(normalities[:400], range(400), 5)
-
-
-def test_days_hold_about_the_budget():
-    per_day, days = 500, 10
-    normalities = -np.random.default_rng(2).exponential(size=per_day * days) - 3
-    times = np.arange(per_day * days) * DAY / per_day
-    later = times > 2 * DAY
-    ration, n_alarms = Ration(), 0
-    for time, normality, counts in zip(times, normalities, later, strict=True):
-        ration.watch(time)
-        n_alarms += counts and normality < ration.threshold(5)
-        ration.add(time, normality)
-    assert 0.5 * 5 * 8 <= n_alarms <= 2 * 7 * 8
-
-
-def test_clock_set_back_takes_nothing_away():
-    ration = Ration()
-    ration.add(2 * DAY, -9.0)
-    ration.add(2 * DAY - 3600, -8.0)
-    ration.watch(DAY)
-    assert len(ration.peaks) == 2
-    assert ration.threshold(5) == -8.0
+def test_a_model_of_minutes_says_what_to_expect(model: Path, filing: Filing):
+    judging = judging_of(model, filing)
+    judging.set_budget(5.0)
+    assert "cannot tell what happens 5 times a day: expect 0 to" in judging.notes[0]

@@ -28,8 +28,8 @@ from habitus.cameras.messages import (
     StateChanged,
     UseModel,
 )
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob, CameraProcess
+from habitus.fork_server import ForkServer
 from reference.footage import encode, moving_square
 from reference.processes import LONG, command_of, descendants, running, wait_until
 from reference.streams import free_port, motion_jpeg, rtsp
@@ -78,8 +78,8 @@ class Listener:
     @property
     def decoder(self) -> int:
         """Process id of its decoder, by whom the camera's own pipe is held."""
-        assert self.process.nursery.pid is not None
-        (found,) = [p for p in descendants(self.process.nursery.pid) if p != self.process.pid]
+        assert self.process.fork_server.pid is not None
+        (found,) = [p for p in descendants(self.process.fork_server.pid) if p != self.process.pid]
         return found
 
 
@@ -87,7 +87,7 @@ Start = Callable[..., Listener]
 
 
 @pytest.fixture
-def camera(nursery: Nursery, tmp_path: Path) -> Iterator[Start]:
+def camera(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
     """A function that starts the process of a camera; it is killed at the end."""
     processes: list[CameraProcess] = []
 
@@ -95,7 +95,8 @@ def camera(nursery: Nursery, tmp_path: Path) -> Iterator[Start]:
         folder = tmp_path / "camera"
         folder.mkdir(exist_ok=True)
         job["options"] = {"local": True, **job.get("options", {})}
-        process = CameraProcess(CameraJob("camera", folder, str(address), **job), nursery)
+        given = {"alerts_per_day": 144.0} | job  # what minutes of footage can tell
+        process = CameraProcess(CameraJob("camera", folder, str(address), **given), fork_server)
         process.start()
         processes.append(process)
         return Listener(process)
@@ -326,7 +327,7 @@ def test_a_process_ends_with_its_server(camera: Start, video: Path):
     seen.wait_for_state(CameraState.LEARNING)
     pids = [seen.process.pid, seen.decoder]
     seen.process.connection.close()
-    wait_until(lambda: not any(map(running, pids)), "both end", seconds=30)
+    wait_until(lambda: not any(map(running, pids)), "both end")
 
 
 def test_a_full_disk_is_told_and_events_wait(camera: Start, video: Path, model: Path):
@@ -342,11 +343,11 @@ def test_a_full_disk_is_told_and_events_wait(camera: Start, video: Path, model: 
     seen.end()
 
 
-def test_passwords_are_on_no_command_line(camera: Start, nursery: Nursery):
+def test_passwords_are_on_no_command_line(camera: Start, fork_server: ForkServer):
     seen = camera("rtsp://someone:hunter2@127.0.0.1:1/camera")
     seen.wait_for(lambda: seen.all(StateChanged)[-1:] and seen.all(StateChanged)[-1].reason, "why")
-    assert nursery.pid is not None
-    for pid in [nursery.pid, *descendants(nursery.pid)]:
+    assert fork_server.pid is not None
+    for pid in [fork_server.pid, *descendants(fork_server.pid)]:
         assert "hunter2" not in command_of(pid)
     assert not [report for report in seen.reports if "hunter2" in str(report)]
 

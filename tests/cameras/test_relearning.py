@@ -17,7 +17,6 @@ from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.cameras.footage import FootageWriter, read_footage
 from habitus.cameras.messages import Kept
 from habitus.cameras.model_work import FLEET
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.relearning import (
     FIRST_WAIT,
     LONGEST_WAIT,
@@ -33,6 +32,7 @@ from habitus.cameras.relearning import (
 )
 from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.fork_server import ForkServer
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.video import Reader, Source
 from reference import two_lanes
@@ -135,12 +135,6 @@ def test_while_one_runs_no_other_is_due():
 
 
 @pytest.fixture(scope="module")
-def nursery():
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture(scope="module")
 def lanes(tmp_path_factory):
     """Documents of two lanes that take turns, in which something goes wrong once."""
     video = two_lanes.two_lanes(tmp_path_factory.mktemp("video") / "a.mp4")
@@ -160,9 +154,9 @@ def watched(folder: Path, lanes, *, turns: int = 5) -> Path:
     return folder
 
 
-def learn(job: LearningJob, nursery: Nursery) -> list:
+def learn(job: LearningJob, fork_server: ForkServer) -> list:
     """All reports of a learning."""
-    process, reports = LearningProcess(job, nursery), []
+    process, reports = LearningProcess(job, fork_server), []
     process.start()
 
     def done() -> bool:
@@ -175,10 +169,10 @@ def learn(job: LearningJob, nursery: Nursery) -> list:
 
 
 @pytest.fixture(scope="module")
-def camera(tmp_path_factory, lanes, nursery):
+def camera(tmp_path_factory, lanes, fork_server):
     """The folder of a camera with its first model, and the reports of the learning."""
     folder = watched(tmp_path_factory.mktemp("camera"), lanes)
-    return folder, learn(LearningJob(folder, "first"), nursery)
+    return folder, learn(LearningJob(folder, "first"), fork_server)
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +189,7 @@ def events(camera, lanes, tmp_path_factory):
     return [event.to_json() for event in detection.events]
 
 
-def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, nursery):
+def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, fork_server):
     folder, reports = camera
     *progress, last = reports
     assert isinstance(last, Learnt), last
@@ -208,24 +202,24 @@ def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, nurs
     assert scene.model.picture_ is not None
     for number in range(1, 5):
         assert (folder / "behaviours" / f"{number}.jpg").read_bytes()[:2] == b"\xff\xd8"
-    described = describe(folder / last.model, nursery=nursery)
+    described = describe(folder / last.model, fork_server=fork_server)
     assert sum(one["share"] for one in described) == pytest.approx(1)
     assert [one["picture"] for one in described] == [f"behaviours/{n}.jpg" for n in range(1, 5)]
     (folder / "model-1.json").unlink()
-    assert describe(folder / last.model, nursery=nursery) == described
+    assert describe(folder / last.model, fork_server=fork_server) == described
 
 
-def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, nursery):
+def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, fork_server):
     """On those beside it that have seen more, and have documents of the same kind."""
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / FLEET).write_bytes(b"no fleet")
-    alone = learn(LearningJob(watched(tmp_path / "alone", lanes), "first"), nursery)[-1]
+    alone = learn(LearningJob(watched(tmp_path / "alone", lanes), "first"), fork_server)[-1]
     old = watched(tmp_path / "old", lanes, turns=WORTH // 60)
-    told = learn(LearningJob(old, "hour"), nursery)[-1]
+    told = learn(LearningJob(old, "hour"), fork_server)[-1]
     assert told.n_documents >= WORTH
     assert Fleet.load(old / FLEET).n_cameras == 1
     assert not (tmp_path / "alone" / FLEET).exists()
-    young = learn(LearningJob(watched(tmp_path / "young", lanes), "first"), nursery)[-1]
+    young = learn(LearningJob(watched(tmp_path / "young", lanes), "first"), fork_server)[-1]
     assert [n for n in young.notes if "learnt from 1 other camera(s)" in n]
     for report in (alone, told):
         assert not [n for n in report.notes if "other camera" in n]
@@ -234,35 +228,37 @@ def test_a_camera_that_has_seen_little_leans_on_others(tmp_path, lanes, nursery)
     assert scene.habits.leans_on_fleet
 
 
-def test_footage_of_events_that_were_called_unusual_is_never_learnt_from(tmp_path, lanes, nursery):
+def test_footage_of_events_that_were_called_unusual_is_never_learnt_from(
+    tmp_path, lanes, fork_server
+):
     folder = watched(tmp_path, lanes)
     excluded = ((START + 100, START + 110),)
     job = LearningJob(folder, "first", excluded=excluded, until=START + 200)
-    last = learn(job, nursery)[-1]
+    last = learn(job, fork_server)[-1]
     assert (last.n_documents, last.until) == (190, START + 200)
 
 
-def test_the_last_three_models_are_kept(tmp_path, lanes, nursery):
+def test_the_last_three_models_are_kept(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
     for number in (3, 7, 8):
         (folder / f"model-{number}.habitus").write_bytes(b"")
         (folder / f"model-{number}.json").write_text("[]")
-    last = learn(LearningJob(folder, "first"), nursery)[-1]
+    last = learn(LearningJob(folder, "first"), fork_server)[-1]
     assert last.model == "model-9.habitus"
     names = {path.stem for path in folder.iterdir() if path.is_file()}
     assert names == {"model-7", "model-8", "model-9"}
 
 
-def test_what_cannot_be_learnt_is_told(tmp_path, nursery):
+def test_what_cannot_be_learnt_is_told(tmp_path, fork_server):
     (tmp_path / "documents").mkdir()
-    assert learn(LearningJob(tmp_path, "first"), nursery)[-1] == Failed(
+    assert learn(LearningJob(tmp_path, "first"), fork_server)[-1] == Failed(
         "there is no footage to learn from yet"
     )
 
 
-def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, nursery):
+def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
-    process = LearningProcess(LearningJob(folder, "first"), nursery)
+    process = LearningProcess(LearningJob(folder, "first"), fork_server)
     process.start()
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1024, 1024))
     reports = []
@@ -278,9 +274,9 @@ def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, nursery):
     assert not list(folder.glob("model-*"))
 
 
-def test_a_learning_that_is_killed_fails_and_is_niced(tmp_path, lanes, nursery):
+def test_a_learning_that_is_killed_fails_and_is_niced(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = LearningProcess(LearningJob(folder, "night"), nursery)
+    process = LearningProcess(LearningJob(folder, "night"), fork_server)
     process.start()
     wait_until(lambda: psutil.Process(process.pid).nice() >= 10, "low priority")
     psutil.Process(process.pid).kill()
@@ -298,27 +294,27 @@ def test_a_learning_that_is_killed_fails_and_is_niced(tmp_path, lanes, nursery):
     process.kill()
 
 
-def test_a_learning_ends_with_the_server(tmp_path, lanes, nursery):
+def test_a_learning_ends_with_the_server(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = LearningProcess(LearningJob(folder, "night"), nursery)
+    process = LearningProcess(LearningJob(folder, "night"), fork_server)
     process.start()
     assert running(process.pid)
     process.connection.close()  # as the end of the server does
     wait_until(lambda: not running(process.pid), "its end")
 
 
-def test_calling_an_event_normal_silences_the_like_of_it(camera, events, nursery):
+def test_calling_an_event_normal_silences_the_like_of_it(camera, events, fork_server):
     folder, _ = camera
     assert events
     strongest = min(events, key=lambda event: event["normality"])
     model = folder / "model-1.habitus"
     scene = habitus.SceneModel.load(model)
-    found = silenced_by(model, [], strongest, events, nursery=nursery)
+    found = silenced_by(model, [], strongest, events, fork_server=fork_server)
     assert found == _silenced(scene, [], strongest, events)
     # What was accepted before is not told again.
-    again = silenced_by(model, [strongest] * 3, strongest, events, nursery=nursery)
+    again = silenced_by(model, [strongest] * 3, strongest, events, fork_server=fork_server)
     assert again == _silenced(scene, [strongest] * 3, strongest, events)
-    many = silenced_by(model, [strongest] * 50, strongest, events, nursery=nursery)
+    many = silenced_by(model, [strongest] * 50, strongest, events, fork_server=fork_server)
     assert many == []
 
 
@@ -337,23 +333,23 @@ def _event(told: dict) -> habitus.Event:
     return habitus.Event(**{**fields, "moment": tuple(fields["moment"])})
 
 
-def test_questions_that_have_no_answer_are_errors(camera, events, nursery, tmp_path):
+def test_questions_that_have_no_answer_are_errors(camera, events, fork_server, tmp_path):
     folder, _ = camera
     model = folder / "model-1.habitus"
     without = events[0] | {"moment": []}
     with pytest.raises(InvalidInputError, match="no moment"):
-        silenced_by(model, [], without, events, nursery=nursery)
+        silenced_by(model, [], without, events, fork_server=fork_server)
     with pytest.raises(HabitusError, match="found nothing"):
-        describe(tmp_path / "model-5.habitus", nursery=nursery)
+        describe(tmp_path / "model-5.habitus", fork_server=fork_server)
     with pytest.raises(HabitusError, match="no answer within 0 s"):
-        silenced_by(model, [], events[0], events, nursery=nursery, within=0)
+        silenced_by(model, [], events[0], events, fork_server=fork_server, within=0)
 
 
-def test_events_that_do_not_fit_a_new_model_are_noted(tmp_path, lanes, events, nursery):
+def test_events_that_do_not_fit_a_new_model_are_noted(tmp_path, lanes, events, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
     stranger = events[0] | {"moment": [10**7]}
     job = LearningJob(folder, "first", accepted=(events[0], stranger))
-    last = learn(job, nursery)[-1]
+    last = learn(job, fork_server)[-1]
     assert [note for note in last.notes if "called normal" in note] == [
         "1 event(s) that were called normal do not count any more: they were seen with another "
         "frame size or mask"

@@ -12,15 +12,8 @@ import pytest
 from habitus import MarkovClusteringTopicModel, generate
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.model.learning import WORTH_A_THREAD
+from reference.commands import COMMAND, habitus
 from reference.processes import LONG, wait_until
-
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
-
-
-def habitus(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -16,10 +15,10 @@ from habitus.evaluation.labels import Label
 from habitus.files import read_tensors
 from habitus.lab import Junction, render
 from habitus.pipeline import parse_duration
+from reference.commands import COMMAND, habitus
 from reference.labelled import BOX, labelled_corpus, labels, write_csv
 from reference.processes import descendants, running, wait_until
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()", "compare"]
 HOW = (
     "scene.corpus",
     "--labels",
@@ -41,9 +40,7 @@ CHAINS = [
 
 
 def compare(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return habitus("compare", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +79,9 @@ def test_it_tells_a_table_and_where_the_page_is(folder, whole):
 
 def test_killed_it_goes_on_where_it_was_and_ends_the_same(folder, whole, start):
     chains = folder / "killed" / "chains"
-    process = start([*COMMAND, *HOW, "-o", "killed"], cwd=folder, stdout=subprocess.DEVNULL)
+    process = start(
+        [*COMMAND, "compare", *HOW, "-o", "killed"], cwd=folder, stdout=subprocess.DEVNULL
+    )
     while len(list(chains.glob("[!.]*"))) < 2:
         assert process.poll() is None, "over before it could be killed"
         time.sleep(0.01)

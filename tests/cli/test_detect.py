@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from fractions import Fraction
 
 import av
@@ -15,27 +14,15 @@ import pytest
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly import SceneModel
 from habitus.lab import Junction, render
+from reference.commands import COMMAND, done, habitus
 from reference.footage import encode
 from reference.processes import LONG, wait_until
 from reference.streams import free_port, playing
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 SIZE = {"width": 160, "height": 128, "fps": 12.5}
 SECONDS = 70.0
 SHARE = ("--measure", "mean", "--share", 0.05)
 LEARN = ("--clip", 0.5, "--restarts", 2, "--min-words", 5)
-
-
-def habitus(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-def done(*arguments, cwd):
-    run = habitus(*arguments, cwd=cwd)
-    assert run.returncode == 0, run.stderr
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,24 @@
 """Options, labels, masks and names that nobody should give: one line, exit code 1 or 2."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from habitus import Corpus, HabitusError, Vocabulary
 from habitus.anomaly import detect_events, learn_scene, read_events
 from habitus.cli.main import app
 from habitus.evaluation.label_files import parse_labels
+from habitus.files import read_tensors, write_tensors
 from habitus.video.mask import watched_cells
 from reference import footage
+from reference.commands import COMMAND
+from reference.processes import LONG
 
 GRID = Vocabulary(4, 4, directions=12, speeds=16)
 
@@ -77,6 +83,62 @@ def test_numbers_beyond_all_bounds(monkeypatch, folder, option, value):
     code, said = run(monkeypatch, folder, *COMMANDS["learn"], f"{option}={value}")
     assert code in (1, 2)
     assert option in said
+
+
+@pytest.mark.parametrize("command", ["detect", "evaluate", "extract", "learn"])
+def test_no_process_is_not_all_of_them(monkeypatch, folder, command):
+    code, said = run(monkeypatch, folder, *COMMANDS[command], "--jobs=0")
+    assert (code, said.count("\n")) == (1, 1), said
+    assert "at least 1, or -1 for one per processor, found 0 (--jobs)" in said
+
+
+FORGED = {
+    "a frame that the cells do not fill": ({"height": 65535}, None, "does not fit a height of"),
+    "a large picture": ({}, (6000, 6000, 3), "height = 1 to 32 in place of 6000"),
+    "a wide picture": ({}, (32, 60000, 3), "width = 1 to 32 in place of 60000"),
+    "a picture without height": ({}, (0, 32, 3), "height = 1 to 32 in place of 0"),
+    "a picture without width": ({}, (32, 0, 3), "width = 1 to 32 in place of 0"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+def test_forged_sizes_are_refused_before_anything_is_drawn(monkeypatch, folder, forgery):
+    frame, shape, message = FORGED[forgery]
+    for kind, name in (("corpus", "corpus"), ("model", "scene.model")):
+        header, tensors = read_tensors(folder / name, kind=kind, version=9)
+        header["vocabulary"] |= frame
+        if shape is not None:
+            tensors["picture"] = np.zeros(shape, dtype=np.uint8)
+        forged = f"forged.{kind}"
+        write_tensors(folder / forged, kind=kind, version=4, header=header, tensors=tensors)
+        rest = ("corpus", "-m", forged) if kind == "model" else (forged, "-m", "scene.model")
+        for words in (("show", forged), ("report", *rest, "-o", "page.html")):
+            code, said = run(monkeypatch, folder, *words)
+            assert (code, said.count("\n")) == (1, 1), said
+            assert message in said
+
+
+def test_a_tall_scene_of_many_topics_is_drawn_in_a_picture_of_a_size(monkeypatch, folder):
+    words = [np.arange(40), np.arange(20, 60)] * 20
+    Corpus.from_word_ids(words, vocabulary=Vocabulary(1000, 1)).save(folder / "tall.corpus")
+    quick = ("--topics=50", "--behaviours=2", "--restarts=1", "--iterations=2")
+    for call in (
+        ("learn", "tall.corpus", "-o", "tall.model", *quick),
+        ("show", "tall.model", "-o", "tall.png"),
+        ("report", "tall.corpus", "-m", "tall.model", "-o", "tall.html"),
+    ):
+        code, said = run(monkeypatch, folder, *call)
+        assert code == 0, said
+    with Image.open(folder / "tall.png") as picture:
+        assert max(picture.size) < 12_000
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "1e6"])
+def test_clips_of_no_length(monkeypatch, folder, value):
+    for more in ((), ("--duration", "1")):
+        code, said = run(monkeypatch, folder, *COMMANDS["extract"], f"--clip={value}", *more)
+        assert (code, said.count("\n")) == (1, 1), said
+        assert f"above 0 and at most 86400 seconds, found {float(value):g} (--clip)" in said
 
 
 KINDS = ["[/b]", "[bold]x", "\x1b[2J\x1b[31m", "a\u202eb", ":smile:", "$\\frac$ $x"]
@@ -181,7 +243,70 @@ def test_labels_that_make_no_sense(tmp_path, name):
     assert len(said) < len(str(tmp_path)) + 400
 
 
+OUTSIDE = {
+    "a label that ends later": ("start,end\n10,62\n", "from 10 to 62 s is outside the video"),
+    "a label after the end": ("start,end\n60,60.5\n", "from 60 to 60.5 s is outside the video"),
+    "a box beyond the frame": (
+        "start,end,left,top,right,bottom\n10,14,0,0,34,20\n",
+        "box reaches to 34,20, outside the frame of 32x32 pixels",
+    ),
+    "a sighting before the start": (
+        "time,event,left,top,right,bottom\n-1,a,0,0,9,9\n",
+        "line 2: time must be from 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_labels_outside_the_video_or_its_frame(monkeypatch, folder, kind):
+    text, message = OUTSIDE[kind]
+    (folder / "outside.csv").write_text(text)
+    code, said = run(monkeypatch, folder, "evaluate", "scene.model", "corpus", "-l", "outside.csv")
+    assert (code, said.count("\n")) == (1, 1), said
+    assert message in said
+
+
+def test_labels_may_end_a_document_and_a_pixel_beyond(monkeypatch, folder):
+    (folder / "edge.csv").write_text("start,end,left,top,right,bottom\n57.5,61,0,0,33,33\n")
+    code, said = run(monkeypatch, folder, "evaluate", "scene.model", "corpus", "-l", "edge.csv")
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ((-9.0, -4.0), "an event from -9 to -4 s is outside"),
+        ((50.0, 62.0), "an event from 50 to 62 s is outside"),
+        ((70.0, 71.0), "an event from 70 to 71 s is outside"),
+        ((9.0, -4.0), "must end after it starts"),
+        ((9.0, 9.0), "must end after it starts"),
+    ],
+)
+def test_events_outside_the_video(monkeypatch, folder, times, message):
+    event = json.loads((folder / "events.jsonl").read_text().splitlines()[0])
+    event |= {"start": times[0], "end": times[1], "peak": times[0]}
+    (folder / "outside.jsonl").write_text(json.dumps(event))
+    words = ("evaluate", "outside.jsonl", "corpus", "-l", "labels.csv")
+    code, said = run(monkeypatch, folder, *words)
+    assert (code, said.count("\n")) == (1, 1), said
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*COMMANDS["extract"], "--preview", "p.txt"),
+        (*COMMANDS["detect"], "--annotate", "p"),
+    ],
+)
+def test_films_are_named_as_films(monkeypatch, folder, words):
+    code, said = run(monkeypatch, folder, *words)
+    assert (code, said.count("\n")) == (1, 1), said
+    assert "a film's name ends in .mp4" in said
+
+
 POLYGONS = ["0,0 1e30,0 9,9", "0,0 nan,0 9,9", "0,0 inf,0 9,9", "0,0 9,9", "," * 5000, "1,2 " * 2]
+POLYGONS += ["90,90 99,90 99,99", "-9,0 -1,0 -1,9", "0,0 9,9 4,4", "5,5 5,5 5,5"]
 
 
 @pytest.mark.parametrize("text", [*POLYGONS, "a" * 5000, "a\0b", "", "b\udcff"])
@@ -242,3 +367,57 @@ def test_an_event_says_nothing_that_a_terminal_obeys(monkeypatch, folder):
     code, said = run(monkeypatch, folder, "evaluate", "odd.jsonl", "corpus", "-l", "labels.csv")
     assert code == 0, said
     assert "\x1b" not in said
+
+
+WANTS = {
+    "a full disk to write to": (
+        "exec 1> /dev/full",
+        ("show", "scene.model", "--json"),
+        "cannot go on: No space left on device",
+    ),
+    "ten open files": (
+        "ulimit -n 10",
+        ("extract", "scene.mp4", "-o", "want.corpus", "--jobs", "2"),
+        "Too many open files",
+    ),
+    "little memory": (
+        "ulimit -v 500000",
+        ("learn", "corpus", "-o", "want.model"),
+        "limited to 488 MB, expected at least 1280 MB",
+    ),
+    "no folder": (
+        "mkdir gone; cd gone; rmdir ../gone",
+        ("show", "scene.model", "--json"),
+        "the current folder was deleted",
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits and /dev/full are those of Linux")
+@pytest.mark.parametrize("want", WANTS)
+def test_what_the_machine_does_not_give_is_told_in_a_line(folder, want):
+    before, words, message = WANTS[want]
+    script = f'{before}; exec "$@"'
+    done = subprocess.run(
+        ["/bin/bash", "-c", script, "-", *COMMAND, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert message in done.stderr
+
+
+def test_sixteen_open_files_are_enough(folder):
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -n 16; exec "$@"', "-", *COMMAND, *COMMANDS["extract"]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+    )
+    assert done.returncode == 0, done.stderr

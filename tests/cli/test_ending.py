@@ -1,25 +1,22 @@
-"""Commands that are ended at any moment: no process and no temporary file stays."""
+"""Commands that are ended while they work: no process and no temporary file stays."""
 
+import contextlib
 import os
 import signal
 import subprocess
-import sys
 
-import numpy as np
 import psutil
 import pytest
 
 from habitus import Corpus
+from reference.commands import COMMAND
 from reference.footage import FPS, encode, moving_square
 from reference.processes import LONG, descendants, wait_until, workers
 from reference.streams import silent
 
-COMMAND = [sys.executable, "-m", "habitus"]
 TERMINATED = 128 + signal.SIGTERM
 SECONDS = 40
-# Seconds in which a command starts, decodes, and ends or nearly so. Any moment is as good.
-LATEST = 3.0
-KILLS = 5
+MOMENTS = ("workers start", "chunks are written")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +32,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def extract(start, place, source, *options):
+def extract(start, place, source, *options, **variables):
     command = [*COMMAND, "extract", source, "-o", "a.corpus", "--jobs", 2, *options]
     with (place / "errors").open("w") as errors:
         return start(
@@ -43,7 +40,7 @@ def extract(start, place, source, *options):
             cwd=place,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            env=os.environ | {"TMPDIR": str(place / "temporary")},
+            env=os.environ | {"TMPDIR": str(place / "temporary")} | variables,
         )
 
 
@@ -68,34 +65,51 @@ def left(place):
     return sorted(p.name for p in place.iterdir() if p.name not in ("errors", "temporary"))
 
 
+def wait_for(moment, process, place):
+    """Wait until a command has come so far, or has ended."""
+    if moment == "workers start":
+        wait_until(lambda: workers(process.pid) or process.poll() is not None, "a worker")
+    else:
+        chunks = place / ".a.corpus.chunks"
+        wait_until(lambda: list(chunks.glob("*")) or process.poll() is not None, "a chunk")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("everyone", [False, True], ids=["the command", "all its processes"])
-def test_terminated_at_any_moment_nothing_is_left(place, video, start, everyone):
-    moments = np.random.default_rng(int(everyone))
-    for _ in range(KILLS):
-        process = extract(start, place, video)
-        try:
-            process.wait(moments.uniform(0.5, LATEST))
-        except subprocess.TimeoutExpired:
-            (os.killpg if everyone else os.kill)(process.pid, signal.SIGTERM)
-        assert_gone(process)
-        # Before Python has started, a signal just ends it; a command may also be over already.
-        # Interrupted while it executes text, as dataclasses do that are imported, Python ends
-        # itself by SIGINT, although the interrupt was handled.
-        assert process.returncode in (TERMINATED, -signal.SIGTERM, -signal.SIGINT, 0)
-        assert "Traceback" not in (place / "errors").read_text()
-        assert list((place / "temporary").iterdir()) == []
-        assert set(left(place)) <= {".a.corpus.chunks", "a.corpus"}
-
-
-def test_terminated_while_workers_start(place, video, start):
+def test_terminated_nothing_is_left(place, video, start, everyone, moment):
+    """At any moment: `make soak`."""
     process = extract(start, place, video)
-    wait_until(lambda: workers(process.pid), "a worker")
-    process.terminate()
+    wait_for(moment, process, place)
+    with contextlib.suppress(ProcessLookupError):  # it was over before
+        (os.killpg if everyone else os.kill)(process.pid, signal.SIGTERM)
     assert_gone(process)
-    assert process.returncode == TERMINATED
-    assert (place / "errors").read_text().splitlines()[-1].startswith("habitus: interrupted")
+    told = (place / "errors").read_text()
+    assert "Traceback" not in told
     assert list((place / "temporary").iterdir()) == []
-    assert left(place) == []
+    if moment == "workers start":
+        assert process.returncode == TERMINATED
+        assert told.splitlines()[-1].startswith("habitus: interrupted")
+        assert left(place) == []
+    else:
+        assert process.returncode in (TERMINATED, 0)
+        assert left(place) in ([".a.corpus.chunks"], ["a.corpus"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("module", "known"), [("typer", False), ("av", True)])
+def test_ended_in_the_middle_of_an_import(place, video, start, number, module, known):
+    """Before the command begins, the signal just ends it; later the import is waited for."""
+    code = (
+        f"import os, sys; sys.path.remove({str(place / 'temporary')!r}); del sys.modules[__name__]"
+        f"; os.kill(os.getpid(), {number}); import {module}; open('imported', 'w').close()"
+    )
+    (place / "temporary" / f"{module}.py").write_text(code)
+    process = extract(start, place, video, PYTHONPATH=str(place / "temporary"))
+    assert_gone(process)
+    assert process.returncode == (128 + number if known else -number)
+    told = "habitus: interrupted; nothing was left half-written\n" if known else ""
+    assert (place / "errors").read_text() == told
+    assert left(place) == (["imported"] if known else [])
 
 
 def test_terminated_while_a_camera_is_silent(place, start):
@@ -108,21 +122,14 @@ def test_terminated_while_a_camera_is_silent(place, start):
     assert list((place / "temporary").iterdir()) == []
 
 
-def test_killed_at_any_moment_no_process_stays_and_the_next_run_sweeps(place, video, start):
-    moments = np.random.default_rng(2)
-    for _ in range(KILLS):
+def test_killed_no_process_stays_and_the_next_run_goes_on(place, video, start):
+    """At any moment: `make soak`."""
+    for moment in MOMENTS:
         process = extract(start, place, video)
-        try:
-            process.wait(moments.uniform(0.5, LATEST))
-        except subprocess.TimeoutExpired:
-            process.kill()
+        wait_for(moment, process, place)
+        assert descendants(process.pid) or process.poll() is not None
+        process.kill()
         assert_gone(process)
-    process = extract(start, place, video)
-    wait_until(lambda: workers(process.pid), "a worker")
-    assert descendants(process.pid)
-    process.kill()
-    assert_gone(process)
-    assert list((place / "temporary").iterdir()) != []
     assert extract(start, place, video).wait(LONG) == 0
     assert list((place / "temporary").iterdir()) == []
     assert left(place) == ["a.corpus"]

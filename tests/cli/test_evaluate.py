@@ -1,7 +1,6 @@
 """evaluate on a rendered junction, run as a person runs it: every form of labels, every refusal."""
 
 import json
-import subprocess
 import sys
 
 import cv2
@@ -13,22 +12,10 @@ from habitus.cli import main
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.labels import abnormal_documents, footage_of_corpus
 from habitus.lab import Junction, render, write_boxes, write_labels
+from reference.commands import done, habitus
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 FPS, SECONDS, NORMAL, CLIP = 12.5, 150, 80, 0.5
 GIVEN = ("--measure", "mean", "--share", 0.05, "--skip", NORMAL)
-
-
-def habitus(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-def done(*arguments, cwd):
-    run = habitus(*arguments, cwd=cwd)
-    assert run.returncode == 0, run.stderr
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +214,13 @@ def test_labels_of_frames_fit_a_video_by_its_container_alone(folder):
         cwd=folder,
     )
     assert json.loads(run.stdout)["n_events"] == 3
+    flags = (folder / "frames.txt").read_text()
+    (folder / "more.txt").write_text(f"{flags}\n0")
+    for judge, more in (("events.jsonl", ("--clip", CLIP)), ("scene.model", ())):
+        refused = habitus("evaluate", judge, "scene.mp4", "-l", "more.txt", *more, cwd=folder)
+        n = int(SECONDS * FPS)
+        assert refused.returncode == 1
+        assert f"labels of {n + 1} frames, but scene.mp4 has {n}" in refused.stderr
     corpus = Corpus.load(folder / "scene.corpus")
     assert footage_of_corpus(corpus, "").n_frames.sum() == SECONDS * FPS
 

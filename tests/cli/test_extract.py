@@ -21,24 +21,13 @@ from habitus.corpus.documents import VERSION
 from habitus.files import read_tensors
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
+from reference.commands import COMMAND, habitus
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, write
 from reference.processes import LONG, descendants, running, wait_until
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 X264 = {"preset": "ultrafast", "crf": "15", "g": "25"}
 SECONDS = 90
 """Of the long video."""
-
-
-def habitus(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONG,
-    )
 
 
 @pytest.fixture(scope="module")

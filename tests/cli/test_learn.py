@@ -1,31 +1,18 @@
 """Further footage and accepted events, from the command line and from the library."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import habitus
 from habitus.anomaly import events_by_line
+from reference.commands import done
+from reference.commands import habitus as command
 from reference.footage import encode, texture
 from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, two_lanes
 
-COMMAND = [sys.executable, "-m", "habitus"]
 LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "duration": WRONG[0] - 2}
-
-
-def run(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-def done(*arguments, cwd):
-    found = run(*arguments, cwd=cwd)
-    assert found.returncode == 0, found.stderr
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +75,7 @@ def test_another_camera_is_refused_unless_forced(folder):
     others = (texture(WIDTH, HEIGHT, 77) for _ in range(3 * FPS))
     encode(folder / "other.mp4", others, rate=FPS)
     arguments = ("learn", "other.mp4", "--update", "lanes.model", "-o", "other.model")
-    found = run(*arguments, cwd=folder)
+    found = command(*arguments, cwd=folder)
     assert found.returncode == 1
     assert "does not show the scene that lanes.model was learnt from" in found.stderr
     assert found.stderr.endswith("(--force)\n")
@@ -115,7 +102,7 @@ def test_what_cannot_be_updated_is_one_line(folder, arguments, message):
     encode(folder / "small.mp4", [texture(64, 64, 0)] * 20, rate=FPS)
     scene = habitus.SceneModel.load(folder / "lanes.model")
     habitus.SceneModel(scene.model, scene.calibration).save(folder / "bare.model")
-    found = run("learn", *arguments, cwd=folder)
+    found = command("learn", *arguments, cwd=folder)
     assert found.returncode == 1
     assert message in found.stderr
     assert found.stderr.count("\n") == 1
@@ -131,19 +118,19 @@ def test_events_are_accepted_and_taken_back(folder):
     found = done("accept", "events.jsonl", 1, "-m", "told.model", cwd=folder)
     told = habitus.SceneModel.load(model)
     assert len(told.habits.accepted) == 1
-    assert tuple(told.habits.accepted[0].codes(told.habits.vocabulary)) == known[1].moment
+    assert tuple(told.habits.accepted[0].votes.codes(told.habits.vocabulary)) == known[1].moment
     n = len(told.silenced(alarms))
     assert f"{n} alarm(s) of events.jsonl would no longer be raised" in found.stdout
     assert not same(told, before)
     done("accept", "events.jsonl", 1, "-m", "told.model", "--undo", cwd=folder)
     assert same(habitus.SceneModel.load(model), before)
-    again = run("accept", "events.jsonl", 1, "-m", "told.model", "--undo", cwd=folder)
+    again = command("accept", "events.jsonl", 1, "-m", "told.model", "--undo", cwd=folder)
     assert again.returncode == 1
     assert "this moment was not accepted" in again.stderr
 
 
 def test_an_event_that_is_not_there_is_refused(folder):
-    found = run("accept", "events.jsonl", 99, "-m", "lanes.model", cwd=folder)
+    found = command("accept", "events.jsonl", 99, "-m", "lanes.model", cwd=folder)
     assert found.returncode == 1
     assert "events.jsonl has no event on line 99" in found.stderr
     with pytest.raises(habitus.InvalidInputError, match="line 0") as error:

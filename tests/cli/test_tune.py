@@ -2,8 +2,6 @@
 
 import json
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,16 +10,10 @@ from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.cli.tune import learn_command
 from habitus.lab.tuning.advice import Tuning
 from habitus.lab.tuning.selection import Candidate, Choice, Prediction
+from reference.commands import habitus
 from reference.traffic import traffic
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
 FEW = ("--topics", "2,4", "--behaviours", "1,2", "--restarts", 2, "--trials", 8)
-
-
-def habitus(*arguments, cwd):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,11 @@ from reference.processes import LONG, decoders, wait_until
 from reference.streams import free_port, motion_jpeg, playing
 from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, pictures, two_lanes
 
-COMMAND = [sys.executable, "-c", "from habitus.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "habitus"]
 X264 = {"preset": "ultrafast", "tune": "zerolatency", "g": "10"}
 # Faster than it is: a test does not wait for traffic.
 SPEED = 20
+BUDGET = 144  # what half a minute of footage can tell
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,9 @@ def watch(folder, start):
     """A function that starts watching an address."""
 
     def started(address, *options, **how):
-        command = [*COMMAND, "watch", address, "-m", "lanes.model", *options]
-        return start(command, cwd=folder, **({"stderr": subprocess.DEVNULL} | how))
+        command = [*COMMAND, "watch", address, "-m", "lanes.model", "--alerts-per-day", BUDGET]
+        how = {"stderr": subprocess.DEVNULL} | how
+        return start([*command, *options], cwd=folder, **how)
 
     return started
 
@@ -168,7 +170,9 @@ def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
     monkeypatch.setattr("habitus.anomaly.camera_monitor.TOLD_EVERY", 0.5)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
-    with contextlib.closing(habitus.watch(address, folder / "lanes.model")) as happenings:
+    with contextlib.closing(
+        habitus.watch(address, folder / "lanes.model", alerts_per_day=BUDGET)
+    ) as happenings:
         told = [first_fault(happenings) for _ in range(3)]
         assert [fault.condition for fault in told] == ["absent"] * 3
         assert [fault.over for fault in told] == [False] * 3
@@ -186,7 +190,9 @@ def test_a_camera_with_too_few_frames_is_told(folder, monkeypatch):
     drawn = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in islice(pictures(), 60)]
     with (
         motion_jpeg(drawn, fps=0.9) as address,
-        contextlib.closing(habitus.watch(address, folder / "lanes.model")) as happenings,
+        contextlib.closing(
+            habitus.watch(address, folder / "lanes.model", alerts_per_day=BUDGET)
+        ) as happenings,
     ):
         assert first_fault(happenings).condition == "slow"
 
@@ -219,6 +225,7 @@ def test_closed_standard_files_are_not_taken_by_others(camera, folder, start, tm
     """What the decoder says on stderr must not come between its messages."""
     events = tmp_path / "events.jsonl"
     command = [*COMMAND, "watch", camera, "-m", folder / "lanes.model", "-o", events]
+    command += ["--alerts-per-day", str(BUDGET)]
     process = start(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command])
     wait_for_events(events, 1, process)
     (decoder,) = decoders(process.pid)

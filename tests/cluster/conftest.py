@@ -1,4 +1,4 @@
-"""A cluster of two workers, for the tests of a module that do it no harm."""
+"""A cluster of two workers, for all tests that do it no harm."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from habitus.workers import open_workers
 from reference.clusters import cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def two(tmp_path_factory):
     with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def workers(two):
     with open_workers(two.address) as found:
         yield found

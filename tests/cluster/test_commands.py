@@ -4,36 +4,27 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from habitus import Corpus, SceneModel
 from habitus.files import read_tensors
+from reference.commands import COMMAND, done, habitus
 from reference.labelled import labelled_corpus, labels, write_csv
-from reference.processes import descendants, running, wait_until
+from reference.processes import LONG, descendants, running, wait_until
 from reference.two_lanes import two_lanes
 
-HABITUS = [sys.executable, "-c", "from habitus.cli import main; main()"]
 SECONDS = 250
 CHUNKS = "[0-9a-f]*.safetensors"
 FEW = ("--restarts", "2", "--iterations", "5")
-
-
-def command(*arguments, cwd):
-    run = subprocess.run(
-        [*HABITUS, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return run
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     two_lanes(folder / "v.mp4", SECONDS)
-    command("extract", "v.mp4", "-o", "plain.corpus", cwd=folder)
+    done("extract", "v.mp4", "-o", "plain.corpus", cwd=folder)
     labelled_corpus().save(folder / "scene.corpus")
     write_csv(folder / "labels.csv", labels())
     return folder
@@ -50,14 +41,18 @@ def same_corpus(one, other):
 
 def test_extract_gives_the_same_corpus_and_leaves_no_process(folder, start):
     process = start(
-        [*HABITUS, "extract", "v.mp4", "-o", "local.corpus", "--cluster", "local", "--jobs", 2],
+        [*COMMAND, "extract", "v.mp4", "-o", "local.corpus", "--cluster", "local", "--jobs", 2],
         cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     seen: set[int] = set()
-    while process.poll() is None:
-        seen |= set(descendants(process.pid))
+
+    def ended() -> bool:
+        seen.update(descendants(process.pid))
+        return process.poll() is not None
+
+    wait_until(ended, "it has ended")
     out, told = process.communicate()
     assert process.returncode == 0, told
     assert "habitus: the dashboard of the cluster is at http://127.0.0.1:" in told
@@ -70,26 +65,26 @@ def test_extract_gives_the_same_corpus_and_leaves_no_process(folder, start):
 
 def test_learn_gives_the_same_model(folder, two):
     given = ("learn", "plain.corpus", *FEW, "--seed", 3)
-    command(*given, "-o", "plain.model", cwd=folder)
-    command(*given, "-o", "cluster.model", "--cluster", two.address, cwd=folder)
+    done(*given, "-o", "plain.model", cwd=folder)
+    done(*given, "-o", "cluster.model", "--cluster", two.address, cwd=folder)
     assert (folder / "plain.model").read_bytes() == (folder / "cluster.model").read_bytes()
     assert SceneModel.load(folder / "plain.model").calibration is not None
 
 
 def test_evaluate_gives_the_same_figures(folder, two):
-    command("learn", "plain.corpus", *FEW, "-o", "judge.model", cwd=folder)
+    done("learn", "plain.corpus", *FEW, "-o", "judge.model", cwd=folder)
     (folder / "wrong.csv").write_text("start,end\n5,8\n")
     given = ("evaluate", "judge.model", "v.mp4", "--labels", "wrong.csv", "--json")
-    plain = command(*given, cwd=folder)
+    plain = done(*given, cwd=folder)
     assert json.loads(plain.stdout)["n_abnormal"] > 0
-    assert command(*given, "--cluster", two.address, cwd=folder).stdout == plain.stdout
+    assert done(*given, "--cluster", two.address, cwd=folder).stdout == plain.stdout
 
 
 def test_compare_and_tune_give_the_same_figures(folder, two):
     given = ("scene.corpus", "--labels", "labels.csv", "--train", "1:30", "--runs", 1)
     methods = ("--methods", "em-1,vb-1")
-    command("compare", *given, *methods, "-o", "plain", cwd=folder)
-    command("compare", *given, *methods, "-o", "there", "--cluster", two.address, cwd=folder)
+    done("compare", *given, *methods, "-o", "plain", cwd=folder)
+    done("compare", *given, *methods, "-o", "there", "--cluster", two.address, cwd=folder)
     for path in sorted((folder / "plain" / "chains").iterdir()):
         one, other = (scores(folder / name / "chains" / path.name) for name in ("plain", "there"))
         assert one.keys() == other.keys()
@@ -97,7 +92,7 @@ def test_compare_and_tune_give_the_same_figures(folder, two):
     given = ("tune", "scene.corpus", "--topics", "4", "--behaviours", "2", "--json")
     how = ("--no-recall", "--no-hyperparameters", "--restarts", 1)
     plain, there = (
-        json.loads(command(*given, *how, *extra, cwd=folder).stdout)
+        json.loads(done(*given, *how, *extra, cwd=folder).stdout)
         for extra in ((), ("--cluster", two.address))
     )
     assert plain == there
@@ -108,24 +103,24 @@ def scores(path):
 
 
 def test_ctrl_c_ends_it_quickly_and_the_same_command_goes_on(folder, two, start):
-    given = [*HABITUS, "extract", "v.mp4", "-o", "cut.corpus", "--cluster", two.address]
+    given = [*COMMAND, "extract", "v.mp4", "-o", "cut.corpus", "--cluster", two.address]
     process = start(given, cwd=folder, stderr=subprocess.PIPE)
     chunks = folder / ".cut.corpus.chunks"
     wait_until(lambda: process.poll() is not None or any(chunks.glob(CHUNKS)), "a chunk is there")
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=LONG)
     if process.returncode:  # otherwise it was over before
         assert process.returncode == 130
         assert told.splitlines()[-1] == "habitus: interrupted; nothing was left half-written"
         assert not (folder / "cut.corpus").exists()
         assert any(chunks.glob(CHUNKS))
-    command(*given[len(HABITUS) :], cwd=folder)
+    done(*given[len(COMMAND) :], cwd=folder)
     assert same_corpus(folder / "plain.corpus", folder / "cut.corpus")
 
 
 def test_a_command_that_is_killed_takes_its_local_cluster_with_it(folder, start):
     process = start(
-        [*HABITUS, "extract", "v.mp4", "-o", "k.corpus", "--cluster", "local", "--jobs", 2],
+        [*COMMAND, "extract", "v.mp4", "-o", "k.corpus", "--cluster", "local", "--jobs", 2],
         cwd=folder,
         stderr=subprocess.DEVNULL,
     )
@@ -137,13 +132,7 @@ def test_a_command_that_is_killed_takes_its_local_cluster_with_it(folder, start)
 
 
 def test_nobody_answers_is_one_line(folder):
-    run = subprocess.run(
-        [*HABITUS, "extract", "v.mp4", "-o", "x.corpus", "--cluster", "127.0.0.1:9"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = habitus("extract", "v.mp4", "-o", "x.corpus", "--cluster", "127.0.0.1:9", cwd=folder)
     assert run.returncode == 1
     (line,) = run.stderr.splitlines()
     assert line.startswith("habitus: no scheduler answers at 127.0.0.1:9 within 5 s: ")

@@ -1,7 +1,7 @@
 """Passes over shards by workers: the same to the bit, whoever is killed meanwhile."""
 
+import itertools
 import os
-import threading
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,7 @@ import pytest
 from habitus import Corpus, FileError, MarkovClusteringTopicModel, ShardedCorpus, Vocabulary
 from habitus.anomaly.habit_model import learn_habits
 from habitus.cluster.passes import BLOCKS, ClusterPasses
+from habitus.cluster.tasks import ClusterTasks
 from habitus.corpus.tree_sum import tree_sum
 from habitus.workers import open_workers
 from reference.clusters import cluster, kill
@@ -136,6 +137,44 @@ def test_workers_that_come_take_the_places_of_those_that_went(corpus, tmp_path):
         assert {each.process for each in after} == {p.pid for p in found.processes[2:]}
 
 
+class SomeWorkers(ClusterTasks):
+    """Tasks of a cluster that has the workers that it is said to have."""
+
+    def workers(self):
+        return self.present
+
+
+def test_those_that_stay_keep_their_places(corpus, workers):
+    tasks = SomeWorkers(workers._tasks.connection)
+    passes = ClusterPasses(tasks, corpus, partial(kept_by, 0))
+
+    def arranged(present):
+        tasks.present = dict.fromkeys(present, 1)
+        passes._arrange()
+        assert passes._kept.keys() <= set(present)
+        passes._kept = dict.fromkeys(present)
+        return "".join(passes._workers)
+
+    assert arranged("ba") == "ab"
+    assert arranged("cab") == "abc"  # whoever comes is the last
+    assert arranged("ca") == "ac"
+    assert arranged("cdb") == "bcd"
+    assert arranged("ad") == "ad"
+
+
+def test_what_a_worker_no_longer_keeps_is_made_again(corpus, workers):
+    passes, checks = ClusterPasses(workers._tasks, corpus, partial(kept_by, -1)), itertools.count()
+
+    def check() -> None:
+        assert next(checks) < 10 * N_SHARDS
+
+    before = list(passes.map(itself, range(N_SHARDS)))
+    workers.connection.client.cancel(list(passes._kept.values()))
+    after = list(passes.map(itself, range(N_SHARDS), check=check))
+    assert [each.process for each in before] == [each.process for each in after]
+    assert all(a.count < b.count for a, b in zip(before, after, strict=True))
+
+
 def test_a_full_disk_of_a_worker_changes_nothing(corpus, tmp_path):
     spilled = replace(corpus, keep_bytes=0)
     with cluster(tmp_path, 0) as found:
@@ -150,15 +189,12 @@ def test_a_full_disk_of_a_worker_changes_nothing(corpus, tmp_path):
 
 
 def test_a_pass_ends_when_it_is_told_to(corpus, workers):
-    stop = threading.Event()
+    checks = itertools.count()
 
     def check() -> None:
-        if stop.is_set():
+        if next(checks):
             raise KeyboardInterrupt
 
     passes = ClusterPasses(workers._tasks, corpus, partial(kept_by, 0))
-    results = passes.map(itself, range(N_SHARDS), check=check)
-    next(results)
-    stop.set()
     with pytest.raises(KeyboardInterrupt):
-        list(results)
+        list(passes.map(itself, range(N_SHARDS), check=check))

@@ -12,10 +12,13 @@ from pathlib import Path
 import dask
 import pytest
 
+import habitus
 from habitus.archive.places import look_at
 from habitus.cluster import ClusterWorkers
+from habitus.cluster.connection import check_workers
+from habitus.cluster.tasks import ClusterTasks
 from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
-from habitus.workers import open_workers
+from habitus.workers import ATTEMPTS, Task, open_workers
 from reference.clusters import as_environment, cluster, encryption, kill
 from reference.processes import wait_until
 from reference.tasks import (
@@ -23,6 +26,7 @@ from reference.tasks import (
     Payload,
     doubled,
     killed_while,
+    meet,
     noted,
     process_id,
     refused,
@@ -38,9 +42,11 @@ def test_results_come_with_the_numbers_of_their_items(workers):
     assert dict(workers.as_completed(doubled, [])) == {}
 
 
-def test_tasks_run_in_the_processes_of_the_workers(workers, two):
-    found = {pid for _, pid in workers.as_completed(process_id, range(20))}
-    assert found == {process.pid for process in two.processes if process is not two.scheduler}
+def test_tasks_run_in_the_processes_of_the_workers(workers, two, tmp_path):
+    """In all of them: two tasks that wait for each other."""
+    processes = {process.pid for process in two.processes if process is not two.scheduler}
+    found = [pid for _, pid in workers.as_completed(partial(meet, tmp_path, 2), range(2))]
+    assert sorted(found) == sorted(processes)
 
 
 def test_a_function_is_sent_to_each_worker_once(workers):
@@ -58,9 +64,11 @@ def test_an_error_of_a_task_is_raised_as_it_is(workers):
 
 def test_workers_of_this_machine_are_replaced(tmp_path):
     """All of them, while they work and while they do not."""
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
     with open_workers("local", 2) as pool:
         assert pool.here
-        first = {pid for _, pid in pool.as_completed(process_id, range(20))}
+        first = {pid for _, pid in pool.as_completed(partial(meet, meeting, 2), range(2))}
         assert len(first) == 2
         for pid in first:
             os.kill(pid, signal.SIGKILL)
@@ -70,7 +78,7 @@ def test_workers_of_this_machine_are_replaced(tmp_path):
         errands = [Errand(f"task-{n}", -n) for n in range(1, 5)]
         found = pool.as_completed(partial(killed_while, tmp_path, 1), errands)
         assert dict(found) == {n: -n - 1 for n in range(4)}
-        assert len(list(tmp_path.iterdir())) == 4
+        assert len(list(tmp_path.glob("task-*"))) == 4
 
 
 def test_an_address_without_a_port_is_told():
@@ -204,10 +212,7 @@ def test_a_worker_without_a_package_that_comes_later_is_named(tmp_path):
 def test_a_worker_of_another_version_that_comes_later_is_named(tmp_path):
     with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
         assert dict(pool.as_completed(doubled, [1])) == {0: 2}
-        patch = (
-            "import importlib.metadata as m\n_of = m.version\n"
-            "m.version = lambda name: '0.0.2' if name == 'habitus' else _of(name)\n"
-        )
+        patch = "import habitus.version\nhabitus.version.__version__ = '0.0.2'\n"
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "sitecustomize.py").write_text(patch)
         path = os.pathsep.join([str(tmp_path / "site"), *sys.path])
@@ -215,6 +220,26 @@ def test_a_worker_of_another_version_that_comes_later_is_named(tmp_path):
         found.wait_for_workers(2)
         with pytest.raises(WorkerError, match=r"worker tcp://\S+ has habitus 0\.0\.2, this"):
             list(pool.as_completed(process_id, range(100)))
+
+
+class Answers(dict):
+    """A client whose workers have threads, or answer what they are asked."""
+
+    def run(self, *question, **options):
+        return self
+
+    def n_threads(self):
+        return self
+
+
+def test_a_worker_that_goes_while_it_is_asked_is_left_out():
+    there = Answers({"tcp://a:1": habitus.__version__, "tcp://b:1": OSError("timed out")})
+    assert check_workers(there, list(there)) == {"tcp://a:1"}
+
+
+def test_a_task_is_started_though_no_worker_is_there_yet():
+    assert ClusterTasks(Answers()).n_at_a_time == 1
+    assert ClusterTasks(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_at_a_time == 5
 
 
 def test_the_task_of_a_worker_that_was_killed_is_carried_out_elsewhere(tmp_path):
@@ -237,6 +262,20 @@ def test_a_task_whose_workers_die_is_named(tmp_path):
         deadly = partial(killed_while, tmp_path, 99)
         with pytest.raises(WorkerError, match=r"^deadly: the workers that worked on it died"):
             list(pool.as_completed(deadly, [Errand("deadly", -1)]))
+
+
+def test_a_task_whose_own_workers_go_again_and_again_is_named(workers, monkeypatch):
+    monkeypatch.setattr("habitus.cluster.tasks.LOOK", 0.01)
+    gone, started = "tcp://127.0.0.1:9", []
+
+    def submit(task):
+        started.append(task)
+        assert len(started) <= ATTEMPTS
+        return workers._tasks.submit(doubled, 1, workers=[gone])
+
+    results = workers._tasks.results(submit, iter([Task(0, Errand("deadly", 1))]), homes={0: gone})
+    with pytest.raises(WorkerError, match=rf"^deadly: .* died {ATTEMPTS} times"):
+        list(results)
 
 
 def test_all_workers_are_killed_and_others_started(tmp_path):

@@ -14,13 +14,13 @@ from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 from reference.console_pages import empty_site, look, open_site, seeded_folder, site
 from reference.consoles import PostgresServer
-from reference.watched_scene import model, nursery, video
+from reference.watched_scene import fork_server, model, video
 
 __all__ = [
     "empty_site",
+    "fork_server",
     "look",
     "model",
-    "nursery",
     "open_site",
     "seeded_folder",
     "site",

@@ -1,10 +1,10 @@
 from pathlib import Path
 
-from habitus.cameras.nursery import Nursery
 from habitus.console.database import Camera
 from habitus.console.demo import SCENES, Demo
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
+from habitus.fork_server import ForkServer
 from reference.processes import wait_until
 
 
@@ -14,11 +14,11 @@ def camera(console: Console) -> Camera:
 
 
 def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
-    console: Console, nursery: Nursery
+    console: Console, fork_server: ForkServer
 ) -> None:
-    supervisor = console.supervisor = Supervisor(console, nursery)
+    supervisor = console.supervisor = Supervisor(console, fork_server)
     supervisor.start()
-    demo = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    demo = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     demo.start()
     assert camera(console).state == "learning"
     assert camera(console).reason.startswith("its scene is drawn")
@@ -29,16 +29,16 @@ def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(
     film = Path(console.vault.open(camera(console).secret_address))
     rendered = film.stat().st_mtime_ns
     assert (camera(console).width, camera(console).height) == (360, 288)
-    again = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    again = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     again.start()
     again.stop()
     assert film.stat().st_mtime_ns == rendered
     assert camera(console).kind == "playback"
 
 
-def test_what_cannot_be_rendered_is_a_notice(console: Console, nursery: Nursery) -> None:
+def test_what_cannot_be_rendered_is_a_notice(console: Console, fork_server: ForkServer) -> None:
     (console.settings.data / "demo").write_text("in the way")
-    demo = Demo(console, nursery, scenes=SCENES[:1], seconds=60.0)
+    demo = Demo(console, fork_server, scenes=SCENES[:1], seconds=60.0)
     demo.start()
     wait_until(lambda: console.bulletin.notices(), "a notice")
     demo.stop()

@@ -18,12 +18,12 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import file_entry
-from habitus.cameras.nursery import Nursery
 from habitus.console.database import Event, OutboxEntry
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
+from habitus.fork_server import ForkServer
 from reference.consoles import START, PostgresServer, add_camera, add_playing, entry
-from reference.processes import descendants, running, wait_until
+from reference.processes import LONG, descendants, running, wait_until
 from reference.telling import add_channel, receiver
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -35,8 +35,8 @@ def n_events(console: Console) -> int:
 
 
 @contextmanager
-def supervised(console: Console, nursery: Nursery) -> Iterator[Supervisor]:
-    supervisor = console.supervisor = Supervisor(console, nursery)
+def supervised(console: Console, fork_server: ForkServer) -> Iterator[Supervisor]:
+    supervisor = console.supervisor = Supervisor(console, fork_server)
     supervisor.start()
     try:
         yield supervisor
@@ -77,19 +77,17 @@ def test_a_killed_server_loses_and_doubles_nothing(
     add_playing(console, video, model)
     with receiver() as hook:
         add_channel(console, "webhook", {"url": hook.url})
-        for _ in range(2):
-            server, _ = serving(console, start)
-            n = n_events(console)
-            wait_until(lambda n=n: n_events(console) >= n + 2, "further events")
-            others = descendants(server.pid)
-            server.send_signal(signal.SIGKILL)
-            server.wait()
-            wait_until(lambda others=others: not any(map(running, others)), "no process is left")
+        server, _ = serving(console, start)
+        wait_until(lambda: n_events(console) >= 2, "events")
+        others = descendants(server.pid)
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        wait_until(lambda: not any(map(running, others)), "no process is left")
         server, _ = serving(console, start)
         n = n_events(console)
         wait_until(lambda: n_events(console) > n, "all goes on by itself")
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0
+        assert server.wait(LONG) == 0
         told = Counter(posted.key for posted in hook.posted)
     with console.database.session() as session:
         events = {event.id: event for event in session.scalars(select(Event))}
@@ -109,7 +107,7 @@ def test_a_killed_server_loses_and_doubles_nothing(
 def test_a_database_that_is_stopped_for_a_while(
     postgres_console: Console,
     postgres_server: PostgresServer,
-    nursery: Nursery,
+    fork_server: ForkServer,
     video: Path,
     model: Path,
 ) -> None:
@@ -124,7 +122,7 @@ def test_a_database_that_is_stopped_for_a_while(
         with console.database.session() as session:
             return ids <= set(session.scalars(select(Event.id)))
 
-    with supervised(console, nursery) as supervisor:
+    with supervised(console, fork_server) as supervisor:
         wait_until(lambda: n_events(console) > 0, "an event")
         pid = supervisor.latest("north").pid
         with stopped(postgres_server):
@@ -138,7 +136,7 @@ def test_a_database_that_is_stopped_for_a_while(
             wait_until(waiting, "what waits in the journal")
             supervisor.stop()
             second = waiting()
-    with supervised(console, nursery):
+    with supervised(console, fork_server):
         wait_until(lambda: are_written(second), "what waited is written after a restart")
 
 
@@ -153,10 +151,10 @@ def stopped(server: PostgresServer) -> Iterator[None]:
 
 
 def test_a_database_that_somebody_else_holds(
-    console: Console, nursery: Nursery, video: Path, model: Path
+    console: Console, fork_server: ForkServer, video: Path, model: Path
 ) -> None:
     add_playing(console, video, model)
-    with supervised(console, nursery) as supervisor:
+    with supervised(console, fork_server) as supervisor:
         wait_until(lambda: is_watching(supervisor), "it watches")
         with closing(sqlite3.connect(console.settings.data / "habitus.sqlite")) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -188,7 +186,7 @@ def test_a_disk_that_is_full_for_a_while(
     n = n_events(console)
     wait_until(lambda: n_events(console) > n + 1, "it goes on")
     server.send_signal(signal.SIGTERM)
-    assert server.wait(60) == 0
+    assert server.wait(LONG) == 0
     with console.database.session() as session:
         assert session.scalars(select(Event).where(Event.end.is_(None))).all() == []
 
@@ -200,12 +198,12 @@ def limit(server: "subprocess.Popen[str]", size: tuple[int, int]) -> None:
             psutil.Process(pid).rlimit(psutil.RLIMIT_FSIZE, size)
 
 
-def test_a_clock_that_is_set_back(console: Console, nursery: Nursery) -> None:
+def test_a_clock_that_is_set_back(console: Console, fork_server: ForkServer) -> None:
     add_camera(console, kind="recording", state="ended")  # no process that files further ones
     journal = console.settings.camera_folder("north") / "journal"
     later = {"start": START + 3600, "peak": START + 3600, "end": START + 3601}
     file_entry(journal, entry("b1", **later))
-    with supervised(console, nursery):
+    with supervised(console, fork_server):
         wait_until(lambda: n_events(console) == 1, "the first event")
         # Its end has a time before its start; then one of an hour before comes.
         file_entry(journal, entry("b1", **later | {"end": START + 7}))
@@ -225,7 +223,7 @@ def test_a_server_that_is_told_to_end_leaves_no_process(
     server, _ = serving(console, start)
     wait_until(lambda: n_events(console) > 0, "an event")
     others = descendants(server.pid)
-    assert len(others) >= 3  # nursery, camera, decoder
+    assert len(others) >= 3  # fork server, camera, decoder
     os.kill(server.pid, signal.SIGTERM)
-    assert server.wait(60) == 0
+    assert server.wait(LONG) == 0
     assert not any(map(running, others))

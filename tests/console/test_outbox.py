@@ -10,7 +10,7 @@ import pytest
 from habitus import InvalidInputError
 from habitus.console.channels import Notification
 from habitus.console.database import Channel, OutboxEntry
-from habitus.console.outbox import HOUR, check_limits, enqueue, is_quiet, take_next
+from habitus.console.outbox import HOUR, check_limits, digest_of, enqueue, is_quiet, take_next
 from habitus.console.server import Console
 from reference.consoles import add_camera
 from reference.telling import START, a_trouble, add_channel, an_event, outbox, outcomes, tell
@@ -258,3 +258,14 @@ def test_a_digest_waits_while_it_is_quiet_again(console: Console, berlin: ZoneIn
     assert digest is not None  # but the channel is away
     assert told(console, channel, night + 24 * HOUR) is None
     assert told(console, channel, night + 32 * HOUR) is not None
+
+
+def test_events_as_probable_are_ordered_by_how_far_they_are_below_the_threshold() -> None:
+    scores = [(None, -30, -5), (0.5, -12, -10), (None, -40, -10), (0.5, -11, -5), (0.1, -9, -8)]
+    held = []
+    for name, (probability, normality, threshold) in zip("abcde", scores, strict=True):
+        event = {"id": name, "probability": probability, "normality": normality}
+        body = {"camera": {"id": "north"}, "event": {**event, "threshold": threshold}}
+        held.append(OutboxEntry(kind="started", created=START, body=body))
+    unusual = digest_of(held, START)["most_unusual"]
+    assert [body["event"]["id"] for body in unusual] == ["e", "d", "b", "c", "a"]

@@ -1,5 +1,6 @@
 """The pages in a real browser: every flow, by mouse, finger and keys."""
 
+import contextlib
 import json
 import re
 import time
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 from sqlalchemy import select
 
 from habitus.console import administration, queries, reviews
@@ -248,8 +249,14 @@ def test_the_timeline_is_zoomed_and_opens_events(site: Site, look: Look) -> None
         page.keyboard.press("]")
         return bool(explanation.search(page.locator("#readout").inner_text()))
 
-    wait_until(choose, "an event that is chosen by its key", seconds=20)
-    page.keyboard.press("Enter")
+    def opens() -> bool:
+        """What is drawn anew meanwhile has nothing chosen."""
+        wait_until(choose, "an event that is chosen by its key")
+        with contextlib.suppress(TimeoutError), page.expect_navigation(timeout=2000):
+            page.keyboard.press("Enter")
+        return "/events/" in page.url
+
+    wait_until(opens, "its page")
     expect(page).to_have_url(re.compile("/events/[0-9a-f]{12}$"))
 
 
@@ -295,7 +302,6 @@ def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> No
     wait_until(
         lambda: page.evaluate("document.getElementById('clip').readyState") >= 2,
         "a clip",
-        seconds=30,
     )
     expect(page.locator(".why-large")).to_contain_text(newest.explanation[1:])
     expect(page.locator(".similar .event").first).to_be_visible()

@@ -11,24 +11,24 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import file_entry
-from habitus.cameras.nursery import Nursery
 from habitus.console import queries, reviews
 from habitus.console.administration import add_camera as add_by_admin
 from habitus.console.administration import remove_camera
 from habitus.console.database import Camera, Event, Learning, Minute
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
+from habitus.fork_server import ForkServer
 from reference.consoles import START, add_camera, add_playing, entry
 from reference.processes import running, wait_until
 from reference.two_lanes import HEIGHT, SECONDS, WIDTH, WRONG
 
 
 @pytest.fixture
-def supervised(console: Console, nursery: Nursery) -> Iterator[Callable[..., Supervisor]]:
+def supervised(console: Console, fork_server: ForkServer) -> Iterator[Callable[..., Supervisor]]:
     """A function that starts the supervisor of a console; it is stopped at the end."""
 
     def start(**options: Any) -> Supervisor:
-        console.supervisor = Supervisor(console, nursery, **options)
+        console.supervisor = Supervisor(console, fork_server, **options)
         console.supervisor.start()
         return console.supervisor
 
@@ -215,10 +215,10 @@ def test_a_model_is_learnt_and_used_at_once(
 
 
 def test_a_recording_is_learnt_from_judged_and_done(
-    console: Console, video: Path, supervised: Callable[..., Supervisor], nursery: Nursery
+    console: Console, video: Path, supervised: Callable[..., Supervisor], fork_server: ForkServer
 ) -> None:
     options = {"local": True, "starts": START}
-    add_camera(console, address=str(video), kind="recording", options=options)
+    add_camera(console, address=str(video), kind="recording", options=options, alerts_per_day=500.0)
     supervisor = supervised()
     wait_for_state(console, "ended")
     wait_until(lambda: supervisor.latest("north").pid is None, "its process has ended")

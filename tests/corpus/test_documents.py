@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from habitus import Corpus, MarkovClusteringTopicModel, Vocabulary
 from habitus.corpus import Condition
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.schema import MOST_FRAMES
 
 documents = st.lists(st.lists(st.integers(0, 9), max_size=8), min_size=1, max_size=6)
 
@@ -25,6 +26,7 @@ def same(one: Corpus, other: Corpus) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(documents)
 def test_word_ids_are_counted(ids):
     corpus = Corpus.from_word_ids(ids, n_words=10)
@@ -132,6 +134,7 @@ def test_the_papers_words_of_a_corpus_add_up_slow_and_fast():
     assert corpus.settings == {"clip": 2.0, "words": "coarse"}
 
 
+@settings(deadline=None)
 @given(documents)
 def test_bags_are_the_rows_of_the_counts(ids):
     corpus = Corpus.from_word_ids(ids, n_words=10)
@@ -198,3 +201,16 @@ def test_notebooks_show_a_small_table():
     for text in ("4 of 1 s", "96, 24 per document", "24 (2 x 3 cells of 8 pixels)"):
         assert f"<td>{text}</td>" in shown
     assert "0 per document" in Corpus(np.empty((0, 3)))._repr_html_()
+
+
+@pytest.mark.parametrize("lengths", [[2, 2], [4, 2]])
+def test_sequences_have_all_documents_and_no_more(lengths):
+    found = sum(lengths)
+    with pytest.raises(InvalidInputError, match=f"add up to the 5 documents, found {found}"):
+        Corpus(np.ones((5, 2)), lengths=lengths)
+
+
+def test_a_document_has_at_most_so_many_frames():
+    assert Corpus(np.ones((1, 2)), n_frames=[MOST_FRAMES]).n_frames == [MOST_FRAMES]
+    with pytest.raises(InvalidInputError, match=f"1 integers from 0 to {MOST_FRAMES}"):
+        Corpus(np.ones((1, 2)), n_frames=[MOST_FRAMES + 1])

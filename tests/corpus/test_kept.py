@@ -32,7 +32,7 @@ def test_the_first_that_fit_are_kept_and_given_back_as_they_were_made():
         return made_of(number)
 
     limit = 3 * sum(SIZES[:3]) + 3 * 16
-    for spill_bytes, wanted in ((0, [3, 4]), (1 << 20, []), (60, [3, 4])):
+    for spill_bytes, wanted in ((0, [3, 4]), (1 << 20, []), (60, [3, 4]), (240, [4])):
         made.clear()
         kept = Kept(arrays, keep_bytes=limit, spill_bytes=spill_bytes)
         first = [kept(i) for i in range(5)]

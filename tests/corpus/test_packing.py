@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from habitus.corpus import Corpus
@@ -25,6 +25,7 @@ def as_arrays(rows):
     return flat, np.array(counts, dtype=np.float64), indptr
 
 
+@settings(deadline=None)
 @given(documents)
 def test_unpacking_gives_back_words_and_counts(rows):
     words, counts, indptr = as_arrays(rows)
@@ -74,3 +75,11 @@ def test_documents_of_other_sizes_are_refused(tmp_path):
         Corpus.load(save_packed(corpus, tmp_path / "a", indptr=fewer))
     with pytest.raises(FileError, match="never fall"):
         Corpus.load(save_packed(corpus, tmp_path / "b", indptr=fewer[::-1].copy()))
+
+
+def test_contents_without_their_end_are_refused():
+    """All bytes are there, but not the checksum that says so."""
+    words, counts, indptr = as_arrays([{3: 1, 700: 2}, {5: 1}])
+    packed = pack_counts(words, counts, indptr)
+    with pytest.raises(FileError, match="must hold"):
+        unpack_counts(packed._replace(contents=packed.contents[:-4]), indptr)

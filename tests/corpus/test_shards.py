@@ -115,7 +115,7 @@ class Alive:
 
         def counted(file):
             corpus = load(file)
-            self.references.append(weakref.ref(corpus.counts.data))
+            self.references.append(weakref.ref(corpus.entries.data))
             self.most = max(self.most, sum(each() is not None for each in self.references))
             return corpus
 

@@ -62,12 +62,12 @@ def test_ranges_of_clips_count_frames_from_0_with_both_ends(tmp_path):
         ("start,end,colour\n1,2,red\n", "found the columns start, end, colour"),
         ("start,end,end\n1,2,3\n", "found the columns start, end, end"),
         ("start,end\n2,1\n", "line 2: a label must end after it starts, found 2 to 1"),
-        ("start,end\n1,2\n-3,1\n", "line 3: a label must end after it starts"),
+        ("start,end\n1,2\n-3,1\n", "line 3: start must be from 0 to 1e+12, found -3"),
         ("start,end\n1,two\n", "line 2: end is not a number"),
         ("start,end\n1,2:75\n", "line 2: end is not a number: '2:75' is not a time such as"),
         ("start,end\n1\n", "line 2: expected 2 values"),
         ("start,end\n1,2,3\n", "line 2: expected 2 values"),
-        ("start,end\n1,inf\n", "end must be at most 1e+12, found inf"),
+        ("start,end\n1,inf\n", "end must be from 0 to 1e+12, found inf"),
         ("start,end\n1,5\n4,6\n", "a label from 4 to 6 s overlaps the one from 1 to 5 s"),
         ("start,end,kind\n1,5,x\n0,9,y\n1,5,x\n", "x from 1 to 5 s overlaps the one from 1"),
         ("start,end,left,top,right,bottom\n1,2,5,5,,9\n", "a box needs left, top, right and"),
@@ -109,6 +109,6 @@ def test_missing_and_binary_files_are_refused(tmp_path):
 
 
 def test_labels_of_another_video_are_refused():
-    check_labels([Label(1, 2), Label(9.5, 12)], 0.0, 10.0)
+    check_labels([Label(1, 2), Label(9.5, 11)], 0.0, 10.0, clip=1.0)
     with pytest.raises(InvalidInputError, match="outside the video, which runs from 0 to 10 s"):
-        check_labels([Label(1, 2), Label(754, 760, "u-turn")], 0.0, 10.0)
+        check_labels([Label(1, 2), Label(754, 760, "u-turn")], 0.0, 10.0, clip=1.0)

@@ -128,3 +128,12 @@ def test_the_heaviest_window_leaves_out_usual_votes_on_any_side(side):
     assert {divmod(int(found.windows[0]), 9)[side in ("left", "right")]} == {
         middle[side in ("left", "right")]
     }
+
+
+def test_where_nothing_exceeds_the_window_is_that_of_the_first_vote():
+    vocabulary = Vocabulary(4, 5)
+    habits = Habits(np.zeros(20), np.zeros((20, 4)), np.zeros((20, 4, 1)))
+    votes = Votes(np.array([7, 13]), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64))
+    assert document_evidence(votes, habits, LEVELS, vocabulary).windows.tolist() == [7] * 4
+    none = Votes(*(part[:0] for part in votes))
+    assert document_evidence(none, habits, LEVELS, vocabulary).windows.tolist() == [0] * 4

@@ -81,6 +81,12 @@ def test_a_last_document_under_half_a_clip_is_left_out(n, expected):
     assert len(list(documents(Drawn(pictures, evenly(n))))) == expected
 
 
+@pytest.mark.parametrize(("n", "expected"), [(14, 1), (15, 2)])
+def test_a_last_document_of_exactly_half_a_clip_is_kept(n, expected):
+    found = documents(Drawn(moving_square(n), evenly(n)), DocumentSettings(clip=0.4))
+    assert len(list(found)) == expected
+
+
 def test_a_whole_last_clip_of_two_frames_is_kept():
     for n in (4, 50, 100):
         found = list(documents(Drawn(moving_square(n), evenly(n)), DocumentSettings(clip=0.08)))
@@ -312,10 +318,12 @@ def test_cell_brightness_equals_its_numpy_line(side):
     assert np.array_equal(cell_brightness(luma, 3, 4, side), expected)
 
 
-@pytest.mark.parametrize("clip", [0.0, -1.0, 0.05, float("nan")])
-def test_a_clip_must_hold_two_frames(clip):
+def test_a_clip_must_hold_two_frames():
     with pytest.raises(InvalidInputError, match="at least two frames"):
-        vocabulary_of(Drawn(moving_square(2), evenly(2)), DocumentSettings(clip=clip))
+        vocabulary_of(Drawn(moving_square(2), evenly(2)), DocumentSettings(clip=0.05))
+    for clip in (0.0, -1.0, 1e6, float("nan")):
+        with pytest.raises(InvalidInputError, match="above 0 and at most 86400 seconds"):
+            DocumentSettings(clip=clip)
 
 
 def test_one_frame_is_no_document(tmp_path):

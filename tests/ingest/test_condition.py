@@ -6,11 +6,16 @@ import pytest
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import Document, documents
 from habitus.ingest.condition import (
+    COVERED_BELOW,
+    DARK_AFTER,
     FROZEN_AFTER,
+    FROZEN_FACTOR,
+    FROZEN_STILL,
     STEADY_AFTER,
     VIEWS_REMEMBERED,
     ConditionMonitor,
     Look,
+    View,
 )
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
@@ -20,6 +25,7 @@ ROWS, COLUMNS = 36, 45
 # Of means of cells, so neighbours have little in common.
 SOFTNESS = 0.7
 USUAL = texture(COLUMNS, ROWS, 0, SOFTNESS)
+OTHER = texture(COLUMNS, ROWS, 99, SOFTNESS)
 
 
 def document(thumbnail, *, change=3.0, n_frames=25):
@@ -61,13 +67,50 @@ def test_identical_pictures_are_frozen_from_the_frames_on():
     assert found[8:] == [Condition.FROZEN] * 2
 
 
-@pytest.mark.parametrize("level", [0, 12, 200])
+@pytest.mark.parametrize("level", [60, 200])
 def test_a_covered_lens(level):
     monitor, rng = accustomed(), np.random.default_rng(1)
     flat = np.full((ROWS, COLUMNS), level)
     found = [monitor.judge(document(noisy(flat, rng))) for _ in range(50)]
     assert set(found) == {Condition.COVERED}
     assert monitor.judge(document(noisy(USUAL, rng))) is Condition.USABLE
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.5])
+@pytest.mark.parametrize("level", [0, 12, 250])
+def test_light_that_is_gone_or_blinds_is_a_fault_after_a_while(level, clip):
+    """A camera turns to infrared, or sets its exposure, in the meantime."""
+    monitor, rng = accustomed(clip=clip), np.random.default_rng(1)
+    flat, while_ = np.full((ROWS, COLUMNS), level), round(DARK_AFTER / clip)
+    for _ in range(2):  # every time anew
+        found = [monitor.judge(document(noisy(flat, rng))) for _ in range(50)]
+        assert found == [Condition.USABLE] * while_ + [Condition.COVERED] * (50 - while_)
+        assert monitor.judge(document(noisy(USUAL, rng))) is Condition.USABLE
+
+
+INFRARED = np.clip(220 - 0.5 * USUAL + 25 * (texture(COLUMNS, ROWS, 7, 4.0) > 128), 0, 255)
+"""The usual view with its contrast reversed, and unevenly lit."""
+
+
+def test_another_light_is_no_other_view():
+    monitor, rng = accustomed(), np.random.default_rng(1)
+    lamp = USUAL * np.linspace(0.05, 1.4, COLUMNS)
+    faint = 120 + (USUAL - USUAL.mean()) * COVERED_BELOW / 2
+    for light in (INFRARED, lamp, faint, USUAL, INFRARED):
+        pictures = [noisy(np.clip(light, 0, 255), rng) for _ in range(40)]
+        assert {monitor.judge(document(each)) for each in pictures} == {Condition.USABLE}
+    assert monitor.n_views == 1
+    turned = np.roll(INFRARED, (0, 2), axis=(0, 1))
+    assert monitor.judge(document(noisy(turned, rng))) is Condition.MOVED
+
+
+def test_views_in_two_lights_are_of_one_scene():
+    views = View(0), View(1), View(2)
+    for view, picture in zip(views, (USUAL, INFRARED, OTHER), strict=True):
+        for seed in range(10):
+            view.add(Look.of(noisy(picture, np.random.default_rng(seed))))
+    assert views[0].shows_scene_of(views[1])
+    assert not views[0].shows_scene_of(views[2])
 
 
 @pytest.mark.parametrize("shift", [(0, 6), (5, 0), (-4, 8)])
@@ -125,8 +168,29 @@ def test_one_change_within_the_limit_shows_that_the_camera_works():
     still = round(FROZEN_AFTER) - 1
     changes = ([0.0] * still + [0.01]) * 10
     assert {monitor.judge(document(USUAL, change=c)) for c in changes} == {Condition.USABLE}
-    assert {monitor.judge(document(USUAL, change=0.0)) for _ in range(still)} == {Condition.USABLE}
-    assert monitor.judge(document(USUAL, change=0.0)) is Condition.FROZEN
+    found = [monitor.judge(document(USUAL, change=0.0)) for _ in range(round(FROZEN_STILL))]
+    assert found == [Condition.USABLE] * (len(found) - 1) + [Condition.FROZEN]
+
+
+def test_identical_frames_are_frozen_if_they_last_longer_than_they_did_before():
+    """A codec that leaves out all noise: half a minute of identical frames, again and again."""
+    monitor, half = accustomed(), round(FROZEN_STILL / 2)
+    monitor.judge(document(USUAL, change=0.01))
+    for _ in range(3):
+        found = {monitor.judge(document(USUAL, change=0.0)) for _ in range(half)}
+        assert found == {Condition.USABLE}
+        assert monitor.judge(document(USUAL, change=0.3)) is Condition.USABLE
+    limit = round(FROZEN_FACTOR * half)
+    found = [monitor.judge(document(USUAL, change=0.0)) for _ in range(limit)]
+    assert found == [Condition.USABLE] * (limit - 1) + [Condition.FROZEN]
+
+
+def test_a_freeze_that_ends_with_a_jump_allows_no_longer_one():
+    monitor = accustomed()
+    for _ in range(3):
+        found = [monitor.judge(document(USUAL, change=0.0)) for _ in range(round(FROZEN_AFTER))]
+        assert found[-1] is Condition.FROZEN
+        assert monitor.judge(document(USUAL, change=20.0)) is Condition.USABLE
 
 
 def night(n, seed=0):
@@ -159,7 +223,6 @@ def conditions(monitor, pictures, seed=3):
 
 
 STEADY = round(STEADY_AFTER)
-OTHER = texture(COLUMNS, ROWS, 99, SOFTNESS)
 
 
 @pytest.mark.parametrize("level", [0, 16, 255])
@@ -174,8 +237,8 @@ def test_a_black_beginning_is_not_the_usual_view(level, seconds):
 
 def test_a_frozen_beginning_is_not_the_usual_view():
     monitor = ConditionMonitor()
-    found = [monitor.judge(document(OTHER, change=0.0)) for _ in range(10)]
-    assert found[-1] is Condition.FROZEN
+    found = [monitor.judge(document(OTHER, change=0.0)) for _ in range(round(FROZEN_STILL))]
+    assert found == [Condition.USABLE] * (len(found) - 1) + [Condition.FROZEN]
     assert set(conditions(monitor, [USUAL] * 30)) == {Condition.USABLE}
 
 
@@ -216,6 +279,19 @@ def test_a_lorry_that_stands_before_the_lens():
     lorry = conditions(monitor, [OTHER] * (STEADY + 30))
     assert lorry[STEADY:] == [Condition.USABLE] * 30
     assert set(conditions(monitor, [USUAL] * 10)) == {Condition.USABLE}
+
+
+def test_a_view_is_steady_only_where_the_usual_one_is_not_seen_meanwhile():
+    monitor = accustomed()
+    for _ in range(3):
+        assert set(conditions(monitor, [OTHER] * (STEADY - 1))) == {Condition.MOVED}
+        assert conditions(monitor, [USUAL]) == [Condition.USABLE]
+
+
+def test_a_view_that_is_missed_longer_than_it_was_seen_makes_room_for_another():
+    monitor, third = accustomed(), texture(COLUMNS, ROWS, 500, SOFTNESS)
+    assert set(conditions(monitor, [OTHER] * 10)) == {Condition.MOVED}
+    assert conditions(monitor, [third] * 2 * STEADY).index(Condition.USABLE) == 10 + STEADY
 
 
 def test_the_scene_of_most_documents_counts():

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +15,18 @@ import pytest
 
 from habitus import Corpus
 from habitus.corpus.documents import Condition
+from habitus.corpus.looks import SAME_LOOK, likeness, look_of
 from habitus.corpus.vocabulary import N_SPEEDS, Vocabulary
 from habitus.errors import InvalidInputError, VideoError
-from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks
-from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.extraction import extract_corpus
+from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks, chunk_size
+from habitus.ingest.clips import Document, DocumentSettings
+from habitus.ingest.extraction import _Recorder, _SourcePlan, extract_corpus
+from habitus.ingest.live import Arrived
 from habitus.ingest.segments import (
-    COMPILING,
-    N_COLUMNS,
-    STARTED,
     FilePlan,
     Segment,
     SegmentPool,
-    StatusFile,
+    SegmentSign,
     neighbouring,
     read_segment,
 )
@@ -37,14 +35,17 @@ from habitus.model.expected_counts import gather
 from habitus.video import Reader, Source
 from habitus.video.cells import cell_motion, pyramid
 from habitus.video.motion import least_motion
+from habitus.workers import LocalWorkers
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
-from reference.processes import LONG, decoders, has_loaded, wait_until, workers
+from reference.processes import LONG, decoders, descendants, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent
 
 X264 = {"preset": "ultrafast", "crf": "15", "g": "30"}
 SHORT = DocumentSettings(clip=0.12)
 """Clips so short that half a minute has several chunks."""
 SECONDS = 32
+SIZE = chunk_size(round(SECONDS / SHORT.clip))
+"""Documents per chunk of such a video."""
 # Mean difference of the scene's picture from what was drawn: rounding of ranges, and the codec.
 PICTURE_ERROR = 6.0
 
@@ -82,7 +83,7 @@ def long(folder):
 def whole(long):
     """The long video in one process."""
     found = extract_corpus([long], SHORT).corpus
-    assert len(found) > 2 * CHUNK
+    assert len(found) > 7 * SIZE
     assert found.n_tokens.min() > 0
     return found
 
@@ -98,7 +99,7 @@ def test_a_run_goes_on_from_the_chunks_of_another(tmp_path, long, whole, jobs):
     extract_corpus([long], SHORT, output=output, jobs=2)
     cache = ChunkCache(output)
     chunks = sorted(cache.folder.iterdir())
-    assert len(chunks) == 3
+    assert len(chunks) == 8
     assert not output.exists()  # writing it is the caller's
     stamps = [path.stat().st_mtime_ns for path in chunks]
     chunks[-1].unlink()
@@ -107,7 +108,7 @@ def test_a_run_goes_on_from_the_chunks_of_another(tmp_path, long, whole, jobs):
     assert sorted(cache.folder.iterdir()) == chunks
     assert [path.stat().st_mtime_ns for path in chunks[:-1]] == stamps[:-1]
     assert {p.stage for p in seen} == {"extracting"}
-    assert seen[0].done >= 2 * CHUNK * SHORT.clip - 1e-6  # these were not decoded again
+    assert seen[0].done >= 7 * SIZE * SHORT.clip - 1e-6  # these were not decoded again
     assert seen[-1].done <= seen[-1].total == pytest.approx(SECONDS, abs=0.1)
     assert re.fullmatch(r"\d+ frames/s, \d+ x real time", seen[-1].note)
     chunks[1].unlink()
@@ -224,6 +225,21 @@ def test_the_picture_shows_the_scene_without_what_moves(long, whole):
     assert error[outside].mean() < PICTURE_ERROR
 
 
+def test_a_recording_by_day_and_by_infrared_has_two_looks(tmp_path):
+    day = moving_square(250)
+    lit = texture(WIDTH, HEIGHT, 9, 12.0) > 140
+    night = [np.where(lit, 255 - frame // 2, 30).astype(np.uint8) for frame in moving_square(250)]
+    path = encode(tmp_path / "a.mp4", day + night, options=X264)
+    corpus = extract_corpus([Source(str(path))]).corpus
+    assert (corpus.conditions != Condition.USABLE).sum() <= 2
+    assert len(corpus.looks) == 2
+    assert likeness(corpus.looks[0], day[0]) > SAME_LOOK > likeness(corpus.looks[1], day[0])
+    assert likeness(corpus.looks[1], night[0]) > SAME_LOOK
+    lone = encode(tmp_path / "b.mp4", day, options=X264)
+    only = extract_corpus([Source(str(lone))]).corpus
+    assert np.array_equal(only.looks, [look_of(only.picture)])
+
+
 def test_a_corpus_file_keeps_everything(tmp_path, folder):
     source = Source(str(folder / "one.mp4"))
     corpus = extract_corpus([source]).corpus
@@ -259,7 +275,7 @@ def test_large_frames_are_halved(tmp_path):
 
 
 def test_faults_of_the_camera_are_found_and_told(tmp_path):
-    pictures = moving_square(250) + [np.full((HEIGHT, WIDTH), 10, np.uint8)] * 75
+    pictures = moving_square(250) + [np.full((HEIGHT, WIDTH), 90, np.uint8)] * 75
     pictures += moving_square(75)
     path = encode(tmp_path / "a.mp4", pictures, options=X264)
     corpus, notes = extract_corpus([Source(str(path))])
@@ -287,7 +303,7 @@ def broken(folder):
     """The same length with half a second missing where a chunk ends."""
     pictures = moving_square(SECONDS * FPS, width=96, height=80, side=32, start=(0, 24))
     times = np.arange(len(pictures)) / FPS
-    times[times >= CHUNK * SHORT.clip - 1e-6] += 0.48
+    times[times >= SIZE * SHORT.clip - 1e-6] += 0.48
     return Source(str(encode(folder / "broken.mkv", pictures, times=times, options=X264)))
 
 
@@ -313,6 +329,15 @@ def test_segments_cover_what_is_missing_once_and_nothing_else(jobs, missing):
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[-2 * jobs :] == [1] * 2 * jobs
         assert len(found) < 20
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shares"), [(90, [48, 48]), (120, [60, 60]), (300, [152, 152])]
+)
+def test_a_short_video_is_shared_by_the_workers_in_few_segments(seconds, shares):
+    size = chunk_size(seconds)
+    found = neighbouring(range(0, seconds, size), 2, size)
+    assert [stop - start for start, stop in found] == shares
 
 
 @contextlib.contextmanager
@@ -388,14 +413,14 @@ except KeyboardInterrupt:
 
 @needs_proc
 def test_ctrl_c_shows_nothing_of_the_workers(endless, start):
-    """A terminal sends it to all processes, here while the workers import what they need."""
+    """A terminal sends it to all processes, here while what the workers need is imported."""
     process = start(
         [sys.executable, "-c", INTERRUPTED.format(address=endless.address)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    loaded = "a worker imports NumPy"
-    wait_until(lambda: any(has_loaded(pid, "numpy") for pid in workers(process.pid)), loaded)
+    loaded = "the fork server imports NumPy"
+    wait_until(lambda: any(has_loaded(pid, "numpy") for pid in descendants(process.pid)), loaded)
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=LONG)
     assert (output, errors) == ("interrupted\n", "")
@@ -546,6 +571,24 @@ def test_a_decoder_of_a_live_source_that_hangs_or_crashes(stream, recorded, by, 
     assert_resumed(*found, recorded, said)
 
 
+def test_a_sequence_that_comes_at_once_or_too_early_does_not_follow(tmp_path):
+    source, settings, grid = Source("tcp://camera"), DocumentSettings(), Vocabulary(2, 2)
+    recorder = _Recorder(_SourcePlan(source, settings, SourceChunks(tmp_path, "a", None)))
+    none, cells = np.empty(0, dtype=np.int64), np.zeros((2, 2), dtype=np.uint8)
+    # Numbers start from 0 at each connection; three of them come 2, 3 and 7.5 s after the first.
+    for seconds, number in ((0, 0), (1, 1), (2, 0), (3, 0), (4, 1), (7.5, 0)):
+        document = Document(number, float(number), none, none, 25, 1.0, cells, None)
+        recorder._add(Arrived(document, number > 0, 0.0, seconds, grid))
+    recorder.writer.flush()
+    (chunk,) = recorder.writer.finished()
+    assert chunk.numbers.tolist() == [0, 1, 3, 5, 6, 10]
+    assert [note.rpartition(": ")[2] for note in recorder.notes] == [
+        "no video from 2 s to 3 s",
+        "no video from 4 s to 5 s",
+        "no video from 7 s to 10 s",
+    ]
+
+
 def test_an_interrupt_while_a_live_source_is_waited_for(stream, recorded):
     port = free_port()
     with contextlib.ExitStack() as camera:
@@ -583,19 +626,16 @@ def test_no_source_is_an_error():
         extract_corpus([])
 
 
-def test_compiling_is_no_silence_of_the_decoder(monkeypatch):
+def test_compiling_is_no_silence_of_the_decoder(tmp_path, monkeypatch):
     monkeypatch.setattr("habitus.ingest.segments.PATIENCE", -1.0)  # any silence is too long
-    pool = object.__new__(SegmentPool)
-    pool.pending, pool.status = (
-        {object()},
-        StatusFile(Path(), np.zeros((1, N_COLUMNS), dtype=np.int64)),
-    )
-    pool.signs = pool.status.table[:, :COMPILING].copy()
-    pool._check_signs()  # no worker has compiled its kernels yet
-    pool.status.table[0, STARTED] = 1
-    pool._check_signs()  # a sign
-    with pytest.raises(VideoError, match="gave no frame"):
-        pool._check_signs()
+    plan = FilePlan(Source("a.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
+    with LocalWorkers(1) as processes:
+        pool = SegmentPool([plan], processes)
+        pool._tasks = processes.started(time.sleep, [LONG])
+        with pool:  # no worker has compiled its kernels yet
+            pool._hear(0, SegmentSign())
+            with pytest.raises(VideoError, match="gave no frame"):
+                pool.watch(within=0.0)
 
 
 def test_a_file_that_hangs_in_this_very_process_is_an_error(tmp_path, monkeypatch):
@@ -613,13 +653,11 @@ def test_a_file_that_hangs_in_this_very_process_is_an_error(tmp_path, monkeypatc
     os.close(os.open(video, os.O_RDWR | os.O_NONBLOCK))  # whoever waits goes on
 
 
-def test_a_failure_at_the_last_moment_is_not_overlooked(tmp_path):
-    """A worker that fails after the last look at it gave no whole segment."""
-    plan = FilePlan(Source("a.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
-    pool = SegmentPool([plan], 1)
-    failed = Future()
-    failed.set_exception(VideoError("damaged"))
-    pool.futures, pool.pending = [failed], {failed}
-    pool.status = StatusFile(Path(), np.zeros((1, N_COLUMNS), dtype=np.int64))
-    with pytest.raises(VideoError, match="damaged"):
+def test_a_worker_that_fails_gives_no_whole_segment(tmp_path):
+    plan = FilePlan(Source("none.mp4"), SHORT, SourceChunks(tmp_path, "a", None), None)
+    with (
+        LocalWorkers(1) as processes,
+        SegmentPool([plan], processes) as pool,
+        pytest.raises(VideoError, match=r"none\.mp4"),
+    ):
         list(pool.chunks(plan))

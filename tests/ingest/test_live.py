@@ -14,9 +14,18 @@ import cv2
 import numpy as np
 import pytest
 
+from habitus.corpus import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings, documents
-from habitus.ingest.live import LONGEST_WAIT, Arrived, Notice, live_documents
+from habitus.ingest.decoder import EndOfSource, TimedDocument
+from habitus.ingest.live import (
+    LONGEST_QUIET,
+    LONGEST_WAIT,
+    Arrived,
+    LiveSource,
+    Notice,
+    live_documents,
+)
 from habitus.video import Source
 from reference.footage import encode, moving_square
 from reference.processes import (
@@ -328,6 +337,26 @@ def test_another_frame_size_or_rate_after_a_reconnection(footage, expected, tmp_
     assert_as_extracted(after, expected)
 
 
+def test_a_camera_that_is_turned_while_it_streams(tmp_path):
+    """The change is told as such, before and after a reconnection; nothing of it is judged."""
+    first = encode(tmp_path / "first.ts", moving_square(75), options=X264)
+    drawn = moving_square(75, width=128, height=160, side=32, start=(0, 24))
+    turned = encode(tmp_path / "turned.ts", drawn, options=X264)
+    both = tmp_path / "both.ts"
+    both.write_bytes(first.read_bytes() + turned.read_bytes())
+    port = free_port()
+    with watching(f"tcp://127.0.0.1:{port}") as (found, _):
+        for path, n_expected in ((both, 75), (turned, 0)):
+            n_frames = 0
+            with playing(port, path):
+                while "has 128x160 pixels, expected 160x128" not in getattr(
+                    one := next(found), "text", ""
+                ):
+                    n_frames += one.document.n_frames if isinstance(one, Arrived) else 0
+                    assert n_frames <= n_expected
+            assert bool(n_frames) == bool(n_expected)
+
+
 def wait_for_notice(found, text):
     while text not in (notice := next(found)).text:
         assert isinstance(notice, Notice)
@@ -363,6 +392,29 @@ def test_a_long_absence(footage):
     assert 1 <= len(notices) <= 12
     assert all("trying again" in notice.text for notice in notices)
     assert np.median(np.diff(times)) < 2
+
+
+def test_waits_start_anew_once_a_stream_gave_documents(expected):
+    live = LiveSource(Source("tcp://camera"), DocumentSettings(), longest_wait=600)
+
+    def waits_after(*messages):
+        for message in (*messages, EndOfSource([])):
+            list(live._take(message))
+        return live._opens_at - live._attempted
+
+    assert [round(waits_after()) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 64]
+    assert waits_after(Vocabulary(2, 2)) > 100  # a frame is no document yet
+    assert waits_after(Vocabulary(2, 2), TimedDocument(expected[0], live.heard)) < 60
+
+
+def test_notices_of_a_day_of_absence_become_rare_but_come_every_hour(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("habitus.ingest.live.time.monotonic", lambda: now[0])
+    live, told = LiveSource(Source("tcp://camera"), DocumentSettings()), []
+    for now[0] in np.arange(0.0, 86_400, 60):
+        told += [now[0] for _ in live._take(EndOfSource([]))]
+    assert np.diff(told)[:5].tolist() == [60, 60, 120, 240, 480]
+    assert np.diff(told)[-15:].tolist() == [LONGEST_QUIET] * 15
 
 
 def test_defaults_of_waiting():

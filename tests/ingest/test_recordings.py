@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from habitus.evaluation.labels import footage_of_video
-from habitus.ingest.chunks import CHUNK
+from habitus.ingest.chunks import chunk_size
 from habitus.ingest.clips import DocumentSettings, documents
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Reader, Source, survey
@@ -195,7 +195,7 @@ def test_processes_do_not_change_the_result_of_a_join(tmp_path):
     assert not survey(source).steady
     settings = DocumentSettings(clip=0.12)
     one, two = (extract_corpus([source], settings, jobs=jobs).corpus for jobs in (1, 2))
-    assert len(one) > 2 * CHUNK
+    assert len(one) > 2 * chunk_size(None)
     np.testing.assert_allclose(one.times, np.arange(len(one)) * 0.12)
     assert (one.counts != two.counts).nnz == 0
     assert np.array_equal(one.times, two.times)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from habitus import (
     Assignments,
@@ -109,6 +110,7 @@ def altered(value):
         (lambda: Corpus("words"), r"documents x words"),
         (lambda: Corpus(GOOD, times=[1, 2]), r"times must be 6 finite numbers"),
         (lambda: Corpus(GOOD, times=[0, 1, 2, 3, 4, np.nan]), r"times must be 6 finite numbers"),
+        (lambda: Corpus(GOOD, times=[0, 1, 3, 2, 4, 5]), r"not fall .* found 2 after 3 s"),
         (lambda: Corpus(GOOD, times="now"), r"times must be 6 finite numbers"),
         (lambda: Corpus.from_word_ids([[0, 4]], n_words=4), r"from 0 to 3, found 0 to 4"),
         (lambda: Corpus.from_word_ids([[-1]], n_words=4), r"from 0 to 3, found -1 to -1"),
@@ -136,6 +138,37 @@ def test_one_line_that_says_what_and_why(call, message):
     assert "\n" not in text
     assert re.search(message, text), text
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("indices", lambda found: np.append(found[:-1], -1), r"run from 0 to \d+, found -1 to"),
+        ("indices", lambda found: np.append(found[:-1], 50), r"run from 0 to \d+, found 0 to 50"),
+        ("indices", lambda found: found[:-1], r"must have \d+ entries, .* found \d+ indices"),
+        ("indices", lambda found: found + 0.5, r"must be integers, found float64"),
+        ("indptr", lambda found: np.append(0, found[:0:-1]), r"integers that .* never fall"),
+        ("indptr", lambda found: found - 1, r"start with 0 .* found \d+ from -1 to"),
+        ("indptr", lambda found: found * 1_000_000, r"must have \d+ entries, as indptr says"),
+        ("indptr", lambda found: found[:-1], r"must be \d+ integers .*, found \d+ from 0"),
+        ("indptr", lambda found: np.append(found, found[-1]), r"must be \d+ integers"),
+        ("data", lambda found: found[:-1], r"must have \d+ entries, .* and \d+ values"),
+    ],
+)
+def test_a_malformed_sparse_matrix_is_refused_at_the_door(kind, part, change, message):
+    counts = sp.csr_array(GOOD).asformat(kind)
+    setattr(counts, part, change(getattr(counts, part)))
+    for door in (Corpus, fit):  # one that is let in ends Python
+        with pytest.raises(HabitusError, match=message) as caught:
+            door(counts)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
+def test_sparse_counts_of_every_kind_are_those_of_the_array(kind):
+    learnt = fit(sp.csr_array(GOOD).asformat(kind))
+    np.testing.assert_array_equal(learnt.parameters_.phi, fit(GOOD).parameters_.phi)
 
 
 def test_the_error_of_a_parameter_knows_its_name():

@@ -115,7 +115,7 @@ def test_long_run_agrees_with_the_enumerated_posterior():
     rng = np.random.default_rng(8)
     state = blocked_gibbs.init(random_parameters(tiny.sizes, seed=9), tiny.evidence, prior, rng)
     paths, samples = [], []
-    for _ in range(12_000):
+    for _ in range(4_000):
         state = blocked_gibbs.step(state, tiny.evidence, prior, rng)
         paths.append(state.behaviours)
         samples.append(state.counts)
@@ -151,7 +151,7 @@ def successive_conditional(sampler, n_sweeps, seed):
 
 
 def test_joint_distribution():
-    chain = successive_conditional(blocked_gibbs, n_sweeps=12_000, seed=11)
+    chain = successive_conditional(blocked_gibbs, n_sweeps=5_000, seed=11)
     assert np.abs(z_scores(chain)).max() < 4.5
 
 
@@ -167,7 +167,7 @@ MUTATIONS = {
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
     mutant = mutated(blocked_gibbs, *mutation, tmp_path, monkeypatch)
-    chain = successive_conditional(mutant, n_sweeps=5_000, seed=12)
+    chain = successive_conditional(mutant, n_sweeps=2_000, seed=12)
     assert np.abs(z_scores(chain)).max() > 6
 
 
@@ -177,5 +177,5 @@ def test_joint_distribution_finds_a_path_sampled_without_its_next_step(tmp_path,
     mutant = mutated(messages, old, old.replace("if t", "if True or t"), tmp_path, monkeypatch)
     monkeypatch.setattr(blocked_gibbs, "sample_backward", mutant.sample_backward)
     monkeypatch.setattr(blocked_gibbs, "filter_forward", mutant.filter_forward)
-    chain = successive_conditional(blocked_gibbs, n_sweeps=5_000, seed=13)
+    chain = successive_conditional(blocked_gibbs, n_sweeps=3_000, seed=13)
     assert np.abs(z_scores(chain)).max() > 6

@@ -3,7 +3,6 @@
 import sys
 from types import SimpleNamespace
 
-import arviz
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -66,6 +65,8 @@ def test_log_joint_of_a_sample_is_that_of_its_sweep(model):
 
 
 def test_rhat_and_effective_sample_size_over_the_chains(model):
+    import arviz  # takes seconds
+
     data = model.to_arviz()
     assert dict(data.posterior.sizes) == {
         "chain": N_CHAINS,

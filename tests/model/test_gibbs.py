@@ -41,7 +41,7 @@ def random_state(tiny, prior, seed):
 def sweep_arrays(state, prior):
     """Copy the arrays that a sweep changes, with the hyperparameters at full length."""
     full = (
-        np.ascontiguousarray(np.broadcast_to(h.reshape(-1), (len(block),)))
+        np.array(np.broadcast_to(h.reshape(-1), (len(block),)))
         for h, block in zip(prior, state.counts, strict=True)
     )
     arrays = (*state.assignments, *state.counts, state.document_topics)
@@ -252,39 +252,43 @@ def test_long_run_agrees_with_the_enumerated_posterior():
 def successive_conditional(sampler, n_sweeps, seed):
     """Alternate between one sweep of the sampler and new words given the topics."""
     rng = np.random.default_rng(seed)
-    _, n_topics, n_behaviours = SIZES
+    n_words, n_topics, n_behaviours = SIZES
     starts = np.concatenate([[0], np.cumsum(N_TOKENS)])
     topics = rng.integers(n_topics, size=N_TOKENS.sum()).astype(np.uint16)
     behaviours = rng.integers(n_behaviours, size=len(N_TOKENS))
+    drawn = (
+        rng.standard_gamma(PRIOR.beta, (n_sweeps, n_topics, n_words)),
+        rng.random((n_sweeps, len(topics))),
+        rng.integers(0, 2**62, n_sweeps, dtype=np.uint64),
+    )
     hyper = (np.array(h) for h in (PRIOR.beta, PRIOR.alpha, PRIOR.eta, PRIOR.gamma))
     alternate = compiled_alternation(sampler)
-    return Draws(*alternate(n_sweeps, rng, starts, FIRST, topics, behaviours, SIZES, *hyper))
+    return Draws(*alternate(*drawn, starts, FIRST, topics, behaviours, SIZES, *hyper))
 
 
 def compiled_alternation(sampler):
     """Compile the loop of `successive_conditional`: hundreds of thousands of sweeps per second."""
     new_tokens, new_arrays = sampler.Tokens, sampler.SweepArrays
-    count, sweep = sampler._count, sampler._sweep
+    count, sweep = sampler._count.dispatcher, sampler._sweep.dispatcher
 
     @numba.njit
-    def alternate(n_sweeps, rng, starts, first, topics, behaviours, sizes, beta, alpha, eta, gamma):
-        n_words, n_topics, n_behaviours = sizes
+    def alternate(
+        gammas, uniforms, seeds, starts, first, topics, behaviours, sizes, beta, alpha, eta, gamma
+    ):
+        n_sweeps, (n_words, n_topics, n_behaviours) = len(seeds), sizes
         phi = np.empty((n_sweeps, n_words, n_topics))
         theta = np.empty((n_sweeps, n_topics, n_behaviours))
         pi = np.empty((n_sweeps, n_behaviours))
         xi = np.empty((n_sweeps, n_behaviours, n_behaviours))
         words = np.empty(len(topics), dtype=np.int32)
-        gammas = np.empty((n_topics, n_words))
         for s in range(n_sweeps):
             # p(x | y, z) with phi integrated out: a new phi from the prior, then words from it.
-            for y in range(n_topics):
-                for x in range(n_words):
-                    gammas[y, x] = rng.standard_gamma(beta[x])
             for i in range(len(topics)):
-                left = rng.random() * gammas[topics[i]].sum()
+                shares = gammas[s, topics[i]]
+                left = uniforms[s, i] * shares.sum()
                 x = 0
-                while x < n_words - 1 and left >= gammas[topics[i], x]:
-                    left -= gammas[topics[i], x]
+                while x < n_words - 1 and left >= shares[x]:
+                    left -= shares[x]
                     x += 1
                 words[i] = x
             tokens = new_tokens(words, starts, first)
@@ -292,7 +296,7 @@ def compiled_alternation(sampler):
             arrays = new_arrays(
                 topics, behaviours, a, b, c, d, in_documents, beta, alpha, eta, gamma
             )
-            sweep(tokens, arrays, np.uint64(rng.integers(0, 2**62)))
+            sweep(tokens, arrays, seeds[s])
             phi[s], theta[s], pi[s], xi[s] = a, b, c, d
         return phi, theta, pi, xi
 

@@ -18,7 +18,8 @@ def test_contents_restore_the_model_and_foreign_entries_are_ignored(learning):
     header, tensors = model_contents(model)
     assert not [name for name in tensors if name.startswith("calibration.")]
     back = restore_model(
-        Contents(header | {"calibration": {"level": 3}}, tensors | {"calibration.x": np.ones(3)})
+        Contents(header | {"calibration": {"level": 3}}, tensors | {"calibration.x": np.ones(3)}),
+        MarkovClusteringTopicModel,
     )
     assert back.get_params() == model.get_params()
     assert np.array_equal(back.score_samples(COUNTS), model.score_samples(COUNTS))

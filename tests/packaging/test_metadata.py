@@ -9,6 +9,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import habitus
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LINES = [
@@ -69,7 +71,7 @@ def test_pins_fit_what_the_project_asks_for():
 
 def test_the_citation_is_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == PROJECT["version"]
+    assert citation["version"] == habitus.__version__
     assert citation["license"] == PROJECT["license"]
     assert citation["abstract"] == PROJECT["description"]
     (paper,) = citation["references"]
@@ -82,11 +84,13 @@ def test_the_citation_is_of_this_version():
 
 
 def test_the_changelog_knows_this_version():
-    assert f"## {PROJECT['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {habitus.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_workflow_runs_every_python_that_is_claimed():
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    demo = workflow["jobs"].pop("demo")
+    assert demo["steps"][-1]["run"] == "sh scripts/demo.sh"
     for job in workflow["jobs"].values():
         assert set(job["strategy"]["matrix"]["python"]) == SERIES
         assert job["steps"][-1]["run"].startswith("make test")

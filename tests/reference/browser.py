@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from reference.processes import LONG
 from reference.system import BROWSER, needs
 
 FLAGS = [
@@ -25,7 +26,7 @@ def browser():
     from playwright.sync_api import expect, sync_playwright
 
     needs(BROWSER)
-    expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
+    expect.set_options(timeout=1000 * LONG)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield chromium

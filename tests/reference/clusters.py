@@ -1,20 +1,53 @@
-"""Real Dask schedulers and workers as processes, that a test can kill."""
+"""Real Dask schedulers and workers as processes, that a test can kill.
 
+They are forked from a process that has Dask loaded, unless other packages or limits are wanted.
+"""
+
+import atexit
+import functools
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from distributed import Client
 
+from habitus.fork_server import Child, ForkServer
 from reference.certificates import make_certificate
 from reference.processes import LONG, wait_until
 
 LOOPBACK = "127.0.0.1"
+
+
+@functools.cache
+def _fork_server() -> ForkServer:
+    """Where the processes of all clusters of a test's worker are forked from; ends with it."""
+    server = ForkServer("reference.dask_process")
+    atexit.register(server.kill)
+    return server
+
+
+class Forked:
+    """A process that was forked, with the methods of one that was started."""
+
+    def __init__(self, child: Child) -> None:
+        self._child, self.pid = child, child.pid
+
+    def poll(self) -> int | None:
+        return self._child.exit_code
+
+    def kill(self) -> None:
+        self._child.kill()
+
+    def wait(self) -> int | None:
+        return self._child.wait(LONG)
+
+
+Process = Forked | subprocess.Popen[bytes]
 
 
 class Cluster:
@@ -22,9 +55,9 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Process] = []
         self.port, self.scheme = 0, "tcp"
-        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.scheduler: Process | None = None
 
     @property
     def address(self) -> str:
@@ -45,7 +78,7 @@ class Cluster:
 
     def start_worker(
         self, *options: str, environment: dict[str, str] | None = None, first: str = ""
-    ) -> "subprocess.Popen[bytes]":
+    ) -> Process:
         """Start a worker of one thread without a nanny; it is not waited for."""
         return self._start(
             "worker",
@@ -74,19 +107,28 @@ class Cluster:
         *arguments: str,
         environment: dict[str, str] | None = None,
         first: str = "",
-    ) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "dask", what, *arguments]
-        if first:
-            command = ["sh", "-c", f'{first}; exec "$@"', "sh", *command]
+    ) -> Process:
+        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        variables = {**os.environ, **path, **(environment or {})}
         with (self.folder / f"{what}-{len(self.processes)}.log").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(environment or {})},
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
+            if first or "PYTHONPATH" in (environment or {}):
+                process = _started(what, arguments, variables, first, log)
+            else:
+                job = what, arguments, variables
+                child = _fork_server().fork("reference.dask_process:run", job, [log.fileno()])
+                process = Forked(child)
         self.processes.append(process)
         return process
+
+
+def _started(
+    what: str, arguments: tuple[str, ...], variables: dict[str, str], first: str, log: BinaryIO
+) -> "subprocess.Popen[bytes]":
+    """Start a process that loads what its variables say, after a command of the shell."""
+    command = [sys.executable, "-m", "dask", what, *arguments]
+    if first:
+        command = ["sh", "-c", f'{first}; exec "$@"', "sh", *command]
+    return subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=log)
 
 
 @contextmanager
@@ -125,7 +167,7 @@ def as_environment(configuration: dict[str, str]) -> dict[str, str]:
     }
 
 
-def kill(process: "subprocess.Popen[bytes]") -> None:
+def kill(process: Process) -> None:
     """Kill a process as the kernel does for want of memory."""
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()

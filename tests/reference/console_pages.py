@@ -18,7 +18,8 @@ from habitus.console import store
 from habitus.console.server import Console, open_console, run
 from habitus.console.settings import ServerSettings
 from reference.consoles import entry, event_json
-from reference.seeded_console import seeded_console
+from reference.processes import LONG
+from reference.seeded_console import PLACES, seeded_console
 
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
@@ -38,7 +39,7 @@ def answering(console: Console, port: int = 0) -> Iterator[str]:
         thread = threading.Thread(target=run, args=(console, listener, started.put, stop))
         thread.start()
         try:
-            yield started.get(timeout=60).rstrip("/")
+            yield started.get(timeout=LONG).rstrip("/")
         finally:
             stop.set()
             thread.join()
@@ -150,9 +151,10 @@ def look(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with days behind it; to be copied."""
+    """A data folder with days behind it; to be copied. All cameras show the same two anomalies."""
     folder = tmp_path_factory.mktemp("seeded") / "data"
-    seeded_console(folder, now=time.time()).database.close()
+    places = tuple(place._replace(seed=PLACES[0].seed) for place in PLACES)
+    seeded_console(folder, now=time.time(), places=places, seconds=52.0).database.close()
     return folder
 
 

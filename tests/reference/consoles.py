@@ -41,7 +41,8 @@ EVENT = habitus.Event(
 
 
 def event_json(**fields: Any) -> dict[str, Any]:
-    """An event as plain values, as a file of JSON has them."""
+    """An event as plain values, as a file of JSON has them; its peak is its start unless given."""
+    fields = {"peak": fields.get("start", EVENT.peak)} | fields
     found: dict[str, Any] = json.loads(replace(EVENT, **fields).line())
     return found
 
@@ -70,7 +71,7 @@ def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> Cam
         "kind": "stream",
         "secret_address": console.vault.seal(address),
         "shown_address": address,
-        "alerts_per_day": 5.0,
+        "alerts_per_day": 144.0,  # what minutes of footage can tell
         "learn_days": 7,
         "mask": [],
         "region": [],

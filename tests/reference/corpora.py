@@ -174,7 +174,7 @@ class LoadedShards:
 
         def counted(file: CorpusFile) -> Corpus:
             corpus = load(file)
-            self.references.append(weakref.ref(corpus.counts.data))
+            self.references.append(weakref.ref(corpus.entries.data))
             self.most = max(self.most, sum(each() is not None for each in self.references))
             return corpus
 

@@ -105,7 +105,7 @@ def z_scores(chain: Draws) -> np.ndarray:
 
 
 def mutated(module, old: str, new: str, folder, monkeypatch):
-    """The same module with one string of its source replaced, compiled on its own."""
+    """The same module with one string of its source replaced; what it leaves alone is shared."""
     source = inspect.getsource(module)
     assert source.count(old) == 1, f"{old!r} must be in {module.__name__} exactly once"
     name = f"mutant_of_{module.__name__.rpartition('.')[2]}"
@@ -115,4 +115,28 @@ def mutated(module, old: str, new: str, folder, monkeypatch):
     mutant = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, name, mutant)
     spec.loader.exec_module(mutant)
+    changed = _changed(vars(module), vars(mutant))
+    for shared in vars(mutant).keys() - changed:
+        if not shared.startswith("__"):
+            setattr(mutant, shared, getattr(module, shared))
     return mutant
+
+
+def _changed(module: dict, mutant: dict) -> set[str]:
+    """Names of the functions that differ, of those that call them, and so on."""
+    codes = {
+        name: getattr(value, "py_func", value).__code__
+        for name, value in mutant.items()
+        if inspect.isfunction(getattr(value, "py_func", value))
+    }
+    changed: set[str] = set()
+    for name, code in codes.items():
+        before = getattr(module[name], "py_func", module[name]).__code__
+        if (code.co_code, code.co_consts) != (before.co_code, before.co_consts):
+            changed.add(name)
+    assert changed, "nothing has changed"
+    while True:
+        callers = {name for name, code in codes.items() if changed & {*code.co_names}}
+        if callers <= changed:
+            return changed
+        changed |= callers

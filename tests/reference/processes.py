@@ -9,14 +9,16 @@ from pathlib import Path
 import psutil
 
 # Seconds in which a busy machine gets anything done. What holds earlier takes no longer for it.
-LONG = 120.0
+LONG = 600.0
+# What the processes of `habitus.workers` are called.
+WORKER = "habitus-workers"
 
 
-def wait_until(condition: Callable[[], object], what: str, *, seconds: float = LONG) -> None:
+def wait_until(condition: Callable[[], object], what: str) -> None:
     """Return once the condition holds; fail, saying what was expected, where it never does."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + LONG
     while not condition():
-        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
+        assert time.monotonic() < end, f"not within {LONG:g} s: {what}"
         time.sleep(0.02)
 
 
@@ -31,6 +33,12 @@ def command_of(pid: int) -> str:
     """What a process was started as; nothing once it has ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return " ".join(psutil.Process(pid).cmdline())
+    return ""
+
+
+def _name_of(pid: int) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).name()
     return ""
 
 
@@ -54,8 +62,8 @@ def resident_bytes(pid: int) -> int:
 
 
 def workers(pid: int | None = None) -> list[int]:
-    """Process ids of the loky workers of a process, by default of this one."""
-    return _children(pid, "popen_loky")
+    """Process ids of the workers of a process, by default of this one."""
+    return [child for child in descendants(pid or os.getpid()) if _name_of(child) == WORKER]
 
 
 def decoders(pid: int | None = None) -> list[int]:

@@ -98,6 +98,7 @@ def seeded_console(
     places: tuple[Place, ...] = PLACES,
     model: bool = False,
     pictures: bool = True,
+    seconds: float = 75.0,
     enabled: bool = True,
     settings: dict[str, Any] | None = None,
 ) -> Console:
@@ -117,6 +118,8 @@ def seeded_console(
         Whether the first camera has a model, learnt from two minutes: half a minute more.
     pictures
         Whether the newest events have pictures and clips: a minute for each seed among the places.
+    seconds
+        Length of the scenes whose anomalies are the events.
     enabled
         Whether the cameras are to be watched.
     settings
@@ -124,7 +127,7 @@ def seeded_console(
     """
     console = open_console(ServerSettings(folder, **(settings or {})))
     by_seed = {
-        place.seed: _scenes(folder / "scenes", place, pictures=pictures)
+        place.seed: _scenes(folder / "scenes", place, seconds, pictures=pictures)
         for place in {place.seed: place for place in places}.values()
     }
     scenes = [by_seed[place.seed] for place in places]
@@ -173,12 +176,12 @@ def _camera(
     )
 
 
-def _scenes(folder: Path, place: Place, *, pictures: bool) -> list[Scene]:
+def _scenes(folder: Path, place: Place, seconds: float, *, pictures: bool) -> list[Scene]:
     """Render the anomalies of a camera: a clip, a picture and a heat map of each."""
     folder.mkdir(parents=True, exist_ok=True)
     junction = Junction(
         seed=place.seed,
-        seconds=75.0,
+        seconds=seconds,
         fps=12.5,
         normal_for=BEFORE,
         anomalies_per_hour=360.0,

@@ -3,11 +3,13 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from habitus import Corpus
 from habitus.errors import InvalidInputError
+from habitus.workers import report
 
 
 class Errand(NamedTuple):
@@ -23,6 +25,15 @@ def doubled(value: int) -> int:
 
 def process_id(item: object) -> int:
     time.sleep(0.05)
+    return os.getpid()
+
+
+def meet(folder: Path, n: int, item: object) -> int:
+    """Wait until so many processes are at it, and give back the own one."""
+    (folder / f"{os.getpid()}").touch()
+    end = time.monotonic() + 120
+    while len(list(folder.iterdir())) < n and time.monotonic() < end:
+        time.sleep(0.02)
     return os.getpid()
 
 
@@ -46,6 +57,33 @@ def first_or_forever(folder: Path, item: int) -> int:
     (folder / f"{os.getpid()}").touch()
     while True:
         time.sleep(0.05)
+
+
+def report_until(folder: Path, item: int) -> int:
+    """Report again and again until a file is there."""
+    while not (folder / "end").exists():
+        report(f"at {item}")
+        time.sleep(0.02)
+    return 2 * item
+
+
+def inverse(item: int) -> float:
+    return 1 / item
+
+
+class Unsendable(Exception):  # noqa: N818 - it is named in a message
+    """An error that cannot be made again from its message."""
+
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def unsendable(item: int) -> int:
+    raise Unsendable(item, item + 1)
+
+
+def unsendable_result(item: int) -> Callable[[], int]:
+    return lambda: item
 
 
 class Payload:

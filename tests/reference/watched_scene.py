@@ -1,4 +1,4 @@
-"""Fixtures for tests of cameras: footage of two lanes, a model of it, a nursery."""
+"""Fixtures for tests of cameras: footage of two lanes, a model of it, a fork server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 
 import habitus
-from habitus.cameras.nursery import Nursery
+from habitus.cameras.process import LOADED
+from habitus.fork_server import ForkServer
 from reference.two_lanes import WRONG, two_lanes
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+def fork_server() -> Iterator[ForkServer]:
     """Where processes of cameras are forked from, for all tests of a worker."""
-    with Nursery() as nursery:
-        yield nursery
+    with ForkServer(LOADED) as fork_server:
+        yield fork_server
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,9 @@ from habitus.reporting.figures.drawing import (
     COLOURS,
     EVENT,
     arrows_of,
+    background,
     draw_boxes,
+    draw_heat,
     draw_on_axes,
     draw_on_picture,
     draw_text,
@@ -88,6 +90,14 @@ def test_boxes_surround_their_words_with_a_dark_edge():
     assert (picture[80:240, 160:320] == 128).all()
     around = cv2.dilate(yellow.astype(np.uint8), np.ones((5, 5))) > 0
     assert (picture[around & ~yellow].sum(axis=1) < 3 * 128).any()
+
+
+@pytest.mark.parametrize("sides", [(1, 8000), (8000, 1)])
+def test_scenes_of_any_shape_have_a_picture_of_some_size(sides):
+    v = Vocabulary(*sides)
+    picture = background(np.zeros((9, 9, 3), dtype=np.uint8), v, 720)
+    draw_heat(picture, np.ones(sides), v)
+    assert picture.shape in [(2, 720, 3), (16_000, 2, 3)]
 
 
 def test_drawing_nothing_is_no_error():

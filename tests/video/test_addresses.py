@@ -158,11 +158,11 @@ def test_a_source_of_another_machine_is_checked_when_it_is_opened(address: str) 
 
 def test_what_a_source_leads_to_is_checked_too() -> None:
     """As where a name leads to this machine by the time that a part of a playlist is opened."""
-    from habitus.video.opening import _OwnHost
+    from habitus.video.own_host import OwnHost
 
     with site(HERE) as here:
         here.pages["/a.m3u8"] = playlist("a.ts")
         source = Source(here.address("/a.m3u8"), elsewhere=True)
         with pytest.raises(InvalidInputError, match="this machine"):
-            _OwnHost(source).check(here.address("/a.ts"))
+            OwnHost(source).check(here.address("/a.ts"))
     assert here.asked == []

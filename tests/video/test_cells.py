@@ -6,7 +6,7 @@ import pytest
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.video import cells
-from habitus.video.cells import FLAT, LEAST_MOTION, cell_changes, cell_motion, halve, pyramid
+from habitus.video.cells import FLAT, LEAST_MOTION, Scratch, cell_motion, halve, pyramid
 from reference import cells as twins
 from reference.footage import HEIGHT, WIDTH, moving_square, texture
 from reference.footage import SIDE as SQUARE
@@ -198,17 +198,18 @@ def test_cell_changes_equal_their_twin(side):
     shape = (rows * side + 1, columns * side + 3)  # more than the cells cover
     one, other = (rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2))
     one[:side, :side], other[:side, :side] = 0, 255
-    found = cell_changes(one, other, rows, columns, side)
-    assert found[0, 0] == 255 * side * side
-    assert np.array_equal(found, twins.cell_changes(one, other, rows, columns, side))
+    scratch = Scratch.of(rows, columns, side)
+    total = cells.cell_changes(one, other, side, scratch.line, scratch.changes)
+    assert scratch.changes[0, 0] == 255 * side * side
+    assert np.array_equal(scratch.changes, twins.cell_changes(one, other, rows, columns, side))
+    assert total == scratch.changes.sum()
 
 
-@pytest.mark.parametrize("side", [2, 4, 6])
-def test_lines_add_up_as_their_twin(side):
-    line = np.random.default_rng(side).integers(0, 255 * side, 9 * side).astype(np.uint16)
-    found = np.empty(9, dtype=np.int32)
-    cells._add_up(line, side, found)
-    assert np.array_equal(found, line.reshape(-1, side).sum(axis=1))
+def gated_by(changes, watched, least):
+    """Cells that pass the gate, and the row of each in them."""
+    scratch = Scratch.of(*changes.shape, 1)
+    n = cells.gated_cells(changes, watched, least, scratch.slots, scratch.gated)
+    return scratch.gated[:n], scratch.slots
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -217,15 +218,10 @@ def test_gate_and_gated_cells_equal_their_twins(seed):
     shape = tuple(rng.integers(1, 9, 2))
     changes = rng.poisson(rng.choice([2, 16, 22, 60]), shape).astype(np.int32)
     watched = rng.random(shape) < 0.8
-    least = 1.4 * 16
-    assert cells._median(changes) == twins.median(changes)
-    gate = cells._gate(changes, least)
-    assert gate == twins.gate(changes, least)
-    for above in (gate, float(np.median(changes))):
-        for one, other in zip(
-            cells._gated(changes, watched, above), twins.gated(changes, watched, above), strict=True
-        ):
-            assert np.array_equal(one, other)
+    for least in (1.4 * 16, 0.0, float(np.median(changes))):
+        gate = twins.gate(changes, least)
+        found, expected = gated_by(changes, watched, least), twins.gated(changes, watched, gate)
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 def likeness_cases():
@@ -282,11 +278,6 @@ def levels_of(kind, scale=1):
     return tuple(zip(*pyramids, strict=True))
 
 
-def pair_of(images):
-    height, width = images[0].shape
-    return cells._ImagePair(images[0].ravel(), images[1].ravel(), width, height)
-
-
 def places(images, n, seed):
     """Corners of windows that can be compared, and shifts that stay inside."""
     rng = np.random.default_rng(seed)
@@ -299,37 +290,24 @@ def places(images, n, seed):
 
 
 @pytest.mark.parametrize("kind", SCENES)
-def test_fits_equal_their_twin(kind):
+def test_first_fits_equal_their_twin(kind):
+    """Of one step, from nothing."""
     halves, _ = levels_of(kind)
     for place in places(halves, 60, 0):
-        found = cells._fit(pair_of(halves), *place)
-        np.testing.assert_allclose(found, twins.fit(halves, *place), rtol=RTOL, atol=ATOL)
+        found = np.full((7, 1), np.inf)
+        cells._refine(*halves, *place, found, 0)
+        np.testing.assert_allclose(found[:, 0], twins.fit(halves, *place), rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("kind", SCENES)
 def test_refined_fits_equal_their_twin(kind):
     halves, _ = levels_of(kind)
     for top, left, sx, sy in places(halves, 40, 1):
-        first = twins.fit(halves, top, left, 0, 0)[None]
-        found, expected = first.copy(), first.copy()
-        cells._refine(pair_of(halves), top, left, sx, sy, found, 0)
+        expected = twins.fit(halves, top, left, 0, 0)[None]
+        found = expected.T.copy()
+        cells._refine(*halves, top, left, sx, sy, found, 0)
         twins.refine(halves, top, left, sx, sy, expected, 0)
-        np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
-
-
-@pytest.mark.parametrize("kind", SCENES)
-def test_followed_neighbours_equal_their_twin(kind):
-    halves, _ = levels_of(kind)
-    rng = np.random.default_rng(2)
-    for top, left, _, _ in places(halves, 30, 2):
-        fits = np.tile(twins.fit(halves, top, left, 0, 0), (5, 1))
-        fits[1:, 3:5] = rng.uniform(-5, 5, (4, 2))
-        fits[1:, 5] = rng.uniform(0, 1, 4) * fits[1:, 6]
-        neighbours = tuple(int(s) for s in rng.choice([-1, 1, 2, 3, 4], 4))
-        found, expected = fits.copy(), fits.copy()
-        cells._follow(pair_of(halves), top, left, neighbours, found, 0)
-        twins.follow(halves, top, left, neighbours, expected, 0)
-        np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
+        np.testing.assert_allclose(found.T, expected, rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("kind", SCENES)
@@ -338,12 +316,13 @@ def test_block_matches_equal_their_twin(kind):
     height, width = quarters[0].shape
     for y in range(0, height, 5):
         for x in range(0, width, 5):
-            assert cells._match(pair_of(quarters), y, x) == twins.match(quarters, y, x)
+            assert cells._match(*quarters, y, x) == twins.match(quarters, y, x)
 
 
-@pytest.mark.parametrize("value", [-1.5, -0.51, -0.5, 0.49, 0.5, 2.5, 7.0])
-def test_nearest_rounds_halves_up(value):
-    assert cells._nearest(value) == twins.nearest(value)
+def cells_above(changes, gate):
+    """Cells that change more than that, and the row of each in them, as kernels take them."""
+    watched = np.ones(changes.shape, dtype=np.bool_)
+    return (found.astype(np.int32) for found in twins.gated(changes, watched, gate))
 
 
 @pytest.mark.parametrize("side", [4, 8])
@@ -351,12 +330,14 @@ def test_nearest_rounds_halves_up(value):
 def test_all_fits_equal_their_twin(kind, side):
     halves, quarters = levels_of(kind)
     rows, columns = np.array(halves[0].shape) // side
-    changes = cell_changes(*halves, rows, columns, side)
-    gated, slots = cells._gated(changes, np.ones((rows, columns), dtype=np.bool_), 1.4 * side**2)
+    changes = twins.cell_changes(*halves, rows, columns, side).astype(np.int32)
+    gated, slots = cells_above(changes, 1.4 * side**2)
     assert len(gated) > 5
-    found = cells._fit_all(halves[0], quarters[0], halves[1], quarters[1], gated, slots, side)
+    levels = (halves[0], quarters[0], halves[1], quarters[1])
+    found = np.empty((7, len(gated)))
+    cells.fit_all(*levels, side, len(gated), gated, slots, found)
     expected = twins.fit_all(halves, quarters, gated, slots, side)
-    np.testing.assert_allclose(found, expected, rtol=RTOL, atol=ATOL)
+    np.testing.assert_allclose(found.T, expected, rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -365,17 +346,20 @@ def test_moves_weigh_the_fits_of_neighbours_as_their_twin(seed):
     rng = np.random.default_rng(seed)
     shape = (12, 15)
     changes = rng.integers(0, 4, shape).astype(np.int32)
-    gated, slots = cells._gated(changes, np.ones(shape, dtype=np.bool_), 0.5)
+    gated, slots = cells_above(changes, 0.5)
     G = rng.normal(0, 3, (len(gated), 9, 2))
     tensors = np.einsum("kni,knj->kij", G, G)
     fits = np.empty((len(gated), 7))
     fits[:, :3] = tensors[:, [0, 0, 1], [0, 1, 1]]
     fits[:, 3:5] = rng.normal(0, 2, (len(gated), 2))
     fits[:, 5] = 10 ** rng.uniform(-1, 4, len(gated))
-    fits[:, 6] = 2 * fits[:, 5]
     moved = rng.random(len(gated)) < 0.8
+    fits[:, 6] = np.where(moved, 2, 1) * fits[:, 5]  # explained by half, or not at all
     bounds = np.array([0.5, 1.0, 2.0, 3.0])
-    found = cells._moves(gated, slots, fits, moved, bounds)
+    found, flags = np.full(shape, -1, dtype=np.int16), np.empty(len(gated), dtype=np.bool_)
+    table = np.ascontiguousarray(fits.T)
+    cells.move_all(len(gated), gated, slots, table, 0.0, bounds, 0.0, flags, found)
+    assert np.array_equal(flags, moved)
     assert np.array_equal(found, twins.moves(gated, slots, fits, moved, bounds))
     moves = found[found >= 0]
     assert len(np.unique(moves // 16)) >= 10
@@ -413,9 +397,3 @@ def test_cell_motion_equals_its_twin(kind, cell, flat):
     assert np.array_equal(moves, expected_moves)
     assert change == pytest.approx(expected_change, rel=RTOL)
     assert (moves >= 0).any() == ("noise" not in kind)
-    levels = (before.half, before.quarter, after.half, after.quarter)
-    halves, quarters = (before.half, after.half), (before.quarter, after.quarter)
-    found, change = cells.moving_cells(*levels, watched, *settings)
-    expected_moves, expected_change = twins.moving_cells(halves, quarters, watched, *settings)
-    assert np.array_equal(found, expected_moves)
-    assert change == pytest.approx(expected_change, rel=RTOL)

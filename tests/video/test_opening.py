@@ -9,7 +9,7 @@ import pytest
 import habitus
 from habitus.errors import VideoError
 from habitus.ingest.extraction import extract_corpus
-from habitus.video import Reader, Source, opening
+from habitus.video import Reader, Source, own_host
 from habitus.video.source import IMAGES
 from reference.footage import encode, moving_square, texture
 from reference.web import HERE, THERE, playlist, rtsp_redirection, site, variants
@@ -222,6 +222,6 @@ def test_containers_are_opened_in_one_place():
     [("https", "https", True), ("https", "http", False), ("http", "http", True)],
 )
 def test_a_password_that_was_given_for_https_is_not_sent_in_clear(own, part, sent):
-    host = opening._OwnHost(Source(f"{own}://me:secret@camera/list.m3u8"))
+    host = own_host.OwnHost(Source(f"{own}://me:secret@camera/list.m3u8"))
     request = host._request(f"{part}://camera/1.ts", {})
     assert request.has_header("Authorization") == sent

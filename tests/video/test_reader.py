@@ -1,5 +1,6 @@
 """Frames of every kind of source: in time order, complete, with the drawn brightness."""
 
+import re
 from fractions import Fraction
 
 import av
@@ -386,3 +387,21 @@ def test_error_messages_hide_passwords():
         Reader(Source("tcp://user:secret@127.0.0.1:9/x", timeout=1.0))
     assert "secret" not in str(raised.value)
     assert "127.0.0.1:9" in str(raised.value)
+
+
+@pytest.mark.parametrize("codecs", [("libx264", "mpeg2video"), ("mpeg2video", "libx264")])
+def test_a_codec_that_changes_within_a_transport_stream(tmp_path, codecs):
+    parts = [
+        encode(tmp_path / f"{codec}.ts", moving_square(50), codec=codec, options={"g": "12"})
+        for codec in codecs
+    ]
+    both = tmp_path / "both.ts"
+    both.write_bytes(b"".join(part.read_bytes() for part in parts))
+    with Reader(Source(str(both))) as reader:
+        n_frames = sum(frame.decoded is not None for frame in reader)
+    names = [codec.removeprefix("lib").replace("x264", "h264") for codec in codecs]
+    assert n_frames >= 98  # the parser of one codec does not see where a picture of the other ends
+    assert any(
+        re.match(f"the codec changes from {names[0]} to {names[1]} at 2.0. s", note)
+        for note in reader.notes
+    ), reader.notes

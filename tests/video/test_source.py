@@ -22,6 +22,7 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.ingest.live import Arrived, live_documents
 from habitus.video import Source
 from habitus.video.source import redacted, redacted_text
+from reference.commands import habitus
 from reference.footage import FPS, encode, moving_square
 from reference.two_lanes import two_lanes
 
@@ -67,11 +68,6 @@ def test_no_password_is_shown_whatever_is_in_it(before, secret, after, port):
     assert secret not in redacted(f"http://camera{port}/a?user=me&password={encoded}&channel=1")
 
 
-def run(*arguments, cwd):
-    command = [sys.executable, "-m", "habitus", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -81,16 +77,21 @@ def run(*arguments, cwd):
     ],
 )
 def test_errors_show_no_password(tmp_path, address):
-    found = run("extract", address, "-o", "a.corpus", cwd=tmp_path)
+    found = habitus("extract", address, "-o", "a.corpus", cwd=tmp_path)
     assert found.returncode == 1
     assert "127.0.0.1:9/a" in found.stderr
     assert "QX" not in found.stderr + found.stdout
 
 
+class Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """What is told beside it is the command's own."""
+
+
 @contextlib.contextmanager
 def served(folder):
     """A server of files, as a camera with a password in its address; gives that address."""
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler = partial(Silent, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://me:its-one@127.0.0.1:{server.server_port}/a.ts?user=me&password=its-two"
@@ -109,10 +110,10 @@ def test_nothing_that_is_written_or_told_has_a_password(tmp_path):
     judged = ("--model", "a.model", "--share", 0.1)
     with served(tmp_path) as address:
         found = [
-            run("learn", address, "-o", "a.model", *small, cwd=tmp_path),
-            run("detect", address, *judged, "-o", "a.jsonl", "--json", cwd=tmp_path),
-            run("report", address, *judged, "-o", "a.html", cwd=tmp_path),
-            run("tune", address, *small, "--no-hyperparameters", "--no-recall", cwd=tmp_path),
+            habitus("learn", address, "-o", "a.model", *small, cwd=tmp_path),
+            habitus("detect", address, *judged, "-o", "a.jsonl", "--json", cwd=tmp_path),
+            habitus("report", address, *judged, "-o", "a.html", cwd=tmp_path),
+            habitus("tune", address, *small, "--no-hyperparameters", "--no-recall", cwd=tmp_path),
         ]
     told = "".join(each.stdout + each.stderr for each in found)
     page, events = ((tmp_path / name).read_text() for name in ("a.html", "a.jsonl"))

@@ -20,23 +20,23 @@ WIDTH = 24
 
 
 @njit
-def difference_by_vectors(one, i, other, j, width):
-    return vectors.block_difference(one, np.uint64(i), other, np.uint64(j), np.uint64(width))
+def difference_by_vectors(one, y, x, other, v, u):
+    return vectors.block_difference(one, y, x, other, v, u)
 
 
 @njit
-def sums_by_vectors(one, i, other, j, width):
-    return vectors.window_sums(one, np.uint64(i), other, np.uint64(j), np.uint64(width))
+def sums_by_vectors(one, y, x, other, v, u):
+    return vectors.window_sums(one, y, x, other, v, u)
 
 
 @njit
-def difference_in_a_kernel(one, i, other, j, width):
-    return block_difference(one, np.uint64(i), other, np.uint64(j), np.uint64(width))
+def difference_in_a_kernel(one, y, x, other, v, u):
+    return block_difference(one, y, x, other, v, u)
 
 
 @njit
-def sums_in_a_kernel(one, i, other, j, width):
-    return window_sums(one, np.uint64(i), other, np.uint64(j), np.uint64(width))
+def sums_in_a_kernel(one, y, x, other, v, u):
+    return window_sums(one, y, x, other, v, u)
 
 
 DIFFERENCES = {
@@ -67,9 +67,7 @@ def pairs_of_images():
 
 
 def called(function, pair, one, other):
-    starts = (np.uint64(y * WIDTH + x) for y, x in (one, other))
-    (i, j), (a, b) = starts, (image.ravel() for image in pair)
-    return function(a, i, b, j, np.uint64(WIDTH))
+    return function(pair[0], *one, pair[1], *other)
 
 
 @pytest.mark.parametrize("kind", DIFFERENCES)
@@ -93,8 +91,8 @@ def test_vectors_that_cannot_be_built_are_not_used(monkeypatch):
         raise NotImplementedError("no such instruction")
 
     @njit
-    def sums(one, i, other, j, width):
-        return window_sums(one, i, other, j, width)
+    def sums(one, y, x, other, v, u):
+        return window_sums(one, y, x, other, v, u)
 
     windows.vectors_work.cache_clear()
     monkeypatch.setattr(vectors, "window_sums", unbuildable)
@@ -107,7 +105,7 @@ def test_vectors_that_cannot_be_built_are_not_used(monkeypatch):
 
 
 def test_vectors_that_give_wrong_sums_are_not_used(monkeypatch):
-    wrong = njit(lambda one, i, other, j, width: 0)
+    wrong = njit(lambda one, y, x, other, v, u: 0)
     monkeypatch.setattr(vectors, "block_difference", wrong)
     windows.vectors_work.cache_clear()
     try:
@@ -126,15 +124,17 @@ def lanes(values):
 
 @pytest.mark.parametrize("gone", ["global_compiler_lock", "SLP_VECTORIZE"])
 def test_lanes_compile_with_a_numba_that_lacks_an_internal_name(monkeypatch, gone):
-    module = importlib.import_module("habitus.compiled")
+    module = importlib.import_module("habitus.kernel_cache")
     if gone == "SLP_VECTORIZE":
         monkeypatch.delattr("numba.config.SLP_VECTORIZE")
         # Numba itself looks it up when it compiles.
         kernel = compiled_lanes(lanes)
+        assert kernel.dispatcher
         monkeypatch.undo()
     else:
         monkeypatch.setattr(module, "global_compiler_lock", None)
         kernel = compiled_lanes(lanes)
+        assert kernel.dispatcher
     values = np.random.default_rng(0).random(20)
     np.testing.assert_array_equal(kernel(values), compiled(lanes)(values))
 
@@ -145,8 +145,8 @@ from habitus.ingest.clips import documents
 from habitus.video import Source, cells
 
 words = [(d.words.tolist(), d.counts.tolist()) for d in documents(Source(sys.argv[1]))]
-kernels = [k for k in vars(cells).values() if hasattr(k, "stats")]
-cached = sum(sum(k.stats.cache_hits.values()) for k in kernels)
+kernels = [k for k in vars(cells).values() if hasattr(k, "dispatcher")]
+cached = sum(sum(k.dispatcher.stats.cache_hits.values()) for k in kernels)
 json.dump({"words": words, "cached": cached, "vectors": "habitus.video.vectors" in sys.modules},
           sys.stdout)
 """

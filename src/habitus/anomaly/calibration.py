@@ -28,7 +28,7 @@ from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import Contents, Tensors
-from habitus.model import MarkovClusteringTopicModel, Parameters
+from habitus.model import Parameters, TopicModel
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
     Background,
@@ -130,9 +130,7 @@ class Calibration:
             )
         return found
 
-    def updated(
-        self, model: MarkovClusteringTopicModel, corpus: Corpus, *, seed: int = 0
-    ) -> "Calibration":
+    def updated(self, model: TopicModel, corpus: Corpus, *, seed: int = 0) -> "Calibration":
         """Return the calibration with the scores of further normal footage.
 
         Parameters
@@ -155,7 +153,7 @@ class Calibration:
             self, plug_in=plug_in, monte_carlo=_with_further(self.monte_carlo, evidence, sets)
         )
 
-    def tail_of(self, model: MarkovClusteringTopicModel, corpus: Corpus | ShardedCorpus) -> Array:
+    def tail_of(self, model: TopicModel, corpus: Corpus | ShardedCorpus) -> Array:
         """Return `tail` of documents, as a detector with this model scores them.
 
         Parameters
@@ -170,9 +168,7 @@ class Calibration:
         tail = partial(self._tail_of_shard, model, tables)
         return tail(corpus) if isinstance(corpus, Corpus) else corpus.column(tail)
 
-    def _tail_of_shard(
-        self, model: MarkovClusteringTopicModel, tables: FilterTables, corpus: Corpus
-    ) -> Array:
+    def _tail_of_shard(self, model: TopicModel, tables: FilterTables, corpus: Corpus) -> Array:
         """Return `tail` of documents in memory."""
         belief, first, found = tables.log_pi, corpus.first, [np.empty(0)]
         for start in range(0, len(corpus), AT_ONCE):
@@ -255,7 +251,7 @@ def _held_out(
 
 
 def parameter_sets(
-    model: MarkovClusteringTopicModel, approximation: str, n_samples: int | None, seed: int
+    model: TopicModel, approximation: str, n_samples: int | None, seed: int
 ) -> list[Parameters]:
     """Return the parameters to score with: one set for plug-in, samples for Monte Carlo.
 
@@ -301,7 +297,7 @@ def parameter_sets(
 
 
 def calibrate(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     corpus: Corpus,
     *,
     settings: CalibrationSettings | None = None,
@@ -359,13 +355,13 @@ def calibrate(
 class CalibratedFold(NamedTuple):
     """A fold, with a model and a calibration that have not learnt from it."""
 
-    model: MarkovClusteringTopicModel
+    model: TopicModel
     calibration: Calibration
     held_out: Corpus
 
 
 def held_out_folds(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     calibration: Calibration,
     corpus: Corpus,
     *,
@@ -394,12 +390,12 @@ def held_out_folds(
 class _Fold(NamedTuple):
     """Held-out documents, and a model of all others."""
 
-    model: MarkovClusteringTopicModel
+    model: TopicModel
     held_out: Corpus
 
 
 def _folds(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     corpus: Corpus,
     settings: CalibrationSettings,
     seed: int,
@@ -415,7 +411,7 @@ def _folds(
         for number, part in enumerate(parts):
             yield _Fold(learn(number, report), corpus.take(part))
         return
-    learnt: dict[int, MarkovClusteringTopicModel] = {}
+    learnt: dict[int, TopicModel] = {}
     for number, found in workers.as_completed(learn, range(len(parts))):
         learnt[number] = found
         for iteration, objective in enumerate(found.objective_.tolist()):
@@ -425,14 +421,14 @@ def _folds(
 
 
 def _model_without(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     corpus: Corpus,
     settings: CalibrationSettings,
     seed: int,
     parts: Sequence[Indices],
     number: int,
     report: Callable[[int, float], None] | None = None,
-) -> MarkovClusteringTopicModel:
+) -> TopicModel:
     """Return a model of all documents but those of one part."""
     rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts[number]))
     forgetful = _forgetful(model, rest, settings, np.random.default_rng([seed, number]))
@@ -442,34 +438,35 @@ def _model_without(
 
 
 def _forgetful(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     rest: Corpus,
     settings: CalibrationSettings,
     rng: np.random.Generator,
-) -> MarkovClusteringTopicModel:
+) -> TopicModel:
     """Return an unfitted model that starts where `model` is and forgets all but `rest`."""
-    parameters = model.get_params() | {"n_restarts": 1}
     if model.samples_:
-        parameters |= {
-            "burn_in": min(settings.n_iterations, model.burn_in),
-            "n_samples": min(settings.n_samples, model.n_samples),
-            "init": _kept_state(model, rest, rng),
-        }
-    else:
-        parameters |= {
-            "n_iterations": min(settings.n_iterations, model.n_iterations),
-            "init": model.posterior_ or model.parameters_,
-        }
-    return MarkovClusteringTopicModel(**parameters)
+        return replace(
+            model,
+            n_restarts=1,
+            burn_in=min(settings.n_iterations, model.burn_in),
+            n_samples=min(settings.n_samples, model.n_samples),
+            init=_kept_state(model, rest, rng),
+        )
+    return replace(
+        model,
+        n_restarts=1,
+        n_iterations=min(settings.n_iterations, model.n_iterations),
+        init=model.posterior_ or model.parameters_,
+    )
 
 
-def _kept_state(model: MarkovClusteringTopicModel, rest: Corpus, rng: np.random.Generator) -> Any:
+def _kept_state(model: TopicModel, rest: Corpus, rng: np.random.Generator) -> Any:
     """Return hidden variables of `rest` under the last sample that the sampler kept."""
     evidence = gather(rest, min_words=model.min_words)
     return assignments_under(model.samples_[-1], model.predict(rest), evidence, rng)
 
 
-def _n_iterations(model: MarkovClusteringTopicModel, settings: CalibrationSettings) -> int:
+def _n_iterations(model: TopicModel, settings: CalibrationSettings) -> int:
     """Return the iterations that one fold takes."""
     if model.samples_:
         kept = min(settings.n_samples, model.n_samples)

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from habitus.anomaly.camera_check import LEAST_LIKENESS, CameraCheck, likeness
+from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition
+from habitus.corpus.looks import LEAST_LIKENESS
 from habitus.ingest.clips import Document
 from habitus.ingest.condition import ConditionMonitor
 
@@ -25,6 +26,7 @@ FAULTS = {
     "covered": "the camera is covered, or too dark",
     "frozen": "the picture is frozen",
     "slow": "the camera gives fewer than two frames per document",
+    "resized": "the picture has another size than the model's",
     "absent": "there is no picture from the camera",
 }
 """Why nothing can be judged, in words."""
@@ -165,7 +167,7 @@ class SceneMonitor:
         self.n_compared += 1
         if self.n_compared > N_STILLS and self.n_compared % N_STILLS:
             return
-        found = [likeness(check.picture, each) for each in (still, self._median())]
+        found = [check.likeness(each) for each in (still, self._median())]
         alike = any(each >= LEAST_LIKENESS for each in found)
         self._alike = None if np.isnan(found[-1]) and not alike else alike
 

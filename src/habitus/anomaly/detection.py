@@ -13,9 +13,9 @@ from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clo
 from habitus.anomaly.habit_model import HabitModel
 from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
 from habitus.arrays import Array, Flags
-from habitus.corpus import Bag, Corpus
+from habitus.corpus import Corpus
 from habitus.files import written_whole
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 
 MOST_MOMENTS = 10
 """Moments that are ranked, unless there are more alarms."""
@@ -36,7 +36,7 @@ class Detection:
     source: str
     corpus: Corpus
     """The documents, in the model's words."""
-    model: MarkovClusteringTopicModel
+    model: TopicModel
     """The model that judged."""
     normality: Array
     """Of each document, by the measure in use; 0 where it was not judged."""
@@ -49,7 +49,7 @@ class Detection:
     shift: Array
     """Nats of a behaviour out of its turn, of each document; 0 where it was not judged."""
     surprisals: Array
-    """-ln p(word | x_{1:t-1}) of each entry of `corpus.counts`; 0 where it was not judged."""
+    """-ln p(word | x_{1:t-1}) of each entry of `corpus.entries`; 0 where it was not judged."""
     threshold: float
     abnormal_words: dict[int, AbnormalWords]
     """The least likely words of each abnormal document, by the number of the document; of each
@@ -242,12 +242,10 @@ def _ranked_moments(
         if taken[t]:
             continue
         taken[max(t - joiner.join, 0) : t + joiner.join + 1] = True
-        start, end = corpus.counts.indptr[t : t + 2]
-        document = Bag(corpus.counts.indices[start:end], corpus.counts.data[start:end])
         moments.append(
             joiner.moment(
                 float(corpus.times[t]),
-                document,
+                corpus.bag(t),
                 found.judgement(t, threshold, explained=True),
                 threshold,
                 number=int(t),
@@ -260,7 +258,7 @@ def _ranked_moments(
 def _entry_surprisals(corpus: Corpus, found: JudgedCorpus) -> Array:
     """Return a surprisal for every entry of the counts, whether the model saw it or not."""
     seen = np.diff(found.evidence.indptr) > 0
-    judged = np.repeat(seen, np.diff(corpus.counts.indptr))
+    judged = np.repeat(seen, corpus.entries.lengths)
     surprisals = np.zeros(len(judged))
     surprisals[judged] = found.filtered.surprisals
     return surprisals

@@ -16,18 +16,19 @@ from habitus.anomaly.rarity import NormalFootage, rarity_in_words
 from habitus.anomaly.thresholds import (
     DAY,
     JOIN,
+    Bar,
     ExpectedAlarms,
-    HeldBudget,
     Tail,
-    hold_budget,
+    bar_of_budget,
     share_threshold,
 )
 from habitus.arrays import Array, Flags
 from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
+from habitus.corpus.clocks import NO_CLOCK
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
     LEAST_PROBABILITY,
@@ -187,7 +188,7 @@ class Detector:
 
     def __init__(
         self,
-        model: MarkovClusteringTopicModel,
+        model: TopicModel,
         calibration: Calibration | None = None,
         *,
         habits: HabitModel | None = None,
@@ -234,7 +235,12 @@ class Detector:
         self.n_words = len(self.tables.probability)
 
     def step(
-        self, document: BagLike, *, usable: bool = True, vocabulary: Vocabulary | None = None
+        self,
+        document: BagLike,
+        *,
+        usable: bool = True,
+        vocabulary: Vocabulary | None = None,
+        clock: int = NO_CLOCK,
     ) -> Judgement:
         """Judge the next document of the sequence.
 
@@ -247,6 +253,8 @@ class Detector:
         vocabulary
             Meaning of the document's words; where None, the words that were learnt from: by habits
             those of the corpus, otherwise the model's own.
+        clock
+            Its local time, as `Corpus.clocks` has it; -1 where that is not known.
         """
         vocabulary = vocabulary or (self.habits.vocabulary if self.habits else None)
         words, counts, n_tokens = self._checked(self.in_model_words(document, vocabulary))
@@ -262,7 +270,7 @@ class Detector:
             if judged:
                 behaviours = self._score("tail", found, counts) if self.behaviours_count else 0.0
                 votes = self._votes(self.habits, document, vocabulary)
-                habit = self.habits.judge(votes, behaviours)
+                habit = self.habits.judge(votes, behaviours, clock=clock)
                 normality = habit.normality
         elif judged:
             normality = self._score(self.measure, found, counts)
@@ -360,9 +368,7 @@ class Detector:
         if self.held_out is None:
             return None
         n = self._n_judged(self.held_out, seconds) if n_judged is None else n_judged
-        at = self.threshold if threshold is None else threshold
-        if self.habits is not None:
-            at = -self.habits.fusion.score_of_normality(at)
+        at = self._as_score(self.threshold if threshold is None else threshold)
         return self.tail_of_normal(self.held_out).expected_alarms(at, n)
 
     def probability(self, normality: float) -> float | None:
@@ -465,24 +471,15 @@ class Detector:
     ) -> float:
         if share is not None:
             return self._as_normality(share_threshold(held_out.scores[held_out.judged], share))
-        budget = self._held_budget(
-            held_out, ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day
-        )
-        if budget.note is not None:
-            self.notes = (budget.note,)
-        return self._as_normality(budget.threshold)
+        bar = self.bar(ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day)
+        self.notes = bar.notes
+        return bar.threshold
 
-    def _held_budget(self, held_out: KnownScores, alerts_per_day: float) -> HeldBudget:
-        return hold_budget(
-            self.tail_of_normal(held_out),
-            alerts_per_day,
-            self._n_judged(held_out, DAY),
-            least_score=self._least_score(held_out),
-            n_learnt=int(held_out.judged.sum()),
-        )
+    def bar(self, alerts_per_day: float) -> Bar:
+        """Return the threshold of an alert budget, and what to expect of it.
 
-    def threshold_of(self, alerts_per_day: float) -> float:
-        """Return the threshold that another alert budget would have.
+        It depends on the model and the budget alone: every command, and a camera after a restart,
+        has the same.
 
         Raises
         ------
@@ -490,22 +487,34 @@ class Detector:
             If the detector is not calibrated, or there is no such budget.
         """
         if self.held_out is None:
-            raise _uncalibrated("a threshold other than a fixed value")
-        return self._as_normality(self._held_budget(self.held_out, alerts_per_day).threshold)
+            raise _uncalibrated("an alert budget")
+        found = bar_of_budget(
+            self.tail_of_normal(self.held_out),
+            alerts_per_day,
+            self._n_judged(self.held_out, DAY),
+            reach=self._reach(self.held_out),
+            n_learnt=int(self.held_out.judged.sum()),
+        )
+        return found._replace(threshold=self._as_normality(found.threshold))
 
-    def alerts_expected(self, alerts_per_day: float) -> float:
-        """Return how many false alarms a budget comes to in a day.
-
-        More than the budget, where the footage learnt from is too short to hold it.
+    def false_alarms_per_day(self, normality: float) -> float:
+        """Return the least alert budget at which a document of this normality is an alarm.
 
         Raises
         ------
         InvalidInputError
-            As of `threshold_of`.
+            If the detector is not calibrated.
         """
         if self.held_out is None:
             raise _uncalibrated("an alert budget")
-        return self._held_budget(self.held_out, alerts_per_day).alerts_per_day
+        tail, n = self.tail_of_normal(self.held_out), self._n_judged(self.held_out, DAY)
+        return tail.least_alerts(self._as_score(normality), n)
+
+    def _as_score(self, normality: float) -> float:
+        """Return the known score of a normality: the inverse of `_as_normality`."""
+        if self.habits is None:
+            return normality
+        return -self.habits.fusion.score_of_normality(normality)
 
     def _as_normality(self, score: float) -> float:
         """Return the normality of a known score; by habits, scores are not normalities."""
@@ -525,12 +534,12 @@ class Detector:
         """Return how many documents of this time are judged, as of the footage learnt from."""
         return seconds / self.model.clip_ * float(held_out.judged.mean())
 
-    def _least_score(self, held_out: KnownScores) -> float:
-        """Return the lowest score to reckon with.
+    def _reach(self, held_out: KnownScores) -> float:
+        """Return the score that anomalies can be expected to reach.
 
-        By habits, what one in four synthetic anomalies exceeds; otherwise that of a document of one
-        word, the least likely. For `tail`, whose scores fall with the number of tokens, it has as
-        many as usual.
+        By habits, what one in four synthetic anomalies is below; otherwise that of a document of
+        one word, the least likely. For `tail`, whose scores fall with the number of tokens, it has
+        as many as usual.
         """
         if self.habits is not None:
             return -self.habits.fusion.reach

@@ -22,6 +22,7 @@ from habitus.anomaly.localisation import (
     place_in_words,
     turn_in_words,
 )
+from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path
 from habitus.model.inspection import long_run_shares
@@ -75,6 +76,9 @@ class Event:
     explanation: Text
     clock: Text | None = None
     """Date and time of the start (ISO 8601), for a live source."""
+    local_time: Text | None = None
+    """Date and time of the strongest document as a clock on the wall shows it, to the minute and
+    without a zone, where that is known: "2026-11-16T03:12"."""
     thumbnail: Text | None = None
     """Picture of the strongest moment, beside the file of events."""
     surprisals: tuple[Nats, ...] = ()
@@ -95,6 +99,21 @@ class Event:
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
     peak_document: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Check the order of the times."""
+        if not self.start <= self.peak <= self.end or self.start == self.end:
+            raise InvalidInputError(
+                "an event must end after it starts and have its peak between, found "
+                f"{self.start:g} to {self.end:g} s with its peak at {self.peak:g} s"
+            )
+
+    @property
+    def minute(self) -> int:
+        """The local time in minutes, as `Corpus.clocks` has it; -1 where it is not known."""
+        if self.local_time is None:
+            return NO_CLOCK
+        return int(clocks_since(parse_clock(self.local_time, "events"), 0.0))
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as plain values, with the version of their meaning."""
@@ -279,6 +298,7 @@ class EventJoiner:
             cue=finding.cue if finding else "behaviours" if habit else "",
             moment=moment,
             behaviours=habit.behaviours if habit else 0.0,
+            local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
             first_document=number,
             last_document=number,
             peak_document=number,

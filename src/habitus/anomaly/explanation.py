@@ -8,10 +8,12 @@ import numpy as np
 from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.localisation import Box, connected_groups, place_in_words
 from habitus.arrays import Array, Flags, Indices
+from habitus.corpus.clocks import N_HOURS, clock_text
 from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
 from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
+from habitus.habits.hours import HOUR
 
-PLACE, DIRECTION, SPEED = range(3)
+PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
 MOST_BOXES = 3
 WORTH = 0.25
 """Share of the heaviest group's excess that a further group needs for a box of its own, and of the
@@ -72,7 +74,7 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
     """Return where a judged document is unusual, and why."""
     cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
     excess, cells = judgement.evidence.excesses[:, cue], judgement.votes.cells
-    name, hot = f"{CUES[cue]}, {GATHERINGS[gathering]}", np.flatnonzero(excess)
+    name, hot = f"{(*CUES, HOUR)[cue]}, {GATHERINGS[gathering]}", np.flatnonzero(excess)
     if not len(hot):
         return HabitFinding(
             hot, excess[hot], (), "nothing beyond the usual", name, hot, excess[hot]
@@ -188,6 +190,8 @@ def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -
     cell, direction, speed = (int(part[vote]) for part in judgement.votes)
     if cue == PLACE:
         return _place_reason(model, cell)
+    if cue == BY_HOUR:
+        return f"motion{_hour_reason(model, np.array([cell]), judgement.clock)}"
     if cue == DIRECTION:
         return _direction_reason(model, cell, direction)
     return _speed_reason(model, cell, direction, speed)
@@ -204,6 +208,41 @@ def _place_reason(model: HabitModel, cell: int) -> str:
     if times < LITTLE * n:
         return f"motion where little moves {seen}"
     return f"motion in a busy place {seen}"
+
+
+def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
+    """Say how seldom cells move at this hour of the day, given the local minute.
+
+    Where nothing ever moved in them at this hour, hours around it of which that is true are told.
+    """
+    counts, hour = model.all_counts, clock // 60 % N_HOURS
+    moved = counts.hours[cells].sum(axis=0)
+    first, n = _quiet_hours(np.round(moved) + (np.round(counts.hour_documents) == 0), hour)
+    told = (first + np.arange(max(n, 1))) % N_HOURS
+    times, documents = moved[told].sum(), counts.hour_documents[told].sum() * len(cells)
+    between = f"between {told[0]}:00 and {(told[-1] + 1) % N_HOURS}:00"
+    at, rest = f" at {clock_text(clock)[-5:]}", moved.sum() - times
+    if round(times) == 0:
+        return f"{at}, when nothing moved before here (in {round(documents):,} moments {between})"
+    share = times / max(documents, 1.0)
+    usual = (times + rest) / max(counts.hour_documents.sum() * len(cells), 1.0)
+    return (
+        f"{at}, when less moves here than usual (in {_share(share)} of the moments {between}, in "
+        f"{_share(usual)} of all)"
+    )
+
+
+def _quiet_hours(counts: Array, hour: int) -> tuple[int, int]:
+    """Return the first of the hours around one in which nothing is counted, and their number."""
+    around = np.roll(counts, -hour)
+    if around[0] or not counts.any():
+        return hour, 0 if around[0] else N_HOURS
+    after, before = int((around > 0).argmax()), int((around[::-1] > 0).argmax())
+    return (hour - before) % N_HOURS, before + after
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _direction_reason(model: HabitModel, cell: int, direction: int) -> str:
@@ -265,6 +304,9 @@ def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str
             return "motion in many places where hardly anything moves"
         usual = counts.moving.sum() / max(counts.n_documents, 1.0)
         return "more motion than usual" if len(cells) > usual else "motion in less usual places"
+    if cue == BY_HOUR:
+        unusual = np.flatnonzero(judgement.evidence.excesses[:, cue])
+        return f"motion{_hour_reason(model, cells[unusual], judgement.clock)}"
     if cue == DIRECTION:
         rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
         return f"{'many' if rare.mean() >= MANY else 'some'} things move in unusual directions"

@@ -261,7 +261,9 @@ def _no_concentrations() -> dict[str, Array]:
 def _camera(scene: "SceneModel", habits: "HabitModel") -> Fleet:
     """Return the fleet of one camera."""
     fusion, vocabulary = habits.fusion, habits.vocabulary
-    reached = np.column_stack([fusion.statistics, fusion.held_out_scores])[fusion.judged]
+    # The hour is a habit of one camera: what it says is not shared.
+    own = fusion.statistics[:, : len(STATISTICS)]
+    reached = np.column_stack([own, fusion.held_out_scores])[fusion.judged]
     units = median_units(reached)
     steps = np.searchsorted(EDGES, reached / units, side="right")
     shares = np.stack([np.bincount(column, minlength=N_STEPS) for column in steps.T])
@@ -273,7 +275,7 @@ def _camera(scene: "SceneModel", habits: "HabitModel") -> Fleet:
         scene.model.clip_,
         1,
         shares / len(reached),
-        fusion.trust**3,
+        fusion.trust[: len(STATISTICS)] ** 3,
         fusion.reach / float(units[-1]),
         0 if young is None else 1,
         young or _no_concentrations(),

@@ -17,14 +17,15 @@ medians.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
+from habitus.anomaly.implants import KINDS
 from habitus.anomaly.thresholds import JOIN, SHAPE_PRIOR, Tail
 from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
-from habitus.habits.evidence import STATISTICS
 
 SCORE_SHAPE = (0.0, 0.1)
 """Prior of the shape of the score's tail: rarities are exponential in normal footage."""
@@ -39,6 +40,9 @@ REACHED = 0.75
 """Share of the implants whose score lies under `Fusion.reach`."""
 
 
+N_KINDS = len(KINDS) + 1
+FULL_GAIN = 0.1
+"""Nats per moving cell from which on a cue of the hour is trusted as any other."""
 NOTHING = 0.01
 """Statistics in units of their medians are not told apart below this."""
 UNLIKE, MOST_COMPARED = 2.0, 300
@@ -107,7 +111,8 @@ class Fusion:
     """
 
     statistics: Array
-    """Of held-out documents in time order: documents x `STATISTICS`."""
+    """Of held-out documents in time order: documents x statistics; those of `STATISTICS`, then of
+    `HOUR_STATISTICS` where the hour is a cue."""
     judged: Flags
     trust: Array
     """Weight of each statistic: the cube root of the share of implants that it finds."""
@@ -136,7 +141,9 @@ class Fusion:
 
         Every statistic is trusted alike where no implant could be made, or none was found.
         """
-        alike = cls(statistics, judged, np.ones(len(STATISTICS)), join=join, behaviours=behaviours)
+        alike = cls(
+            statistics, judged, np.ones(statistics.shape[1]), join=join, behaviours=behaviours
+        )
         if implanted is None or not judged.any():
             return alike
         n = int(judged.sum())
@@ -162,13 +169,46 @@ class Fusion:
             fleet_scores=prior.scores * unit,
         )
 
+    def beside(self, statistics: Array, implanted: Array, gain: float, n_days: int) -> "Fusion":
+        """Return the fusion with the hour as a further cue.
+
+        Of all implants, those at another hour are one kind more, and the only one that it finds.
+        After n days, the next is unlike all of them with a probability of 1 / (n + 1), and says
+        nothing then: it is trusted n / (n + 1).
+
+        Parameters
+        ----------
+        statistics
+            Of the held-out documents: documents x further statistics.
+        implanted
+            Of documents as if they were of another hour.
+        gain
+            Nats per moving cell by which the hour predicts days that were held out.
+        n_days
+            Number of days that it was learnt from.
+        """
+        alone = replace(
+            self,
+            statistics=statistics,
+            trust=np.ones(statistics.shape[1]),
+            fleet_statistics=None,
+        )
+        found = (alone.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0) / N_KINDS
+        predicts = min(gain / FULL_GAIN, 1.0) * n_days / (n_days + 1)
+        trust = predicts * np.cbrt(np.maximum(found, FALSE_ALARMS))
+        return replace(
+            self,
+            statistics=np.hstack([self.statistics, statistics]),
+            trust=np.concatenate([self.trust, trust]),
+        )
+
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
         """The tail of each statistic."""
-        fleet = self.fleet_statistics
+        fleet = () if self.fleet_statistics is None else -self.fleet_statistics.T
         return tuple(
-            self._tail(-self.statistics[:, k], None if fleet is None else -fleet[:, k])
-            for k in range(len(STATISTICS))
+            self._tail(-own, theirs)
+            for own, theirs in zip_longest(self.statistics.T, fleet)  # of hours, a fleet has none
         )
 
     @cached_property
@@ -182,7 +222,7 @@ class Fusion:
         return self.scores(self.statistics, self.behaviours)
 
     def rarities(self, statistics: Array) -> Array:
-        """Return trust times rarity of each statistic, in nats: documents x `STATISTICS`."""
+        """Return trust times rarity of each statistic, in nats: documents x statistics."""
         out = np.empty(statistics.shape)
         _look_up(statistics, *self._tables, self.trust, out)
         return out
@@ -208,7 +248,7 @@ class Fusion:
         Parameters
         ----------
         statistics
-            Documents x `STATISTICS`.
+            Documents x statistics.
         behaviours
             Their normality by the topic model; where None, it adds nothing.
         """
@@ -303,19 +343,24 @@ def _look_up(
 ) -> None:
     """Assign `weights[k] * tails[k].surprisal(-values[:, k])` to each column `k` of `out`."""
     for k in range(values.shape[1]):
-        start, end = indptr[k], indptr[k + 1]
-        own, table = nodes[start:end], surprisals[start:end]
-        last = len(own) - 1
+        start, last = indptr[k], indptr[k + 1] - 1
         for t in range(len(values)):
             value = values[t, k]
-            at = np.searchsorted(own, value)
-            if at == 0:
-                found = table[0]
+            # The first node that is not below the value, by bisection; NaN is beyond all.
+            at, end = start, last + 1
+            while at < end:
+                middle = (at + end) // 2
+                if nodes[middle] >= value:
+                    end = middle
+                else:
+                    at = middle + 1
+            if at == start:
+                found = surprisals[start]
             elif at <= last:
-                share = (value - own[at - 1]) / (own[at] - own[at - 1])
-                found = table[at - 1] + share * (table[at] - table[at - 1])
+                share = (value - nodes[at - 1]) / (nodes[at] - nodes[at - 1])
+                found = surprisals[at - 1] + share * (surprisals[at] - surprisals[at - 1])
             else:
-                first, second = levels[k] + own[last], levels[k] + own[last - 1]
-                power = (table[last] - table[last - 1]) / np.log(first / second)
-                found = table[last] + power * np.log1p((value - own[last]) / first)
+                first, second = levels[k] + nodes[last], levels[k] + nodes[last - 1]
+                power = (surprisals[last] - surprisals[last - 1]) / np.log(first / second)
+                found = surprisals[last] + power * np.log1p((value - nodes[last]) / first)
             out[t, k] = weights[k] * found

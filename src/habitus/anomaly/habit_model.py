@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeVar
 
 import numpy as np
 from annotated_types import Len
@@ -14,9 +15,10 @@ from typing_extensions import TypedDict
 
 from habitus.anomaly.fleet import Fleet
 from habitus.anomaly.fusion import Fusion, ImplantStatistics
-from habitus.anomaly.implants import changed_votes, draw_sources
+from habitus.anomaly.implants import changed_votes, draw_hours, draw_sources
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
+from habitus.corpus.clocks import N_HOURS, NO_CLOCK, NO_HOUR, days_of, hours_of
 from habitus.corpus.tree_sum import Summable
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
@@ -30,6 +32,15 @@ from habitus.habits.evidence import (
     gather_statistics,
     levels_of,
     surprisal_histograms,
+)
+from habitus.habits.hours import (
+    HOUR,
+    HOUR_STATISTICS,
+    N_HOUR_LEVELS,
+    fit_hours,
+    gather_hours,
+    hour_evidence,
+    hour_surprisals,
 )
 from habitus.habits.predictive import N_LEVELS, Concentrations, Habits, fit_concentrations
 from habitus.habits.votes import (
@@ -70,6 +81,8 @@ class LevelConcentrations(TypedDict):
     place: Annotated[tuple[Positive, ...], Len(N_LEVELS["place"], N_LEVELS["place"])]
     direction: Annotated[tuple[Positive, ...], Len(N_LEVELS["direction"], N_LEVELS["direction"])]
     speed: Annotated[tuple[Positive, ...], Len(N_LEVELS["speed"], N_LEVELS["speed"])]
+    hour: NotRequired[Annotated[tuple[Positive, ...], Len(N_HOUR_LEVELS, N_HOUR_LEVELS)]]
+    """Where the hour is a cue."""
 
 
 class HabitHeader(TypedDict):
@@ -82,16 +95,18 @@ class HabitHeader(TypedDict):
     join: Count
 
 
-_HELD_OUT = "documents of habits"
+_HELD_OUT, _CUED = "documents of habits", "statistics of habits"
 LAYOUTS = {
     f"{PREFIX}{name}": layout
     for name, layout in {
         "direction": Layout(REAL, ("cells", "directions"), False, 0.0, MOST_NATS),
         "speed": Layout(REAL, ("cells", N_DIRECTIONS, "speeds"), False, 0.0, MOST_NATS),
+        "hours": Layout(REAL, ("cells", N_HOURS), False, 0.0, MOST_NATS),
+        "hour_documents": Layout(REAL, (N_HOURS,), False, 0.0, MOST_NATS),
         "levels": Layout(REAL, (len(CUES),), False, -MOST_NATS, MOST_NATS),
-        "statistics": Layout(REAL, (_HELD_OUT, len(STATISTICS)), False, -MOST_NATS, MOST_NATS),
+        "statistics": Layout(REAL, (_HELD_OUT, _CUED), False, -MOST_NATS, MOST_NATS),
         "judged": Layout(BYTE, (_HELD_OUT,), False, 0, 1),
-        "trust": Layout(REAL, (len(STATISTICS),), False, 0.0, MOST_NATS),
+        "trust": Layout(REAL, (_CUED,), False, 0.0, MOST_NATS),
         "reach": Layout(REAL, (1,), False, 0.0, np.inf),
         "behaviours": Layout(REAL, (_HELD_OUT,), False, -MOST_NATS, MOST_NATS),
         "fleet_statistics": Layout(
@@ -100,6 +115,7 @@ LAYOUTS = {
         "fleet_scores": Layout(REAL, ("documents of the fleet",), False, 0.0, MOST_NATS),
         "accepted": Layout(INDEX, ("accepted votes",), False, 0),
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
+        "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
     }.items()
 }
 """Arrays of habits in a file."""
@@ -111,13 +127,16 @@ class HabitJudgement(NamedTuple):
     normality: float
     """ln of the probability that normal documents are as unusual; 0 or less."""
     rarities: Array
-    """Trust times rarity of each of `STATISTICS`."""
+    """Trust times rarity of each of `STATISTICS`, then of `HOUR_STATISTICS` where the hour is a
+    cue."""
     votes: Votes
     evidence: DocumentEvidence
     behaviours: float = 0.0
     """Normality by the topic model; 0 where it did not judge."""
     behaviour_rarity: float = 0.0
     """Trust times rarity of that."""
+    clock: int = NO_CLOCK
+    """Local minute: see `Corpus.clocks`."""
 
     @property
     def strongest(self) -> int:
@@ -146,10 +165,22 @@ class JudgedHabits(NamedTuple):
     statistics: Array
     behaviours: Array
     """Normality by the topic model; 0 where it did not judge."""
+    clocks: NDArray[np.int32]
+    """Local minutes."""
 
     def judgement(self, t: int) -> HabitJudgement:
         """Return what is said of one document, with its evidence."""
-        return self.model.judge(self.votes.of(t), float(self.behaviours[t]))
+        return self.model.judge(
+            self.votes.of(t), float(self.behaviours[t]), clock=int(self.clocks[t])
+        )
+
+
+class Moment(NamedTuple):
+    """A document that an operator called normal."""
+
+    votes: Votes
+    hour: int = NO_HOUR
+    """Hour of the day."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +210,7 @@ class HabitModel:
     levels: Array
     """Level of each cue in nats."""
     fusion: Fusion
-    accepted: tuple[Votes, ...] = ()
+    accepted: tuple[Moment, ...] = ()
     """Moments that an operator called normal, in the order of acceptance."""
 
     @property
@@ -191,8 +222,8 @@ class HabitModel:
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""
         counts = self.counts
-        for votes in self.accepted:
-            counts = counts.adding(votes)
+        for votes, hour in self.accepted:
+            counts = counts.adding(votes, hour=hour)
         return counts
 
     @cached_property
@@ -200,16 +231,29 @@ class HabitModel:
         """Surprisals of votes."""
         return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
 
+    @cached_property
+    def hour_surprisals(self) -> Array | None:
+        """Surprisals of hours: see `habitus.habits.hours`; None where the hour is no cue."""
+        if HOUR not in self.concentrations:
+            return None
+        place, own = self.habits.place, self.concentrations[HOUR]
+        return hour_surprisals(self.all_counts, place, own, self.vocabulary)
+
     def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
         """Return the votes of a document in the words of the vocabulary."""
         return votes_of(words, counts, self.vocabulary, self.least_words)
 
-    def judge(self, votes: Votes, behaviours: float = 0.0) -> HabitJudgement:
-        """Judge the votes of one document, with its normality by the topic model."""
+    def judge(
+        self, votes: Votes, behaviours: float = 0.0, *, clock: int = NO_CLOCK
+    ) -> HabitJudgement:
+        """Judge the votes of one document, with its normality by the topic model and its minute."""
         found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
+        if self.hour_surprisals is not None:
+            hour = int(hours_of(np.array(clock)))
+            found = found.beside(hour_evidence(votes, self.hour_surprisals, hour, self.vocabulary))
         rarities = self.fusion.rarities(found.statistics[None])[0]
         added = float(self.fusion.behaviour_rarities(np.array([behaviours]))[0])
-        judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added)
+        judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added, clock)
         normality = self.fusion.normality_of_scores(np.array([judgement.score]))
         return judgement._replace(normality=float(normality[0]))
 
@@ -227,9 +271,13 @@ class HabitModel:
         corpus = corpus.summed(self.vocabulary)
         votes = votes_of_corpus(corpus, self.least_words)
         statistics = gather_statistics(votes, self.habits, self.levels, self.vocabulary)
+        if self.hour_surprisals is not None:
+            hours = hours_of(corpus.clocks)
+            by_hour = gather_hours(votes, self.hour_surprisals, hours, self.vocabulary)
+            statistics = np.hstack([statistics, by_hour])
         judged = judged_documents(corpus)
         normality = np.where(judged, self.fusion.normality(statistics, behaviours), 0.0)
-        return JudgedHabits(self, normality, judged, votes, statistics, behaviours)
+        return JudgedHabits(self, normality, judged, votes, statistics, behaviours, corpus.clocks)
 
     def updated(
         self,
@@ -258,12 +306,13 @@ class HabitModel:
         # Without the accepted moments, so that withdrawing one later leaves no trace of it.
         found = replace(self, accepted=()).judge_all(corpus, behaviours)
         usable = int((corpus.conditions == Condition.USABLE).sum())
+        further = HabitCounts.of(found.votes, self.vocabulary, usable, counted_hours(corpus))
         counts = self.counts if half_life is None else self.counts.faded(factor)
         held = self.fusion
         kept = slice(-MOST_REMEMBERED, None)
         return replace(
             self,
-            counts=counts + HabitCounts.of(found.votes, self.vocabulary, usable),
+            counts=counts + further,
             fusion=replace(
                 held,
                 statistics=np.concatenate([held.statistics, found.statistics])[kept],
@@ -274,20 +323,22 @@ class HabitModel:
             ),
         )
 
-    def accept(self, votes: Votes) -> "HabitModel":
+    def accept(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
-        return replace(self, accepted=(*self.accepted, votes))
+        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock)))
 
-    def withdraw(self, votes: Votes) -> "HabitModel":
+    def withdraw(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
-        for i, other in enumerate(self.accepted):
-            if all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True)):
+        wanted = _moment_of(votes, clock)
+        for i, (other, hour) in enumerate(self.accepted):
+            same = all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True))
+            if same and hour == wanted.hour:
                 return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
         raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `habits.`."""
-        codes = [votes.codes(self.vocabulary) for votes in self.accepted]
+        codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
         tensors: Tensors = {
             "direction": self.counts.direction,
             "speed": self.counts.speed,
@@ -299,6 +350,11 @@ class HabitModel:
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
             "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
         }
+        if self.counts.hour_documents.any():
+            tensors["hours"] = self.counts.hours
+            tensors["hour_documents"] = self.counts.hour_documents
+        if any(moment.hour != NO_HOUR for moment in self.accepted):
+            tensors["accepted_hours"] = np.array([moment.hour for moment in self.accepted])
         if self.fusion.behaviours is not None:
             tensors["behaviours"] = self.fusion.behaviours
         if self.fusion.fleet_statistics is not None and self.fusion.fleet_scores is not None:
@@ -331,11 +387,22 @@ class HabitModel:
         if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
             raise FileError("the accepted moments do not fit the habits")
         parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        hours = own.get("accepted_hours", np.full(len(parts), NO_HOUR))
+        concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
+        cued = len(STATISTICS) + len(HOUR_STATISTICS) * (HOUR in concentrations)
+        if len(own["trust"]) != cued:
+            raise FileError(f"the habits must have {cued} statistics, found {len(own['trust'])}")
         return cls(
             vocabulary,
             int(header["least_words"]),
-            HabitCounts(float(header["n_documents"]), own["direction"], own["speed"]),
-            header["concentrations"],
+            HabitCounts(
+                float(header["n_documents"]),
+                own["direction"],
+                own["speed"],
+                own.get("hours", none.hours),
+                own.get("hour_documents", none.hour_documents),
+            ),
+            concentrations,
             own["levels"],
             Fusion(
                 own["statistics"],
@@ -347,8 +414,15 @@ class HabitModel:
                 own.get("fleet_statistics"),
                 own.get("fleet_scores"),
             ),
-            tuple(Votes.of_codes(part, vocabulary) for part in parts),
+            tuple(
+                Moment(Votes.of_codes(part, vocabulary), int(hour))
+                for part, hour in zip(parts, hours, strict=True)
+            ),
         )
+
+
+def _moment_of(votes: Votes, clock: int) -> Moment:
+    return Moment(votes, int(hours_of(np.array(clock))))
 
 
 def fading_factor(seconds: float, half_life: float | None) -> float:
@@ -372,6 +446,12 @@ def fading_factor(seconds: float, half_life: float | None) -> float:
 def judged_documents(corpus: Corpus) -> Flags:
     """Return which documents are judged: the camera was usable, and something moved."""
     return np.asarray((corpus.conditions == Condition.USABLE) & (corpus.n_tokens > 0))
+
+
+def counted_hours(corpus: Corpus) -> Indices:
+    """Return the hour of each document, `NO_HOUR` where the camera was not usable."""
+    usable = corpus.conditions == Condition.USABLE
+    return np.where(usable, hours_of(corpus.clocks), NO_HOUR)
 
 
 def learn_habits(
@@ -446,7 +526,58 @@ def learn_habits(
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
     fusion = Fusion.of(gathered, columns.judged, implanted, behaviours=behaviours, prior=prior)
+    by_hour = _learn_hours(votes, columns, total, concentrations, seed)
+    if by_hour is not None:
+        concentrations = {**concentrations, HOUR: by_hour.concentrations}
+        fusion = fusion.beside(*by_hour[1:])
     return HabitModel(v, votes.least, total, concentrations, levels, fusion)
+
+
+class _HourCue(NamedTuple):
+    """What is learnt of hours."""
+
+    concentrations: tuple[float, ...]
+    statistics: Array
+    """Of all documents, by days that they are not of: documents x `HOUR_STATISTICS`."""
+    implanted: Array
+    """Likewise of documents as if they were of another hour."""
+    gain: float
+    """See `HourFit`."""
+    n_days: int
+
+
+def _learn_hours(
+    votes: "_FoldedVotes",
+    columns: "_Columns",
+    total: HabitCounts,
+    concentrations: Concentrations,
+    seed: int,
+) -> _HourCue | None:
+    """Return what hours tell; None where there are no two days, or the hour predicts none."""
+    days, day_of = np.unique(columns.days, return_inverse=True)
+    n_days = int((days >= 0).sum())
+    if n_days < 2:
+        return None
+    n_folds = min(N_FOLDS, len(days))
+    votes, v = votes.in_folds(day_of * n_folds // len(days)), votes.vocabulary
+    counted = votes.counts()
+    fit = fit_hours(list(counted.folds.values()), concentrations, v)
+    if fit.gain <= 0:
+        return None
+    held_out = []
+    for fold in range(n_folds):
+        rest = total - counted.folds[fold]
+        place = Habits.of(rest, concentrations, v).place
+        held_out.append(hour_surprisals(rest, place, fit.concentrations, v))
+    statistics = np.concatenate(list(votes.by_hours(held_out)))
+    n_votes = np.where(columns.days < 0, 0, np.concatenate(counted.n_votes))
+    rng = np.random.default_rng([seed, N_HOURS])
+    sources = draw_sources(n_votes, rng)
+    if sources is None:
+        return None
+    hours = draw_hours(total.hour_documents, len(sources), rng)
+    implanted = votes.at_hours(sources, hours, held_out)
+    return _HourCue(fit.concentrations, statistics, implanted, fit.gain, n_days)
 
 
 class _Columns(NamedTuple):
@@ -455,20 +586,25 @@ class _Columns(NamedTuple):
     usable: Flags
     judged: Flags
     n_frames: NDArray[np.int64] | None
+    days: NDArray[np.int32]
+    """Number of the day; -1 without a clock."""
 
 
 def _columns(corpus: Corpus | ShardedCorpus) -> _Columns:
     """Return the columns of all documents; frames where all shards know them."""
     if isinstance(corpus, Corpus):
         return _columns_of_shard(corpus)
-    usable, judged, n_frames = zip(*corpus.map(_columns_of_shard), strict=True)
+    usable, judged, n_frames, days = zip(*corpus.map(_columns_of_shard), strict=True)
     known = None if any(each is None for each in n_frames) else np.concatenate(n_frames)
-    return _Columns(np.concatenate(usable), np.concatenate(judged), known)
+    return _Columns(np.concatenate(usable), np.concatenate(judged), known, np.concatenate(days))
 
 
 def _columns_of_shard(corpus: Corpus) -> _Columns:
     return _Columns(
-        corpus.conditions == Condition.USABLE, judged_documents(corpus), corpus.n_frames
+        corpus.conditions == Condition.USABLE,
+        judged_documents(corpus),
+        corpus.n_frames,
+        days_of(corpus.clocks),
     )
 
 
@@ -495,8 +631,34 @@ class _CountsByFold:
         return _CountsByFold(self.folds | other.folds | both, self.n_votes + other.n_votes)
 
 
+class _TimedVotes(NamedTuple):
+    """The votes of the documents of a shard, and the hour of each document."""
+
+    indptr: Indices
+    cells: Indices
+    directions: Indices
+    speeds: Indices
+    hours: Indices
+
+    @classmethod
+    def of(cls, corpus: Corpus, least: int) -> "_TimedVotes":
+        return cls(*votes_of_corpus(corpus, least), counted_hours(corpus))
+
+    @property
+    def votes(self) -> DocumentVotes:
+        return DocumentVotes(*self[:-1])
+
+    def parts(
+        self, segments: "Sequence[_Segment]"
+    ) -> "Iterator[tuple[_Segment, DocumentVotes, Indices]]":
+        """Yield the votes and hours of each segment."""
+        for segment in segments:
+            own = np.arange(segment.start, segment.stop)
+            yield segment, self.votes.take(own), self.hours[own]
+
+
 class _FoldedVotes:
-    """Votes of all documents in folds that follow each other; shards are read when needed."""
+    """Votes of all documents in folds; shards are read when needed."""
 
     def __init__(self, corpus: Corpus | ShardedCorpus, columns: _Columns, n_threads: int) -> None:
         if isinstance(corpus, Corpus):
@@ -506,17 +668,28 @@ class _FoldedVotes:
         self._starts, self._n_threads = corpus.starts, n_threads
         n, n_folds = len(corpus), min(N_FOLDS, len(corpus))
         # As np.array_split: the first folds have one document more where it does not come out even.
-        self._bounds = np.cumsum([0, *(n // n_folds + (i < n % n_folds) for i in range(n_folds))])
+        sizes = [n // n_folds + (i < n % n_folds) for i in range(n_folds)]
+        self._votes = corpus.kept(partial(_TimedVotes.of, least=self.least))
+        self._usable = columns.usable
+        self._divide(np.repeat(np.arange(n_folds), sizes))
+
+    def in_folds(self, fold_of: Indices) -> "_FoldedVotes":
+        """Return the same votes in other folds, given the fold of each document."""
+        other = copy(self)
+        other._divide(fold_of)
+        return other
+
+    def _divide(self, fold_of: Indices) -> None:
+        self._fold_of = fold_of.astype(np.uint8)
         self._segments = [
-            list(_segments(*edges, self._bounds, columns.usable))
-            for edges in pairwise(self._starts)
+            list(_segments(self._fold_of[first:end], self._usable[first:end]))
+            for first, end in pairwise(self._starts)
         ]
-        self._votes = corpus.kept(partial(votes_of_corpus, least=self.least))
 
     @property
     def n_folds(self) -> int:
         """Number of folds."""
-        return len(self._bounds) - 1
+        return int(self._fold_of.max()) + 1
 
     def counts(self) -> _CountsByFold:
         """Return the counts of each fold."""
@@ -531,6 +704,19 @@ class _FoldedVotes:
         found = self._map(partial(_statistics_of_shard, self.vocabulary, held_out, levels))
         return chain.from_iterable(found)
 
+    def by_hours(self, held_out: Sequence[Array]) -> Iterator[Array]:
+        """Yield the statistics by the hour of documents in order; see `gather_hours`."""
+        return self._map(partial(_hour_statistics_of_shard, self.vocabulary, held_out))
+
+    def at_hours(self, sources: Indices, hours: Indices, held_out: Sequence[Array]) -> Array:
+        """Return the statistics by the hour of documents as if they were of other hours."""
+        votes, folds = self._take(sources), self._fold_of[sources]
+        found = np.empty((len(sources), len(HOUR_STATISTICS)))
+        for fold, surprisals in enumerate(held_out):
+            own = np.flatnonzero(folds == fold)
+            found[own] = gather_hours(votes.take(own), surprisals, hours[own], self.vocabulary)
+        return found
+
     def implanted(
         self,
         sources: Indices,
@@ -542,18 +728,17 @@ class _FoldedVotes:
         made = changed_votes(self._take(sources), self.vocabulary, rng)
         found, order = [], []
         for fold, habits in enumerate(held_out):
-            start, stop = self._bounds[fold : fold + 2]
-            own = np.flatnonzero((sources >= start) & (sources < stop))
+            own = np.flatnonzero(self._fold_of[sources] == fold)
             found.append(gather_statistics(made.take(own), habits, levels, self.vocabulary))
             order.append(sources[own])
         return ImplantStatistics(np.concatenate(found), np.concatenate(order))
 
-    def _map(self, function: Callable[[DocumentVotes, Sequence[_Segment]], R]) -> Iterator[R]:
+    def _map(self, function: Callable[[_TimedVotes, Sequence[_Segment]], R]) -> Iterator[R]:
         """Call a pure function with the votes and segments of each shard, in order."""
         task = partial(_with_segments, function, self._segments)
         return self._votes.map(task, range(len(self._segments)), n_threads=self._n_threads)
 
-    def _sum(self, function: Callable[[DocumentVotes, Sequence[_Segment]], S]) -> S:
+    def _sum(self, function: Callable[[_TimedVotes, Sequence[_Segment]], S]) -> S:
         """Return the sum of a pure function of the votes and segments of each shard."""
         task = partial(_with_segments, function, self._segments)
         return self._votes.sum(task, n_threads=self._n_threads)
@@ -570,55 +755,45 @@ class _FoldedVotes:
 
 
 def _with_segments(
-    function: Callable[[DocumentVotes, Sequence[_Segment]], R],
+    function: Callable[[_TimedVotes, Sequence[_Segment]], R],
     segments: Sequence[Sequence[_Segment]],
-    votes: DocumentVotes,
+    votes: _TimedVotes,
     number: int,
 ) -> R:
     return function(votes, segments[number])
 
 
-def _votes_of_some(
-    documents: Mapping[int, Indices], votes: DocumentVotes, number: int
-) -> list[Votes]:
+def _votes_of_some(documents: Mapping[int, Indices], made: _TimedVotes, number: int) -> list[Votes]:
     """Return the votes of some documents of a shard, without keeping the others in memory."""
+    votes = made.votes
     return [Votes(*(part.copy() for part in votes.of(t))) for t in documents[number].tolist()]
 
 
-def _segments(first: int, end: int, bounds: Indices, usable: Flags) -> Iterator[_Segment]:
-    """Yield the parts of a shard, documents `first` to before `end`, that lie in one fold each."""
-    for fold, (lower, upper) in enumerate(pairwise(bounds)):
-        start, stop = max(first, lower), min(end, upper)
+def _segments(fold_of: NDArray[np.uint8], usable: Flags) -> Iterator[_Segment]:
+    """Yield the parts of a shard, given the fold of each of its documents, that lie in one fold."""
+    changes = (np.flatnonzero(np.diff(fold_of)) + 1).tolist()
+    for start, stop in pairwise([0, *changes, len(fold_of)]):
         if start < stop:
-            n_usable = int(usable[start:stop].sum())
-            yield _Segment(fold, int(start - first), int(stop - first), n_usable)
-
-
-def _by_fold(
-    votes: DocumentVotes, segments: Sequence[_Segment]
-) -> Iterator[tuple[_Segment, DocumentVotes]]:
-    """Yield the votes of each segment of a shard."""
-    for segment in segments:
-        yield segment, votes.take(np.arange(segment.start, segment.stop))
+            yield _Segment(int(fold_of[start]), start, stop, int(usable[start:stop].sum()))
 
 
 def _counts_of_shard(
-    vocabulary: Vocabulary, votes: DocumentVotes, segments: Sequence[_Segment]
+    vocabulary: Vocabulary, made: _TimedVotes, segments: Sequence[_Segment]
 ) -> _CountsByFold:
     """Return the counts of the folds that a shard has documents of."""
-    folds = {
-        segment.fold: HabitCounts.of(own, vocabulary, segment.n_usable)
-        for segment, own in _by_fold(votes, segments)
-    }
-    return _CountsByFold(folds, [np.diff(votes.indptr)])
+    found = _CountsByFold({}, [np.diff(made.indptr)])
+    for segment, votes, hours in made.parts(segments):
+        own = HabitCounts.of(votes, vocabulary, segment.n_usable, hours)
+        found += _CountsByFold({segment.fold: own}, [])
+    return found
 
 
 def _histograms_of_shard(
-    held_out: Sequence[Habits], votes: DocumentVotes, segments: Sequence[_Segment]
+    held_out: Sequence[Habits], made: _TimedVotes, segments: Sequence[_Segment]
 ) -> NDArray[np.int64]:
     """Return the sum of the histograms of the segments of a shard."""
-    total = surprisal_histograms(votes.take(np.arange(0)), held_out[0])
-    for segment, own in _by_fold(votes, segments):
+    total = surprisal_histograms(made.votes.take(np.arange(0)), held_out[0])
+    for segment, own, _ in made.parts(segments):
         total += surprisal_histograms(own, held_out[segment.fold])
     return total
 
@@ -627,11 +802,24 @@ def _statistics_of_shard(
     vocabulary: Vocabulary,
     held_out: Sequence[Habits],
     levels: Array,
-    votes: DocumentVotes,
+    made: _TimedVotes,
     segments: Sequence[_Segment],
 ) -> list[tuple[int, Array]]:
     """Return fold and statistics of each segment of a shard."""
     return [
         (segment.fold, gather_statistics(own, held_out[segment.fold], levels, vocabulary))
-        for segment, own in _by_fold(votes, segments)
+        for segment, own, _ in made.parts(segments)
     ]
+
+
+def _hour_statistics_of_shard(
+    vocabulary: Vocabulary,
+    held_out: Sequence[Array],
+    made: _TimedVotes,
+    segments: Sequence[_Segment],
+) -> Array:
+    """Return the statistics by the hour of the documents of a shard."""
+    found = [np.empty((0, len(HOUR_STATISTICS)))]
+    for segment, votes, hours in made.parts(segments):
+        found.append(gather_hours(votes, held_out[segment.fold], hours, vocabulary))
+    return np.concatenate(found)

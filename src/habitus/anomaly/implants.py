@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.arrays import Indices
+from habitus.arrays import Array, Indices
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
 
@@ -54,6 +54,21 @@ def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:
     """Choose the documents to change, given the votes that each has; None where none is fit."""
     able = np.flatnonzero(n_votes >= FEWEST_VOTES)
     return rng.choice(able, N_IMPLANTS) if len(able) else None
+
+
+def draw_hours(documents: Array, n: int, rng: np.random.Generator) -> Indices:
+    """Choose hours for `n` documents, as if they were of these: any that footage is known of.
+
+    Parameters
+    ----------
+    documents
+        Number of documents at each hour of the day.
+    n
+        Number of hours.
+    rng
+        Chooses.
+    """
+    return np.asarray(rng.choice(np.flatnonzero(documents), n))
 
 
 def changed_votes(

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from habitus.arrays import Array
+from habitus.arrays import Array, inner_product
 from habitus.compiled import compiled
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.model.expected_counts import Evidence
@@ -174,11 +174,17 @@ def estimate_novelty_share(counts: Array, known: Array, new: Array) -> float:
 
 def _mixture_weight(counts: Array, one: Array, other: Array) -> float:
     """Return the weight of `one` that maximises counts @ ln(weight one + (1 - weight) other)."""
-    weight = 0.5
+    weight, n_tokens = 0.5, float(counts.sum())
+    share, both = np.empty((2, len(counts)))
     for _ in range(EM_ITERATIONS if len(counts) else 0):
-        weight = float(
-            counts @ (weight * one / (weight * one + (1 - weight) * other)) / counts.sum()
-        )
+        before = weight
+        np.multiply(one, weight, out=share)
+        np.multiply(other, 1 - weight, out=both)
+        both += share
+        share /= both
+        weight = inner_product(counts, share) / n_tokens
+        if weight == before:  # and so for ever
+            break
     return weight
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from habitus.anomaly.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
@@ -22,7 +21,8 @@ from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
+from habitus.model.learning import n_threads_of
 from habitus.model.model_file import (
     KIND,
     VERSION,
@@ -33,7 +33,7 @@ from habitus.model.model_file import (
 )
 from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.progress import Progress, ProgressCallback
-from habitus.workers import Workers
+from habitus.workers import Workers, compile_ahead
 
 MOST_LEARNT = 21_600
 """Documents that topics and behaviours are learnt from at most: six hours of one-second ones.
@@ -66,7 +66,7 @@ class SceneModel:
     0
     """
 
-    model: MarkovClusteringTopicModel
+    model: TopicModel
     calibration: Calibration | None = None
     """None where no document was long enough to judge."""
     habits: HabitModel | None = None
@@ -97,7 +97,8 @@ class SceneModel:
         """Return the model with further normal footage; that of before is not needed.
 
         The new documents are judged before they are learnt from, and their scores join those of
-        held-out footage. Habits then count them. Topics and behaviours stay as they are.
+        held-out footage. Habits then count them, and their looks join those of the scene. Topics
+        and behaviours stay as they are.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class SceneModel:
             behaviours = calibration.tail_of(self.model, corpus)
             calibration = calibration.updated(self.model, corpus)
         return SceneModel(
-            self.model,
+            self.model.with_looks(corpus.looks),
             calibration,
             habits.updated(corpus, half_life=half_life, behaviours=behaviours),
             ("topics and behaviours are those of the first footage; habits were updated",),
@@ -142,13 +143,15 @@ class SceneModel:
             count beside those of all footage: it may take several to silence an alarm.
         """
         habits = self._known_habits("told what is normal", "model")
-        scene = replace(self, habits=habits.accept(_moment(event, habits)))
+        moment = _moment(event, habits)
+        scene = replace(self, habits=habits.accept(moment, clock=event.minute))
         return Acceptance(scene, scene.silenced(recent))
 
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        return replace(self, habits=habits.withdraw(_moment(event, habits)))
+        moment = _moment(event, habits)
+        return replace(self, habits=habits.withdraw(moment, clock=event.minute))
 
     def silenced(self, recent: Sequence[Event]) -> list[Event]:
         """Return the alarms whose strongest moment is no longer below their threshold."""
@@ -156,9 +159,7 @@ class SceneModel:
         return [
             event
             for event in recent
-            if event.alarm
-            and event.moment
-            and habits.judge(_moment(event, habits), event.behaviours).normality >= event.threshold
+            if event.alarm and event.moment and _judged(event, habits) >= event.threshold
         ]
 
     def _known_habits(self, done: str, parameter: str) -> HabitModel:
@@ -192,7 +193,7 @@ class SceneModel:
         )
         try:
             return cls(
-                restore_model(contents),
+                restore_model(contents, TopicModel),
                 Calibration.from_contents(contents),
                 HabitModel.from_contents(contents),
             )
@@ -204,7 +205,7 @@ class SceneModel:
             ) from error
 
 
-def _sizes(header: SceneHeader) -> dict[str, int]:
+def _sizes(header: SceneHeader) -> dict[str, int | range]:
     """Return the sizes of arrays that the header of a scene model tells."""
     sizes = dict(sizes_of(header))
     if (habits := header.get("habits")) is not None:
@@ -220,6 +221,12 @@ class Acceptance(NamedTuple):
     """The model in which the event is normal."""
     silenced: list[Event]
     """Those of the recent alarms that this model would not raise."""
+
+
+def _judged(event: Event, habits: HabitModel) -> float:
+    """Return the normality of the strongest document of an event."""
+    moment = _moment(event, habits)
+    return habits.judge(moment, event.behaviours, clock=event.minute).normality
 
 
 def _moment(event: Event, habits: HabitModel) -> Votes:
@@ -265,7 +272,7 @@ def learn_scene(
         Told of every iteration: first of the stage "learning", then of "calibrating", then of
         "learning habits".
     options
-        Parameters of `MarkovClusteringTopicModel`.
+        Parameters of `TopicModel`.
 
     Returns
     -------
@@ -277,11 +284,12 @@ def learn_scene(
     Of more than `MOST_LEARNT` documents the topic model is learnt, and calibrated, from segments
     that are spread evenly over the footage. Habits are learnt from all documents.
     """
+    compile_ahead()
     if fleet is not None and corpus.vocabulary is not None:
         fleet.check_fits(corpus.vocabulary, corpus.clip)
     if isinstance(corpus, ShardedCorpus):
         corpus = corpus.carried_by(workers)
-    model, spread = MarkovClusteringTopicModel(**options), spread_evenly(corpus)
+    model, spread = TopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
         model.fit(spread, callback=_learning_callback(model, spread, progress), workers=workers)
@@ -297,7 +305,7 @@ def learn_scene(
             behaviours = _held_out_behaviours(model, calibration, corpus)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
-    n_threads = effective_n_jobs(model.n_jobs)
+    n_threads = n_threads_of(model.n_jobs)
     habits = _learnt_habits(corpus, behaviours, fleet, notes, n_threads, progress)
     if isinstance(corpus, ShardedCorpus):
         corpus = corpus.carried_by(None)
@@ -327,7 +335,7 @@ def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
 
 
 def _held_out_behaviours(
-    model: MarkovClusteringTopicModel, calibration: Calibration, corpus: Corpus | ShardedCorpus
+    model: TopicModel, calibration: Calibration, corpus: Corpus | ShardedCorpus
 ) -> Array:
     """Return `tail` of all documents, by models that have not learnt from them."""
     held_out = calibration.plug_in.scores["tail"]
@@ -362,7 +370,7 @@ def _learnt_habits(
 
 
 def _learning_callback(
-    model: MarkovClusteringTopicModel, corpus: Corpus, progress: ProgressCallback | None
+    model: TopicModel, corpus: Corpus, progress: ProgressCallback | None
 ) -> Callable[[int, float], None] | None:
     """Return a callback of `fit` that counts the iterations of all restarts."""
     if progress is None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array, Flags, Indices
 from habitus.errors import InvalidInputError
 
@@ -49,6 +50,16 @@ class ExpectedAlarms(NamedTuple):
     mean: float
     high: float
     """Upper end of the 90 % interval."""
+
+    def in_words(self) -> str:
+        """Return the interval.
+
+        Examples
+        --------
+        >>> ExpectedAlarms(0.0, 4.2, 9.0).in_words()
+        '0 to 9'
+        """
+        return f"{self.low:g} to {self.high:g}"
 
 
 def runs(flags: Flags, join: int = JOIN) -> list[tuple[int, int]]:
@@ -273,6 +284,18 @@ class Tail:
         more = np.flatnonzero(rates > wanted)
         return float(self.thresholds[more[0] - 1 if len(more) else rates.argmax()])
 
+    def least_alerts(self, score: float, n_documents: float) -> float:
+        """Return the least budget whose threshold this score is below: `threshold`, the other way.
+
+        A score that no budget makes an alarm has the largest budget that any score has.
+        """
+        rates = self._counted_rates()
+        if score < self.level:
+            found = rates[0] * float(self.peaks.survival(self.level - score))
+        else:
+            found = rates[: np.searchsorted(self.thresholds, score, side="right") + 1].max()
+        return float(found * n_documents)
+
     def expected_alarms(
         self, threshold: float, n_documents: float, *, coverage: float = 0.9
     ) -> ExpectedAlarms:
@@ -321,25 +344,28 @@ class Tail:
         return float(self.level - self.unit * np.expm1(high))
 
 
-class HeldBudget(NamedTuple):
-    """A threshold for a budget of alerts, and what it comes to."""
+class Bar(NamedTuple):
+    """The threshold of an alert budget, and what to expect of it."""
 
     threshold: float
-    alerts_per_day: float
-    """Alarms that are expected in a day: the budget, or the nearest that can be held."""
-    note: str | None
-    """Why it is not the budget that was asked for; None where it is."""
+    expected: ExpectedAlarms
+    """Alarms in a day of normal footage."""
+    notes: tuple[str, ...] = ()
+    """What there is to say about it, one line each."""
 
 
-def hold_budget(
+def bar_of_budget(
     tail: Tail,
     alerts_per_day: float,
     documents_per_day: float,
     *,
-    least_score: float = -np.inf,
-    n_learnt: int | None = None,
-) -> HeldBudget:
-    """Return the threshold for a budget, or for the nearest one that can be held.
+    reach: float = -np.inf,
+    n_learnt: float | None = None,
+) -> Bar:
+    """Return the threshold below which normal footage raises a budget of alerts in a day.
+
+    The threshold depends on tail and budget alone. Where so rare a score was never seen, it is
+    extrapolated, and a note gives the uncertainty.
 
     Parameters
     ----------
@@ -349,37 +375,45 @@ def hold_budget(
         Budget.
     documents_per_day
         Judged documents in a day.
-    least_score
-        Lowest score that a document can reach. A threshold that no document could be below would
-        keep any budget and find nothing.
+    reach
+        Score that one synthetic anomaly in four is below. A threshold under it keeps the budget
+        and finds few anomalies, which a note says.
     n_learnt
-        Documents of training to tell of; those of the tail where None. With a fleet, the tail also
-        has documents of other cameras.
+        Judged documents of training; those of the tail where None. With a fleet, the tail also has
+        documents of other cameras.
 
     Examples
     --------
     >>> scores = -np.random.default_rng(0).exponential(size=300)
     >>> tail = Tail.of(scores, np.ones(300, dtype=bool))
-    >>> held = hold_budget(tail, 5, 86_400, least_score=-12)
-    >>> held.note  # doctest: +ELLIPSIS
-    'with 300 documents of training the least budget that can be held is 60.5 alerts per day: ...'
+    >>> bar = bar_of_budget(tail, 5, 86_400, reach=-12)
+    >>> round(bar.expected.mean, 6)
+    5.0
+    >>> bar.notes[0]  # doctest: +ELLIPSIS
+    '5 minutes of footage cannot tell what happens 5 times a day: expect 0 to 24 alarms ...'
+    >>> bar.notes[1]
+    'of synthetic anomalies one in four would be an alarm from about 61 alerts per day on'
     """
     threshold = tail.threshold(alerts_per_day, documents_per_day)
-    most = tail.most_alarms(documents_per_day)
-    note = None
-    if threshold <= least_score:
-        threshold = float(np.nextafter(least_score, np.inf))
-        note = (
-            f"with {n_learnt or tail.n_documents} documents of training the least budget that "
-            "can be held is {:g} alerts per day: using it"
+    expected = tail.expected_alarms(threshold, documents_per_day)
+    notes, days = [], (n_learnt or tail.n_documents) / documents_per_day
+    if days * alerts_per_day < 1:
+        notes.append(
+            f"{duration_in_words(days * DAY)} of footage cannot tell what happens "
+            f"{alerts_per_day:g} times a day: expect {expected.in_words()} alarms in a day (90 %)"
         )
-    elif alerts_per_day > most:
-        note = (
+    if alerts_per_day > (most := tail.most_alarms(documents_per_day)):
+        notes.append(
             f"{alerts_per_day:g} alerts per day are more than there can be, as alarms next to each "
-            "other are one: using {:g} per day"
+            f"other are one: expect {float(f'{most:.3g}'):g} per day"
         )
-    found = tail.expected_alarms(threshold, documents_per_day).mean
-    return HeldBudget(threshold, found, note and note.format(float(f"{found:.3g}")))
+    if threshold <= reach:
+        least = tail.expected_alarms(float(np.nextafter(reach, np.inf)), documents_per_day).mean
+        notes.append(
+            "of synthetic anomalies one in four would be an alarm from about "
+            f"{float(f'{least:.2g}'):g} alerts per day on"
+        )
+    return Bar(threshold, expected, tuple(notes))
 
 
 def _run_starts(flagged: Indices, join: int) -> Indices:

@@ -12,9 +12,10 @@ from habitus.anomaly.camera_monitor import CameraFault, FaultReports, SceneMonit
 from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
+from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.decoder import has_end
+from habitus.ingest.decoder import FrameSizeError, has_end
 from habitus.ingest.live import Arrived, LiveSource, Notice
 from habitus.video import Source
 
@@ -80,7 +81,8 @@ def watch_events(
                 else:
                     yield from observer.take(arrival)
             if live.lost_at is not None:
-                yield from observer.miss(time.monotonic() - live.lost_at)
+                condition = "resized" if isinstance(live.error, FrameSizeError) else "absent"
+                yield from observer.miss(time.monotonic() - live.lost_at, condition)
             yield None
     yield from observer.ended(observer.joiner.close())
 
@@ -135,7 +137,9 @@ class Observer:
             yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
         yield from self._report(arrival, condition)
         before, usable = self.joiner.open, condition is Condition.USABLE
-        judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary)
+        judgement = self.detector.step(
+            document, usable=usable, vocabulary=vocabulary, clock=minute_of(arrival.time)
+        )
         self.judgement = judgement
         words = self.detector.in_model_words(document, vocabulary)
         over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
@@ -147,12 +151,12 @@ class Observer:
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
 
-    def miss(self, seconds: float) -> Iterator[CameraFault]:
-        """Yield what there is to say of a camera that was heard last some seconds ago."""
+    def miss(self, seconds: float, condition: str = "absent") -> Iterator[CameraFault]:
+        """Yield what there is to say of a camera that was of use last some seconds ago."""
         now = time.time()
         if self.faults.since is None:
-            yield from self.faults.take("absent", self.latest, now - seconds)
-        yield from self.faults.take("absent", self.latest + seconds, now)
+            yield from self.faults.take(condition, self.latest, now - seconds)
+        yield from self.faults.take(condition, self.latest + seconds, now)
 
     def _report(self, arrival: Arrived, condition: Condition) -> Iterator[CameraFault]:
         """Yield what there is to say if nothing can be judged, or if that is over."""

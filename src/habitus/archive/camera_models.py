@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from importlib.metadata import version
 from itertools import groupby, pairwise
 from operator import add
 from pathlib import Path
@@ -32,6 +31,7 @@ from habitus.errors import FileError, HabitusError
 from habitus.files import work_folder
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.schema import Count, NotNegative, Text
+from habitus.version import __version__
 from habitus.workers import Workers
 
 DAY = 86_400.0
@@ -170,7 +170,7 @@ def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> 
         for shard in shards
         for o in [shard.origin]
     ]
-    text = json.dumps([known, {k: str(v) for k, v in options.items()}, version("habitus")])
+    text = json.dumps([known, {k: str(v) for k, v in options.items()}, __version__])
     return _digest(text.encode())
 
 

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from habitus.anomaly.detector import ALERTS_PER_DAY
 from habitus.archive.camera_models import Learning, learn_cameras
 from habitus.archive.overview import ArchiveOverview, overview_of
 from habitus.archive.pattern import Pattern, Recording, find_recordings
 from habitus.archive.shard_judging import (
-    ALERTS_PER_DAY,
     ArchiveDetection,
     judge_archive,
     rank_moments,
@@ -96,7 +96,7 @@ def learn_archive(
         That of the cameras of this archive with at least half an hour is written to
         `archive.fleet` in its folder.
     n_topics, n_behaviours, n_restarts
-        As of `MarkovClusteringTopicModel`.
+        As of `TopicModel`.
     timezone
         Time zone that recordings are named in, such as "Europe/Berlin"; that of this machine if
         None.

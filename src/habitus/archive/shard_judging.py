@@ -19,7 +19,8 @@ from zoneinfo import ZoneInfo
 from typing_extensions import TypedDict
 
 from habitus.anomaly import Detector, Event, SceneModel, detect_events
-from habitus.anomaly.camera_check import LEAST_LIKENESS, likeness
+from habitus.anomaly.camera_check import CameraCheck
+from habitus.anomaly.detector import ALERTS_PER_DAY
 from habitus.anomaly.rarity import duration_in_words
 from habitus.archive.camera_models import latest_era, learnt_of
 from habitus.archive.pattern import Recording
@@ -41,7 +42,6 @@ from habitus.video import Source
 from habitus.workers import Workers
 
 DAY, HOUR = 86_400.0, 3600.0
-ALERTS_PER_DAY = 5.0
 CANDIDATES_PER_DAY = 24.0
 """Expected false alarms per day and camera among the moments that are kept of shards: the budget
 can be raised up to this without judging anything again."""
@@ -289,7 +289,7 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
         return [JudgedShard(clock, trouble=str(error)) for clock, _, _ in task.shards]
     try:
         detector = scene.detector(alerts_per_day=task.rate)
-        threshold = detector.threshold_of(task.share)
+        threshold = detector.bar(task.share).threshold
     except HabitusError as error:
         return [_not_judged(task, clock, str(error)) for clock, _, _ in task.shards]
     found = []
@@ -317,8 +317,8 @@ def _check_like(scene: SceneModel, corpus: Corpus) -> None:
         raise InvalidInputError(
             f"frames of {own}, those of the model are of {of_model}: learn the camera again"
         )
-    known, seen = scene.model.picture_, corpus.picture
-    if known is not None and seen is not None and likeness(known, seen) < LEAST_LIKENESS:
+    check = CameraCheck.of(scene.model, "the model")
+    if check is not None and check.refuses(*corpus.looks):
         raise InvalidInputError(
             "the picture does not show the scene that the model was learnt from"
         )
@@ -337,10 +337,9 @@ def _judged(
     n_kept = max(len(detection.events), LEAST_MOMENTS)
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
     for event in detection.moments[:n_kept]:
-        expected = detector.expected_alarms(DAY, threshold=event.normality)
-        if expected is not None:
-            told = replace(event, threshold=threshold, alarm=expected.mean <= task.share)
-            lines.append(ArchiveEvent(task.name, told, expected.mean).line())
+        told = replace(event, threshold=threshold, alarm=event.normality < threshold)
+        rate = detector.false_alarms_per_day(event.normality)
+        lines.append(ArchiveEvent(task.name, told, rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
@@ -384,8 +383,7 @@ def rank_moments(
             seconds += header["seconds"]
             if header["reason"]:
                 found.troubles.append(Trouble(camera.camera, clock, f"{clock}: {header['reason']}"))
-            lines = camera.judged_path(clock).read_text(encoding="utf-8").splitlines()[1:]
-            kept += map(ArchiveEvent.from_line, lines)
+            kept += _events_of(camera.judged_path(clock), first=2)
         found.n_cameras += seconds > 0
         found.seconds += seconds
     share = found.share
@@ -532,14 +530,29 @@ def _stills(task: PictureTask, scene: SceneModel, width: int, height: int) -> li
 
 def read_archive_events(path: Path) -> list[ArchiveEvent]:
     """Return the moments that `write_moments` wrote, the most unusual first; none if absent."""
+    found = _events_of(path) if path.is_file() else []
+    return sorted(found, key=lambda each: (each.false_alarms_per_day, each.camera))
+
+
+def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
+    """Return the moments in a file from line `first` on.
+
+    Raises
+    ------
+    FileError
+        Where a line is none.
+    """
+    remedy = "delete the file, and the next detection writes it again"
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: found bytes that are not UTF-8: {remedy}") from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
     found = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines[first - 1 :], start=first):
         try:
             found.append(ArchiveEvent.from_line(line))
         except FileError as error:
-            raise FileError(f"{path}, line {number}: {error}") from error
-    return sorted(found, key=lambda each: (each.false_alarms_per_day, each.camera))
+            raise FileError(f"{path}, line {number}: {error}: {remedy}") from error
+    return found

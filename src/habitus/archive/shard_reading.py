@@ -10,12 +10,13 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from habitus.anomaly.events import clock
-from habitus.archive.pattern import Recording
+from habitus.archive.pattern import CLOCK, Recording
 from habitus.archive.places import FoundFile, at_hand, look_at
 from habitus.archive.shard_store import (
     ArchiveFolder,
@@ -25,6 +26,7 @@ from habitus.archive.shard_store import (
     Unread,
     shard_bytes,
 )
+from habitus.corpus.clocks import clocks_since
 from habitus.corpus.documents import Condition, Corpus
 from habitus.errors import InvalidInputError, VideoError, WorkerError
 from habitus.ingest.clips import DocumentSettings
@@ -304,7 +306,8 @@ def read_recording(task: ReadingTask) -> ReadRecording:
     if now is None or now.identity != recording.file.identity:
         return ReadRecording(reason="it changed while it was read", later=True)
     told = [note.removeprefix(f"{path}: ") for note in notes]
-    corpus = replace(corpus, times=corpus.times + recording.start)
+    clocks = clocks_since(datetime.strptime(recording.clock, CLOCK), corpus.times)
+    corpus = replace(corpus, times=corpus.times + recording.start, clocks=clocks)
     return ReadRecording(shard_bytes(corpus, _origin(task, corpus, told)), _seconds(corpus))
 
 

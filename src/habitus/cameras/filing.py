@@ -22,12 +22,12 @@ from habitus.arrays import Image
 from habitus.backlog import Backlog
 from habitus.cameras.journal import JournalEntry, JournalFiles, file_entry, filed_entries
 from habitus.cameras.messages import Filed, Remark, Report
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.recording import Clip, clip_due, cut_clip, cut_clip_of_file
 from habitus.cameras.sight import jpeg
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
+from habitus.fork_server import ForkServer
 from habitus.reporting.figures.drawing import EVENT, draw_boxes
 from habitus.reporting.figures.moments import WIDTH, still_thumbnail
 
@@ -93,7 +93,7 @@ class Filing:
         Of the camera.
     tell
         Takes reports.
-    nursery
+    fork_server
         Forks the processes that cut clips.
     recording
         The file that is judged, of which clips are cut, and when it starts; None for a camera.
@@ -103,10 +103,15 @@ class Filing:
         self,
         folder: Path,
         tell: Callable[[Report], None],
-        nursery: Nursery,
+        fork_server: ForkServer,
         recording: tuple[Path, float] | None = None,
     ) -> None:
-        self.folder, self.tell, self.nursery, self.recording = folder, tell, nursery, recording
+        self.folder, self.tell, self.fork_server, self.recording = (
+            folder,
+            tell,
+            fork_server,
+            recording,
+        )
         self._entries = Backlog(self._written)
         self._clips = Backlog(self._written)
         self._due = [(0.0, entry) for entry in self._left_over()]
@@ -206,7 +211,7 @@ class Filing:
         job = ClipJob(source, entry.start - starts, end - starts, output)
         target = "cut_from_file" if self.recording else "cut_from_ring"
         try:
-            child = self.nursery.start_process(f"habitus.cameras.filing:{target}", job)
+            child = self.fork_server.start_process(f"habitus.cameras.filing:{target}", job)
         except HabitusError as error:
             self.tell(Remark(f"no clip of an event: {error}", time.time()))
             return None

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from habitus.arrays import Flags, Image
 from habitus.cameras.messages import Kept
+from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import Condition, Corpus
+from habitus.corpus.looks import joined_looks
+from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError
 from habitus.ingest.clips import Document, DocumentSettings
@@ -230,12 +232,13 @@ class FootageWriter:
         if held[0].follows and self._before is not None:
             settings[AFTER] = self._before
         return Corpus(
-            sp.csr_array((counts, words, indptr), shape=(len(held), vocabulary.n_words)),
+            entries=SparseCounts(counts, words, indptr, vocabulary.n_words),
             times=[document.time for document in held],
             lengths=np.diff([*np.flatnonzero(begins), len(held)]),
             vocabulary=vocabulary,
             n_frames=[document.n_frames for document in held],
             conditions=[document.condition for document in held],
+            clocks=[minute_of(document.time) for document in held],
             picture=self._scene.picture() if self._wants_picture() else None,
             settings=settings,
         )
@@ -470,7 +473,7 @@ class _Part(NamedTuple):
     """Documents of one file that are learnt from."""
 
     corpus: Corpus
-    counts: sp.csr_array
+    counts: SparseCounts
     """Its counts, as small as on disk."""
     after: float | None
     """Time of the document that the first one follows, in another file."""
@@ -489,18 +492,23 @@ def _loaded(path: Path, taken: Flags, notes: list[str]) -> Iterator[_Part]:
     if not taken.all():
         corpus = corpus.take(np.flatnonzero(taken))
     yield _Part(
-        replace(corpus, counts=sp.csr_array(corpus.counts.shape)),
-        _small(corpus.counts),
+        replace(corpus, entries=_none_of(corpus.entries)),
+        _small(corpus.entries),
         after if taken[0] else None,
         float(corpus.times[-1]) if taken[-1] else None,
     )
 
 
-def _small(counts: sp.csr_array) -> sp.csr_array:
-    """Return counts in a sixth of the memory, as they are on disk."""
+def _small(counts: SparseCounts) -> SparseCounts:
+    """Return counts in less memory, as they are on disk."""
     kind = np.min_scalar_type(int(counts.data.max(initial=0)))
-    indices, indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)
-    return sp.csr_array((counts.data.astype(kind), indices, indptr), shape=counts.shape)
+    return replace(counts, data=counts.data.astype(kind))
+
+
+def _none_of(counts: SparseCounts) -> SparseCounts:
+    """Return as many documents without words."""
+    indptr = np.zeros_like(counts.indptr)
+    return SparseCounts(counts.data[:0].copy(), counts.indices[:0].copy(), indptr, counts.n_words)
 
 
 def _assembled(parts: list[_Part]) -> Corpus:
@@ -517,10 +525,10 @@ def _assembled(parts: list[_Part]) -> Corpus:
         last = part.last
     pictures = [corpus.picture for corpus in corpora if corpus.picture is not None]
     spread = np.linspace(0, len(pictures) - 1, min(len(pictures), 2 * FEWEST_STILLS - 1))
-    counts = sp.vstack([part.counts for part in parts], format="csr")
+    entries = SparseCounts.joined([part.counts for part in parts])
     parts.clear()  # or the counts would be there twice
     return Corpus(
-        counts,
+        entries=entries,
         times=np.concatenate([corpus.times for corpus in corpora]),
         lengths=lengths,
         vocabulary=corpora[-1].vocabulary,
@@ -528,6 +536,8 @@ def _assembled(parts: list[_Part]) -> Corpus:
             [np.zeros(0) if corpus.n_frames is None else corpus.n_frames for corpus in corpora]
         ),
         conditions=np.concatenate([corpus.conditions for corpus in corpora]),
+        clocks=np.concatenate([corpus.clocks for corpus in corpora]),
         picture=_median([pictures[n] for n in spread.astype(int)]),
+        looks=joined_looks(look for corpus in corpora for look in corpus.looks),
         settings=settings,
     )

@@ -1,11 +1,11 @@
-"""Decoder processes that are forked from the nursery, and so cost little memory."""
+"""Decoder processes that are forked from the fork server, and so cost little memory."""
 
 import contextlib
 import os
 import threading
 from typing import IO
 
-from habitus.cameras.nursery import Child, Nursery, wait_for_hang_up
+from habitus.fork_server import Child, ForkServer, wait_for_hang_up
 from habitus.ingest.decoder import Job, Launch, decode
 
 
@@ -31,8 +31,8 @@ class ForkedDecoder:
         return self.child.wait(timeout or 0.0)
 
 
-def decoders_of(nursery: Nursery) -> Launch:
-    """Return how to launch decoders from a nursery.
+def decoders_of(fork_server: ForkServer) -> Launch:
+    """Return how to launch decoders from a fork server.
 
     The address with its password goes through a socket: no command line and no file has it.
     """
@@ -43,7 +43,7 @@ def decoders_of(nursery: Nursery) -> Launch:
         ours = os.fdopen(orders, "wb"), os.fdopen(messages, "rb")
         theirs = [their_orders, their_messages]
         try:
-            child = nursery.fork("habitus.cameras.forked_decoder:run_decoder", job, theirs)
+            child = fork_server.fork("habitus.cameras.forked_decoder:run_decoder", job, theirs)
         except BaseException:
             for pipe in ours:
                 pipe.close()

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +25,6 @@ from habitus.model.online import predicted_behaviours
 from habitus.schema import decoded
 from habitus.video import watched_cells
 
-# A budget is held unless so many times as many alarms are to be expected.
-HELD_WITHIN = 1.5
-# Events that may be alarms at once while the budget cannot be held.
-HEAD_START = 2
-DAY = 86_400.0
 # Shares of the budget whose thresholds are known: what half and twice as many alerts would bring.
 SHARES = 0.5, 1.0, 2.0
 
@@ -67,54 +61,11 @@ class _OpenEvent:
     alarm: bool
 
 
-class Ration:
-    """The budget of a model that knows too little to hold it by a threshold.
-
-    What a few minutes have shown cannot tell what happens a few times a day: by its threshold there
-    may be an alarm each minute. Here only the most unusual events of the last day are alarms: two,
-    and as many more as the budget allows for the time watched.
-
-    Examples
-    --------
-    >>> ration = Ration()
-    >>> for time, normality in enumerate([-4.0, -5.0, -3.0]):
-    ...     ration.add(float(time), normality)
-    >>> ration.threshold(5), ration.threshold(2 * 86_400)
-    (-4.0, inf)
-    """
-
-    def __init__(self) -> None:
-        self.since: float | None = None
-        self.now = 0.0
-        self.peaks: deque[tuple[float, float]] = deque()
-        """Time and normality of each event of the last day, without the one under way."""
-
-    def add(self, now: float, normality: float) -> None:
-        """Take an event that is over."""
-        self.watch(now)
-        self.peaks.append((now, normality))
-
-    def watch(self, now: float) -> None:
-        """Let time pass."""
-        self.now = max(now, self.now)
-        self.since = now if self.since is None else self.since
-        while self.peaks and self.peaks[0][0] < self.now - DAY:
-            self.peaks.popleft()
-
-    def threshold(self, alerts_per_day: float) -> float:
-        """Return below which normality the next event is an alarm."""
-        watched = 0.0 if self.since is None else min(self.now - self.since, DAY)
-        n = HEAD_START + int(alerts_per_day * watched / DAY)
-        lowest = sorted(normality for _, normality in self.peaks)
-        return lowest[n - 1] if n <= len(lowest) else np.inf
-
-
 class Judging:
     """Judges documents by one model, and files the events that they make.
 
     Events are joined at the threshold of twice the budget. One is an alarm if its strongest
-    document is below the threshold of the budget itself, from that document on; where the model
-    cannot hold the budget, a `Ration` does.
+    document is below the threshold of the budget itself, from that document on.
 
     Parameters
     ----------
@@ -150,15 +101,15 @@ class Judging:
         known = scene.model.vocabulary_
         if known is None:
             raise InvalidInputError("the model was not learnt from video: learn the camera anew")
-        picture, self.vocabulary = scene.model.picture_, known
-        check = None if picture is None else CameraCheck(picture, "the model")
+        self.vocabulary = known
+        check = CameraCheck.of(scene.model, "the model")
         monitor = SceneMonitor(check, name, clip=scene.model.clip_)
         detector = scene.detector(alerts_per_day=alerts_per_day)
         self.observer = Observer(detector, name, monitor)
-        self.detector, self.habits, self.notes = detector, detector.habits, detector.notes
-        self.ration: Ration | None = None
+        self.detector, self.habits = detector, detector.habits
         self.filing, self.new_id, self.speed = filing, new_id, speed
         self.thresholds: tuple[float, ...] = ()
+        self.notes: tuple[str, ...] = ()
         self.set_budget(alerts_per_day)
         self.event: _OpenEvent | None = None
         self._region = (scene.model.settings_ or {}).get("region")
@@ -181,30 +132,14 @@ class Judging:
 
     def set_budget(self, alerts_per_day: float) -> None:
         """Raise so many alerts per day from now on."""
-        self.alerts_per_day, detector = alerts_per_day, self.detector
-        self.thresholds = self._calibrated = tuple(
-            detector.threshold_of(n * alerts_per_day) for n in SHARES
-        )
-        detector.threshold = self.thresholds[-1]
-        expected = detector.alerts_expected(alerts_per_day)
-        if expected <= HELD_WITHIN * alerts_per_day:
-            self.ration, self.notes = None, detector.notes
-            return
-        self.ration = self.ration or Ration()
-        self.notes = (
-            f"{alerts_per_day:g} alerts per day cannot be held with so little footage: until more "
-            "is learnt, the most unusual events are alarms",
-        )
+        bars = [self.detector.bar(n * alerts_per_day) for n in SHARES]
+        self.thresholds = tuple(bar.threshold for bar in bars)
+        self.detector.threshold = self.thresholds[-1]
+        self.notes = bars[SHARES.index(1.0)].notes
 
     def take(self, arrival: Arrived) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""
         observer = self.observer
-        if self.ration is not None:
-            self.ration.watch(arrival.time)
-            self.thresholds = tuple(
-                min(known, self.ration.threshold(n * self.alerts_per_day))
-                for n, known in zip(SHARES, self._calibrated, strict=True)
-            )
         for happening in observer.take(self._known_places(arrival)):
             if isinstance(happening, EventStarted):
                 self._start(happening.event, arrival.time)
@@ -227,8 +162,6 @@ class Judging:
 
     def _end(self, ended: EventEnded) -> None:
         if self.event is not None:
-            if self.ration is not None:
-                self.ration.add(self.event.start, ended.event.normality)
             self.filing.ended(self._seen(self.event, ended.event, ended.still))
         self.event = None
 

@@ -1,17 +1,22 @@
-"""What the nursery loads before it forks: libraries, and kernels as machine code.
+"""What the fork server loads before it forks: libraries, and kernels as machine code.
 
 Importing this module does it. Whatever is loaded here costs its memory once, and whatever a camera
 loads itself costs it once for each camera.
 """
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import cv2
 import numpy as np
 
 import habitus.cameras.watcher  # noqa: F401 - and all that it imports
 from habitus.anomaly.events import EventJoiner
-from habitus.anomaly.scene_model import learn_scene
-from habitus.corpus.documents import Corpus
+from habitus.anomaly.scene_model import SceneModel, learn_scene
+from habitus.corpus.documents import Bag, Corpus
 from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import HabitusError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import warm_up
 
@@ -29,9 +34,15 @@ def load_kernels() -> None:
     scene = learn_scene(
         corpus, n_topics=2, n_behaviours=2, n_restarts=1, n_iterations=2, random_state=0
     )
-    detector = scene.detector(threshold=0.0)
+    with suppress(OSError, HabitusError), TemporaryDirectory() as folder:  # or a disk is full
+        path = Path(folder, "scene.model")
+        scene.save(path)
+        scene = SceneModel.load(path)
+    detector = scene.detector(alerts_per_day=1.0)
+    detector.threshold = 0.0
     joiner = EventJoiner(detector)
-    for time, document in enumerate(corpus.bags()):
+    for time, (ids, found) in enumerate(corpus.bags()):
+        document = Bag(ids, found.astype(np.int64))  # as a camera counts them
         judgement = detector.step(document, vocabulary=vocabulary)
         words = detector.in_model_words(document, vocabulary)
         joiner.add(time, words, judgement, detector.threshold)

@@ -1,7 +1,7 @@
 """Work on models, done in processes of their own: learning one, and answering questions about one.
 
-Each function runs in a process that was forked from the nursery, and sends what it finds over its
-connection. `habitus.cameras.relearning` is the other side.
+Each function runs in a process that was forked, and sends what it finds over its connection.
+`habitus.cameras.relearning` is the other side.
 """
 
 import json

@@ -10,9 +10,11 @@ from threading import Thread
 from typing import Any, Literal
 
 from habitus.cameras.messages import Order, Report, Stop
-from habitus.cameras.nursery import Child, Nursery
 from habitus.errors import HabitusError
+from habitus.fork_server import Child, ForkServer
 
+# What the fork server of cameras loads: all that they, their decoders and learning need.
+LOADED = "habitus.cameras.loaded"
 # What the process runs.
 TARGET = "habitus.cameras.watcher:watch_camera"
 # Seconds that the thread which sends orders has to end, once the process has.
@@ -67,13 +69,13 @@ class CameraJob:
 
 
 class CameraProcess:
-    """A process that watches one camera, forked from a nursery.
+    """A process that watches one camera, forked from a fork server.
 
     Parameters
     ----------
     job
         What it is to do.
-    nursery
+    fork_server
         Where it is forked from.
 
     Attributes
@@ -82,8 +84,8 @@ class CameraProcess:
         When the last report came, or the process was started, by the monotonic clock.
     """
 
-    def __init__(self, job: CameraJob, nursery: Nursery) -> None:
-        self.job, self.nursery = job, nursery
+    def __init__(self, job: CameraJob, fork_server: ForkServer) -> None:
+        self.job, self.fork_server = job, fork_server
         self.last_heard = time.monotonic()
         self._child: Child | None = None
         self._orders: SimpleQueue[Order | None] = SimpleQueue()
@@ -97,7 +99,7 @@ class CameraProcess:
         HabitusError
             If it cannot be started now, as where there is no memory.
         """
-        self._child = self.nursery.start_process(TARGET, self.job)
+        self._child = self.fork_server.start_process(TARGET, self.job)
         self.last_heard = time.monotonic()
         self._sender.start()
 

@@ -1,7 +1,7 @@
 """When a camera's model is learnt, and the processes that work on models for the server.
 
 The server itself loads none of the code of models: what needs it runs in processes that are forked
-from the nursery, see `habitus.cameras.model_work`.
+from the fork server, see `habitus.cameras.model_work`.
 """
 
 import json
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.cameras.messages import Kept
-from habitus.cameras.nursery import Child, Nursery
 from habitus.errors import HabitusError
+from habitus.fork_server import Child, ForkServer
 from habitus.progress import Progress
 
 # What the processes run.
@@ -39,7 +39,8 @@ ANSWER_WITHIN = 20.0
 GRID = 8
 """Rows and columns of places in a signature."""
 CUES = ("place", "direction", "speed", "together", "behaviours")
-"""What an event may be found by; see `habitus.Event.cue`."""
+"""What an event may be found by; see `habitus.Event.cue`. Signatures of known events have these
+alone: by the hour, an event is like others by where and how it moves."""
 # Weights of the parts of a signature: where, in which direction, how fast, by which cue.
 WHERE, WHICH_WAY, HOW_FAST, BY_CUE = 1.0, 0.7, 0.4, 0.5
 
@@ -200,12 +201,12 @@ class LearningProcess:
     ----------
     job
         What it is to learn.
-    nursery
+    fork_server
         Where it is forked from.
     """
 
-    def __init__(self, job: LearningJob, nursery: Nursery) -> None:
-        self.job, self.nursery = job, nursery
+    def __init__(self, job: LearningJob, fork_server: ForkServer) -> None:
+        self.job, self.fork_server = job, fork_server
         self._child: Child | None = None
         self._told = False
 
@@ -217,7 +218,7 @@ class LearningProcess:
         HabitusError
             If it cannot be started now.
         """
-        self._child = self.nursery.start_process(LEARNING, self.job)
+        self._child = self.fork_server.start_process(LEARNING, self.job)
 
     @property
     def connection(self) -> Connection:
@@ -288,7 +289,7 @@ def silenced_by(
     event: dict[str, Any],
     recent: Sequence[dict[str, Any]],
     *,
-    nursery: Nursery,
+    fork_server: ForkServer,
     within: float = ANSWER_WITHIN,
 ) -> list[int]:
     """Return which alarms would not be raised if an event were called normal too.
@@ -303,7 +304,7 @@ def silenced_by(
         The event that is called normal now.
     recent
         Alarms to judge again.
-    nursery
+    fork_server
         Where the process is forked from that does it.
     within
         Seconds that it may take.
@@ -319,12 +320,12 @@ def silenced_by(
         If the event cannot be counted by this model, or it takes too long.
     """
     question = Question("silenced", model, tuple(accepted), event, tuple(recent))
-    found: list[int] = _answer(question, nursery, within)
+    found: list[int] = _answer(question, fork_server, within)
     return found
 
 
 def describe(
-    model: Path, *, nursery: Nursery, within: float = ANSWER_WITHIN
+    model: Path, *, fork_server: ForkServer, within: float = ANSWER_WITHIN
 ) -> list[dict[str, Any]]:
     """Return the behaviours of a model: quickly, where it was learnt by a `LearningProcess`.
 
@@ -344,7 +345,7 @@ def describe(
     try:
         found: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = _answer(Question("behaviours", model), nursery, within)
+        found = _answer(Question("behaviours", model), fork_server, within)
     return found
 
 
@@ -353,8 +354,8 @@ def description_of(model: Path) -> Path:
     return model.with_suffix(".json")
 
 
-def _answer(question: Question, nursery: Nursery, within: float) -> Any:
-    child = nursery.start_process(ANSWERING, question)
+def _answer(question: Question, fork_server: ForkServer, within: float) -> Any:
+    child = fork_server.start_process(ANSWERING, question)
     connection = child.connection
     try:
         if connection is None or not connection.poll(within):

@@ -6,8 +6,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from habitus.cameras.nursery import Child, Nursery
 from habitus.errors import HabitusError
+from habitus.fork_server import Child, ForkServer
 from habitus.progress import Progress
 
 # What the process runs.
@@ -37,13 +37,13 @@ class RenderingProcess:
     ----------
     job
         What it is to render.
-    nursery
+    fork_server
         Where it is forked from.
     """
 
-    def __init__(self, job: SceneJob, nursery: Nursery) -> None:
+    def __init__(self, job: SceneJob, fork_server: ForkServer) -> None:
         self.job = job
-        self._child: Child = nursery.start_process(RENDERING, job)
+        self._child: Child = fork_server.start_process(RENDERING, job)
         self.progress = 0.0
         """Share that is done."""
 

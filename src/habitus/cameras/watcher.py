@@ -36,12 +36,12 @@ from habitus.cameras.messages import (
     StateChanged,
     UseModel,
 )
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob, Polygons
 from habitus.cameras.recording import PacketRing
 from habitus.cameras.sight import heat_in, seen
 from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.fork_server import ForkServer
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import FrameSizeError
@@ -80,7 +80,7 @@ def watch_camera(job: CameraJob, connection: Connection) -> None:
     """Run the process of a camera until it is told to end, or the server is gone."""
     line = ReportLine(connection)
     try:
-        watcher = Watcher(job, line, Nursery.inherited())
+        watcher = Watcher(job, line, ForkServer.inherited())
     except HabitusError as error:  # a frame rate of 0, say: it stays so until the job is another
         line.tell(StateChanged(CameraState.REFUSED, time.time(), str(error)))
         while not line.stop.wait(BEAT_EVERY):
@@ -103,12 +103,12 @@ class Watcher:
         What to do.
     line
         To the server.
-    nursery
+    fork_server
         Forks decoders, and processes that cut clips.
     """
 
-    def __init__(self, job: CameraJob, line: ReportLine, nursery: Nursery) -> None:
-        self.job, self.line, self.nursery, options = job, line, nursery, job.options
+    def __init__(self, job: CameraJob, line: ReportLine, fork_server: ForkServer) -> None:
+        self.job, self.line, self.fork_server, options = job, line, fork_server, job.options
         self.patience = float(options.get("patience", PATIENCE))
         self.source = Source(
             job.address,
@@ -131,8 +131,6 @@ class Watcher:
         self.state: StateChanged | None = None
         self.size: tuple[int, int] | None = None
         self.judging: Judging | None = None
-        self._told: tuple[str, ...] = ()
-        """Notes of the model that were told."""
         self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
         self.recording = Recording(options.get("starts")) if job.kind == "recording" else None
@@ -140,7 +138,7 @@ class Watcher:
             # What an earlier run has kept would be there twice.
             shutil.rmtree(job.folder / "documents", ignore_errors=True)
         self.keeping = Keeping(job, self.settings, line)
-        self.filing = Filing(job.folder, line.tell, nursery)
+        self.filing = Filing(job.folder, line.tell, fork_server)
         self._say(CameraState.CONNECTING)
         if job.model is not None:
             self._use(job.model, job.accepted)
@@ -197,7 +195,7 @@ class Watcher:
             speed=self.speed,
             measured=recorded,
             tap=None if recorded else ring,
-            launch=decoders_of(self.nursery),
+            launch=decoders_of(self.fork_server),
         )
 
     def _attend(self) -> None:
@@ -242,13 +240,7 @@ class Watcher:
             return
         if self.judging is not None:
             self.judging.end_event()
-            if judging.ration is not None and self.judging.ration is not None:
-                judging.ration = self.judging.ration  # a review is no new day
         self.judging = judging
-        for note in judging.notes:
-            if note not in self._told:
-                self._remark(note)
-        self._told = judging.notes
 
     def _set_budget(self, alerts_per_day: float) -> None:
         try:
@@ -301,7 +293,9 @@ class Watcher:
             return STATES[condition], FAULTS[condition.name.lower()]
         if self.n_slow >= SLOW_DOCUMENTS:
             return CameraState.SLOW, FAULTS["slow"]
-        return (CameraState.LEARNING if self.judging is None else CameraState.WATCHING), ""
+        if self.judging is None:
+            return CameraState.LEARNING, ""
+        return CameraState.WATCHING, "; ".join(self.judging.notes)
 
     def _show(self, arrival: Arrived, judgement: Judgement | None) -> None:
         """Tell how a document was judged, and what it shows."""

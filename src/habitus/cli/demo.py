@@ -50,7 +50,8 @@ def _tell(found: habitus.Demonstration, output: Path) -> None:
     console = Screen()
     console.print(
         f"learnt from {clock(found.learnt_seconds)} of a junction, then judged "
-        f"{clock(found.judged_seconds)} of it"
+        f"{clock(found.judged_seconds)} of it; {found.alerts_per_day / 24:g} false alarms per hour "
+        "are allowed"
     )
     console.print(table)
     for k in found.match.false_alarms:
@@ -64,5 +65,6 @@ def _tell(found: habitus.Demonstration, output: Path) -> None:
         f"watch    {output / 'annotated.mp4'}\n"
         f"look     habitus show {output / 'junction.model'}\n"
         "yours    habitus learn normal.mp4 -o my.model\n"
-        "         habitus report later.mp4 --model my.model -o report.html"
+        "         habitus report later.mp4 --model my.model -o report.html "
+        f"--alerts-per-day {found.alerts_per_day:g}"
     )

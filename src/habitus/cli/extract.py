@@ -31,6 +31,13 @@ def extract(
         float | None,
         typer.Option(help="Stop after N seconds of video; Ctrl-C ends a live source too."),
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="Local date and time at which the footage begins, such as '2026-11-16 13:00', for "
+            "habits of the hour."
+        ),
+    ] = None,
     preview: Annotated[
         str | None, typer.Option(help="Also write the footage with its words as arrows, as .mp4.")
     ] = None,
@@ -50,6 +57,7 @@ def extract(
             preview=preview,
             force=force,
             duration=duration,
+            start=start,
             progress=progress,
             **sequence.parameters(),
             **documents.parameters(),

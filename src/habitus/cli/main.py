@@ -14,6 +14,7 @@ from habitus.cli.archive import app as archive
 from habitus.cli.compare import compare
 from habitus.cli.demo import demo
 from habitus.cli.detect import detect
+from habitus.cli.ending import lack
 from habitus.cli.evaluate import evaluate
 from habitus.cli.extract import extract
 from habitus.cli.learn import learn
@@ -70,13 +71,10 @@ def _tell(text: str) -> None:
         say(f"habitus: {text}", err=True)
 
 
-def _open_standard_files() -> None:
-    """Have three standard files, where some were closed: else other files take their numbers."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None
 
 
 def main() -> None:
@@ -84,20 +82,25 @@ def main() -> None:
 
     SIGTERM and SIGHUP end it as Ctrl-C does, with exit codes 143 and 129.
     """
-    _open_standard_files()
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
+        """End the command, but no module in the middle of its import: it would not stand that."""
         ended.append(number)
-        raise KeyboardInterrupt
+        if hasattr(signal, "setitimer") and _importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+        else:
+            raise KeyboardInterrupt
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    for number in handled:
-        signal.signal(number, end)
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    handled = [number for number in numbers if signal.getsignal(number) in usual]
     when_compiling(lambda: _tell("compiling kernels for this machine, once; please wait"))
     when_connected(_tell)
     try:
+        for number in handled:
+            signal.signal(number, end)
         app()
     except (SystemExit, KeyboardInterrupt) as leaving:
         for number in handled:  # it is ending already, and what it cleans up is soon done
@@ -106,3 +109,10 @@ def main() -> None:
             raise
         _tell("interrupted; nothing was left half-written")
         sys.exit(128 + ended[0] if ended else INTERRUPTED)
+    except (OSError, MemoryError, ImportError, RuntimeError) as error:
+        if (reason := lack(error)) is None:
+            raise
+        _tell(reason)
+        with contextlib.suppress(OSError):  # what stdout could not take is not written again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

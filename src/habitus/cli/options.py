@@ -17,6 +17,7 @@ import typer
 
 import habitus
 from habitus import HabitusError
+from habitus.cli.ending import check_surroundings
 from habitus.cli.terminal import say
 
 
@@ -269,12 +270,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if "context" in hints:
             given["context"] = context
         try:
+            check_surroundings()
             function(**given)
         except HabitusError as error:
             say(error_line(error, context), err=True)
-            raise typer.Exit(1) from error
-        except MemoryError as error:
-            say("habitus: this needs more memory than there is", err=True)
             raise typer.Exit(1) from error
 
     own_context = inspect.Parameter(

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from habitus.cluster.node import LOOPBACK, Node
 from habitus.errors import InvalidInputError, WorkerError
 from habitus.files import work_folder
 from habitus.progress import tell_connected
+from habitus.version import __version__
 from habitus.workers import number_of_workers
 
 LOCAL = "local"
@@ -229,7 +229,7 @@ def check_scheduler(client: Any) -> None:
     except ImportError as error:
         lacks = "PyAV" if error.name == "av" else (error.name or str(error))
         raise InvalidInputError(
-            f"the scheduler has no {lacks}: install habitus {version('habitus')} there too",
+            f"the scheduler has no {lacks}: install habitus {__version__} there too",
             parameter="cluster",
         ) from error
     except Exception:  # a scheduler that runs nothing may do so
@@ -244,7 +244,7 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
     InvalidInputError
         Names one that cannot.
     """
-    own, good = version("habitus"), set[str]()
+    own, good = __version__, set[str]()
     try:
         answers = client.run(eval, PROBE, workers=list(workers), on_error="return")
     except Exception:  # of any kind: the connection is being lost
@@ -276,7 +276,7 @@ def check_own_version(wanted: str) -> None:
 
     A `WorkerError`: an input that cannot be used is a result for some, and is noted.
     """
-    if (found := version("habitus")) != wanted:
+    if (found := __version__) != wanted:
         raise WorkerError(_another_version(worker_name(), found, wanted))
 
 

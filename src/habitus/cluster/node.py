@@ -21,7 +21,13 @@ from typing import Any, Self
 import dask
 from distributed import Worker
 
-from habitus.workers import ENDINGS, ONE_THREAD, PARENT_CHECK, end_with_parent, interrupts_blocked
+from habitus.fork_server import (
+    ENDINGS,
+    ONE_THREAD,
+    PARENT_CHECK,
+    end_with_parent,
+    interrupts_blocked,
+)
 
 LOOPBACK = "127.0.0.1"
 # What workers import first. By name, as it is a room above this one.

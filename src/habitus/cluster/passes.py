@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from itertools import chain, groupby, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -21,6 +20,7 @@ from habitus.cluster.tasks import ClusterTasks, Sent, naming_worker
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
+from habitus.version import __version__
 from habitus.workers import Task
 
 BLOCKS = 2
@@ -128,7 +128,7 @@ class ClusterPasses(Generic[T]):
         check: Callable[[], None],
     ) -> Iterator[Any]:
         """Yield what a function of blocks gives for each, in order."""
-        sent, own = Sent(self._tasks.connection, function), version("habitus")
+        sent, own = Sent(self._tasks.connection, function), __version__
 
         homes: dict[int, str] = {}
 

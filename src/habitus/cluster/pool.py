@@ -2,13 +2,13 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 from habitus.cluster.connection import LOCAL, Connection
 from habitus.cluster.passes import ClusterPasses
 from habitus.cluster.tasks import ClusterTasks, Sent, carry_out
 from habitus.corpus import Corpus, ShardedCorpus
+from habitus.version import __version__
 from habitus.workers import Task
 
 T = TypeVar("T")
@@ -50,10 +50,12 @@ class ClusterWorkers:
         self, function: Callable[[T], R], items: Iterable[T]
     ) -> Iterator[tuple[int, R]]:
         """Call a function with each item, and yield the results; see `Workers`."""
-        sent, own = Sent(self.connection, function), version("habitus")
+        sent, own = Sent(self.connection, function), __version__
+        name = getattr(getattr(function, "func", function), "__name__", "task")
 
         def submit(task: Task[T]) -> Any:
-            return self._tasks.submit(carry_out, own, sent.future(), pickle.dumps(task.item))
+            item = pickle.dumps(task.item)
+            return self._tasks.submit(carry_out, own, sent.future(), item, name=name)
 
         tasks = (Task(number, item) for number, item in enumerate(items))
         for task, result in self._tasks.results(submit, tasks):

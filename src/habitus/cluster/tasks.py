@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 from distributed import KilledWorker
@@ -22,6 +21,7 @@ from distributed.client import ClosedClientError
 from habitus.cluster.connection import RETURN, Connection, check_own_version, worker_name
 from habitus.corpus.shards import go_on
 from habitus.errors import FileError, HabitusError, VideoError, WorkerError
+from habitus.version import __version__
 from habitus.workers import Task
 
 LOOK = 0.5
@@ -54,9 +54,16 @@ class ClusterTasks:
             self._asked = time.monotonic()
         return max(1, self._n_threads)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Start a task by Dask's own means, with a key of its own."""
-        key = f"habitus-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, name: str = "", **options: Any
+    ) -> Any:
+        """Start a task by Dask's own means, with a key of its own.
+
+        Dask estimates how long a task takes by its name, and leaves those that it takes for short
+        with the worker that has what they need, however idle the others are.
+        """
+        name = name or function.__name__.strip("_")
+        key = f"habitus-{name}-{uuid.uuid4().hex}"
         return self.connection.client.submit(function, *arguments, key=key, **options)
 
     def results(
@@ -116,6 +123,12 @@ class ClusterTasks:
                     self.connection.restore()
                     again.append(task)
                     continue
+                except ImportError as error:  # not about the task
+                    self.connection.n_threads()  # names the worker, where it came later
+                    raise WorkerError(
+                        f"a worker has no {error.name or error}: install habitus {__version__} on "
+                        "all workers"
+                    ) from error
                 yield task, result
         finally:
             self._forget([future for future, _ in running.values()])
@@ -225,15 +238,10 @@ def _result(future: Any, task: Task[Any], timeout: float) -> Any:
     """Return the result of a task that has ended, or raise an error of one line."""
     try:
         return future.result(timeout=timeout)
-    except (HabitusError, CancelledError, ClosedClientError, TimeoutError):
+    except (HabitusError, CancelledError, ClosedClientError, TimeoutError, ImportError):
         raise
     except KilledWorker as error:
         raise WorkerError(
             f"{task.name}: the workers that worked on it died, one after the other, perhaps for "
             "want of memory"
-        ) from error
-    except ImportError as error:
-        raise WorkerError(  # not about the task
-            f"a worker has no {error.name or error}: install habitus "
-            f"{version('habitus')} on all workers"
         ) from error

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.cameras.messages import CameraState, StateChanged
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.rendered_scene import RenderingProcess, SceneJob
 from habitus.console import store
 from habitus.console.database import Camera
 from habitus.errors import HabitusError
+from habitus.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
 
 SECONDS, ANOMALIES_PER_HOUR = 300.0, 90.0
 """Length of a scene, and how frequent anomalies are in its second half."""
-ALERTS_PER_DAY = 40.0
+ALERTS_PER_DAY = 480.0
+"""20 an hour: minutes of footage cannot tell what is rarer."""
 # Scenes that are rendered at the same time.
 AT_ONCE = 2
 TICK = 0.25
@@ -53,7 +54,7 @@ class Demo:
     ----------
     console
         Where they are added; its supervisor runs.
-    nursery
+    fork_server
         Where processes are forked from.
     scenes
         The cameras.
@@ -64,12 +65,12 @@ class Demo:
     def __init__(
         self,
         console: "Console",
-        nursery: Nursery,
+        fork_server: ForkServer,
         *,
         scenes: Sequence[DemoScene] = SCENES,
         seconds: float = SECONDS,
     ) -> None:
-        self.console, self.nursery = console, nursery
+        self.console, self.fork_server = console, fork_server
         self.scenes, self.seconds = scenes, seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="demo", daemon=True)
@@ -152,7 +153,7 @@ class Demo:
             normal_for=self.seconds / 2,
             anomalies_per_hour=ANOMALIES_PER_HOUR,
         )
-        return RenderingProcess(job, self.nursery)
+        return RenderingProcess(job, self.fork_server)
 
     def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""

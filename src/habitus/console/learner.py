@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 
 from habitus.cameras.messages import Kept
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.process import CameraJob
 from habitus.cameras.relearning import (
     Failed,
@@ -24,6 +23,7 @@ from habitus.console import reviews, store
 from habitus.console.database import Camera, Learning
 from habitus.console.store import LearningOutcome
 from habitus.errors import HabitusError
+from habitus.fork_server import ForkServer
 from habitus.progress import Progress
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Learner:
     ----------
     console
         Whose cameras.
-    nursery
+    fork_server
         Where its processes are forked from.
 
     Attributes
@@ -89,8 +89,8 @@ class Learner:
         How far the model is that is being learnt.
     """
 
-    def __init__(self, console: "Console", nursery: Nursery) -> None:
-        self.console, self.nursery = console, nursery
+    def __init__(self, console: "Console", fork_server: ForkServer) -> None:
+        self.console, self.fork_server = console, fork_server
         self.now: LearningNow | None = None
         self._lock = threading.Lock()
         self._asked: set[str] = set()
@@ -219,7 +219,7 @@ class Learner:
             number = store.begin_learning(session, camera_id, occasion, now)
         with self._lock:
             self._asked.discard(camera_id)
-        process = LearningProcess(job, self.nursery)
+        process = LearningProcess(job, self.fork_server)
         try:
             process.start()
         except HabitusError as error:

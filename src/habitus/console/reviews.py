@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from habitus.cameras.nursery import Nursery
 from habitus.cameras.relearning import silenced_by
 from habitus.console import queries
 from habitus.console.database import Camera, Event
 from habitus.console.store import write_audit
 from habitus.errors import HabitusError, InvalidInputError
+from habitus.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
@@ -98,14 +98,14 @@ def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str)
     if verdict != "normal" or console.supervisor is None:
         return Reviewed(event_id, camera_id, verdict, [])
     try:
-        silenced = _silenced(console, console.supervisor.nursery, event_id, camera_id)
+        silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
     except HabitusError as error:
         return Reviewed(event_id, camera_id, verdict, [], str(error))
     return Reviewed(event_id, camera_id, verdict, silenced)
 
 
 def _silenced(
-    console: "Console", nursery: Nursery, event_id: str, camera_id: str
+    console: "Console", fork_server: ForkServer, event_id: str, camera_id: str
 ) -> list[queries.EventCard]:
     """Return the recent alarms that would not be raised now that an event is normal."""
     with console.database.session() as session:
@@ -127,7 +127,9 @@ def _silenced(
         others = accepted(session, camera_id, but=event_id)
         model = console.settings.camera_folder(camera_id) / camera.model
         details = event.details
-    numbers = silenced_by(model, others, details, [row.details for row in recent], nursery=nursery)
+    numbers = silenced_by(
+        model, others, details, [row.details for row in recent], fork_server=fork_server
+    )
     with console.database.session() as session:
         return queries.cards(session, [recent[number].id for number in numbers])
 

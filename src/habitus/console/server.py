@@ -138,7 +138,7 @@ def working(console: Console) -> Iterator[None]:
         retention.start()
         stack.callback(retention.stop)
         if console.settings.demo:
-            demo = Demo(console, console.supervisor.nursery)
+            demo = Demo(console, console.supervisor.fork_server)
             demo.start()
             stack.callback(demo.stop)
         yield

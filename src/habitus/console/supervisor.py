@@ -40,12 +40,12 @@ from habitus.cameras.messages import (
     Stop,
     UseModel,
 )
-from habitus.cameras.nursery import Nursery
-from habitus.cameras.process import CameraJob, CameraKind, CameraProcess, Polygons
+from habitus.cameras.process import LOADED, CameraJob, CameraKind, CameraProcess, Polygons
 from habitus.console import reviews, store
 from habitus.console.database import Camera, first_line
 from habitus.console.learner import Candidate, Learner, LearningNow
 from habitus.errors import FileError, HabitusError
+from habitus.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from habitus.console.server import Console
@@ -151,19 +151,19 @@ class Supervisor:
     ----------
     console
         Whose cameras.
-    nursery
+    fork_server
         Where processes are forked from; one of its own by default.
     silence
         Seconds without a report after which a process is killed.
     """
 
     def __init__(
-        self, console: "Console", nursery: Nursery | None = None, *, silence: float = SILENCE
+        self, console: "Console", fork_server: ForkServer | None = None, *, silence: float = SILENCE
     ) -> None:
         self.console, self.silence = console, silence
-        self.nursery = nursery or Nursery()
-        self._owns_nursery = nursery is None
-        self.learner = Learner(console, self.nursery)
+        self.fork_server = fork_server or ForkServer(LOADED)
+        self._owns_fork_server = fork_server is None
+        self.learner = Learner(console, self.fork_server)
         self._lock = threading.Lock()
         self._watched: dict[str, _Watched] = {}
         self._removed: set[str] = set()
@@ -181,7 +181,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Start to watch all cameras."""
-        self.nursery.start()
+        self.fork_server.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -190,8 +190,8 @@ class Supervisor:
         self._wake()
         if self._thread.is_alive():
             self._thread.join()
-        if self._owns_nursery:
-            self.nursery.close()
+        if self._owns_fork_server:
+            self.fork_server.close()
 
     @property
     def is_alive(self) -> bool:
@@ -414,7 +414,7 @@ class Supervisor:
             return
         if watched.orphaned and now >= self._database_again:
             return
-        process = CameraProcess(watched.job, self.nursery)
+        process = CameraProcess(watched.job, self.fork_server)
         try:
             watched.job.folder.mkdir(parents=True, exist_ok=True)
             process.start()

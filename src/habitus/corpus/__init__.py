@@ -2,6 +2,7 @@
 
 - `vocabulary`: the meaning of word ids
 - `documents`: word counts of documents in time order, and their file
+- `looks`: small pictures of a scene in every light, and whether two show one view
 - `packing`: their counts packed, for files
 - `shards`: a corpus in several files, which are never all loaded at once
 - `kept`: what is made of each of them, kept in memory and in a temporary file

@@ -1,56 +1,106 @@
 """Validation of what a corpus is made of: each value as an array, or an error that explains it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from habitus.arrays import Image
+from habitus.corpus.clocks import LAST_MINUTE, NO_CLOCK
+from habitus.corpus.looks import GRID, MOST_LOOKS, look_of
+from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.schema import MOST_FRAMES
+from habitus.schema import MOST_FRAMES, MOST_PIXELS
 
 
-def checked_counts(counts: Any) -> sp.csr_array:
-    """Return counts as a sparse matrix of float64 in canonical form, without stored zeros.
+def checked_counts(counts: Any) -> SparseCounts:
+    """Return counts of float64 in canonical form, without stored zeros.
 
     Parameters
     ----------
     counts
-        Documents x words, dense or sparse.
+        Documents x words: dense, a matrix of `scipy.sparse`, or `SparseCounts`.
 
     Returns
     -------
-    scipy.sparse.csr_array
+    SparseCounts
         The same counts; the input is not changed.
 
     Raises
     ------
     InvalidInputError
-        If they are not a matrix of finite, non-negative numbers.
+        If they are not a matrix of finite, non-negative numbers, or indices of a sparse matrix
+        lie outside it.
     """
-    try:
-        # Entries that stand for the same count are summed as they are converted: in float64.
-        wide = counts.astype(np.float64) if getattr(counts, "format", "") == "coo" else counts
-        matrix = sp.csr_array(wide, dtype=np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"counts must be a documents x words matrix: {error}") from error
-    if matrix.ndim != 2:
-        raise InvalidInputError(f"counts must be documents x words, found {matrix.ndim} dimensions")
-    data = matrix.data
+    found = counts if isinstance(counts, SparseCounts) else _sparse(counts)
+    _check_structure(found, found.n_documents, found.n_words)
+    used = slice(found.indptr[-1])
+    data = found.data[used].astype(np.float64, copy=False)
     if not np.isfinite(data).all():
-        found = "NaN" if np.isnan(data).any() else "inf"
-        raise InvalidInputError(f"counts must be finite numbers, found {found}")
+        kind = "NaN" if np.isnan(data).any() else "inf"
+        raise InvalidInputError(f"counts must be finite numbers, found {kind}")
     if data.size and data.min() < 0:
         # scikit-learn's estimator checks look for the first words.
         raise InvalidInputError(
             f"Negative values in data: counts must be at least 0, found {data.min():.6g}"
         )
-    if not matrix.has_canonical_format or (data == 0).any():
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    return matrix
+    return replace(found, data=data, indices=found.indices[used]).canonical().compact()
+
+
+def _sparse(counts: Any) -> SparseCounts:
+    """Return a dense or sparse matrix as `SparseCounts`."""
+    if getattr(counts, "format", "") in ("csr", "csc", "bsr") and counts.ndim == 2:
+        sides = np.array(counts.shape) // getattr(counts, "blocksize", (1, 1))
+        _check_structure(counts, *(sides[::-1] if counts.format == "csc" else sides))
+    sparse = hasattr(counts, "tocsr")
+    try:
+        # Entries that stand for the same count are summed as they are converted: in float64.
+        matrix: Any = (
+            counts.astype(np.float64, copy=False).tocsr()
+            if sparse
+            else np.asarray(counts, dtype=np.float64)
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"counts must be a documents x words matrix: {error}") from error
+    if matrix.ndim != 2:
+        raise InvalidInputError(f"counts must be documents x words, found {matrix.ndim} dimensions")
+    if not sparse:
+        return SparseCounts.of_dense(matrix)
+    return SparseCounts(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
+
+
+def _check_structure(counts: Any, n_lists: int, n_indices: int) -> None:
+    """Raise unless the indices of compressed rows, columns or blocks lie within their matrix.
+
+    Neither SciPy, as it converts one to another, nor a kernel looks at them again.
+    """
+    indptr, indices = np.asarray(counts.indptr), np.asarray(counts.indices)
+    if {indptr.dtype.kind, indices.dtype.kind} - {"i", "u"}:
+        raise InvalidInputError(
+            f"indices and indptr of counts must be integers, found {indices.dtype} and "
+            f"{indptr.dtype}"
+        )
+    steps = np.diff(indptr.astype(np.int64))
+    if not indptr.size or indptr.shape != (n_lists + 1,) or indptr[0] != 0 or (steps < 0).any():
+        raise InvalidInputError(
+            f"indptr of counts must be {n_lists + 1} integers that start with 0 and never fall, "
+            f"found {indptr.size} from {indptr.min(initial=0)} to {indptr.max(initial=0)}"
+        )
+    n_entries = indptr[-1]
+    if indices.ndim != 1 or len(counts.data) != len(indices) or len(indices) < n_entries:
+        raise InvalidInputError(
+            f"counts must have {n_entries} entries, as indptr says, found {indices.size} indices "
+            f"and {len(counts.data)} values"
+        )
+    used = indices[:n_entries]
+    if used.size and (used.min() < 0 or used.max() >= n_indices):
+        raise InvalidInputError(
+            f"indices of counts must run from 0 to {n_indices - 1}, found {used.min()} to "
+            f"{used.max()}"
+        )
 
 
 def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.int64]:
@@ -87,8 +137,9 @@ def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.i
     return found.astype(np.int64)
 
 
-def checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.float64]:
-    """Return one time per document."""
+def checked_times(times: ArrayLike | None, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return one time per document; within a sequence of these lengths they do not fall."""
+    n_documents = int(lengths.sum())
     if times is None:
         return np.arange(n_documents, dtype=np.float64)
     try:
@@ -99,6 +150,13 @@ def checked_times(times: ArrayLike | None, n_documents: int) -> NDArray[np.float
         raise InvalidInputError(
             f"times must be {n_documents} finite numbers, one per document, found an array of "
             f"shape {found.shape}"
+        )
+    falls = np.diff(found) < 0
+    falls[np.cumsum(lengths)[:-1] - 1] = False
+    if falls.any():
+        k = int(falls.argmax())
+        raise InvalidInputError(
+            f"times must not fall within a sequence, found {found[k + 1]:g} after {found[k]:g} s"
         )
     return found
 
@@ -116,12 +174,54 @@ def checked_column(
     return found.astype(np.int64)
 
 
-def checked_picture(picture: ArrayLike) -> NDArray[np.uint8]:
-    """Return a colour picture."""
+def checked_clocks(clocks: ArrayLike | None, n_documents: int) -> NDArray[np.int32]:
+    """Return one minute per document, -1 where nobody knows it: by default everywhere."""
+    if clocks is None:
+        return np.full(n_documents, NO_CLOCK, dtype=np.int32)
+    found = np.asarray(clocks)
+    whole = np.issubdtype(found.dtype, np.integer) or not found.size
+    within = whole and (found >= NO_CLOCK).all() and (found <= LAST_MINUTE).all()
+    if found.shape != (n_documents,) or not within:
+        raise InvalidInputError(
+            f"clocks must be {n_documents} integers from -1 to {LAST_MINUTE}, one per document: "
+            "local minutes since the beginning of 1970"
+        )
+    return found.astype(np.int32)
+
+
+def picture_sizes(vocabulary: Vocabulary | None) -> dict[str, range]:
+    """Return the heights and widths that a picture may have, those of the frame, and of looks."""
+    largest = (MOST_PIXELS,) * 2 if vocabulary is None else (vocabulary.height, vocabulary.width)
+    sizes = zip(("height", "width", "looks"), (*largest, MOST_LOOKS), strict=True)
+    return {side: range(1, n + 1) for side, n in sizes}
+
+
+def checked_picture(picture: ArrayLike, vocabulary: Vocabulary | None) -> NDArray[np.uint8]:
+    """Return a colour picture that is not larger than the frame."""
     found = np.asarray(picture)
     if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
         raise InvalidInputError(
             f"picture must be height x width x 3 of uint8, found {found.dtype} of {found.shape}"
+        )
+    sizes = picture_sizes(vocabulary)
+    for n, side in zip(found.shape, ("height", "width"), strict=False):
+        allowed = sizes[side]
+        if n not in allowed:
+            raise InvalidInputError(
+                f"picture must have a {side} of 1 to {allowed[-1]} pixels, found {n}"
+            )
+    return found
+
+
+def checked_looks(looks: ArrayLike | None, picture: Image | None) -> NDArray[np.uint8]:
+    """Return the looks of a scene; by default its picture is the only one."""
+    if looks is None:
+        return np.array([] if picture is None else [look_of(picture)], np.uint8).reshape(-1, *GRID)
+    found = np.asarray(looks)
+    if found.dtype != np.uint8 or found.shape[1:] != GRID or len(found) > MOST_LOOKS:
+        raise InvalidInputError(
+            f"looks must be at most {MOST_LOOKS} x {GRID[0]} x {GRID[1]} of uint8, found "
+            f"{found.dtype} of {found.shape}"
         )
     return found
 

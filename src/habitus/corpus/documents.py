@@ -4,24 +4,30 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Annotated, Any, NamedTuple, NotRequired, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, Self
 
 import numpy as np
-import scipy.sparse as sp
 from annotated_types import Interval
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypedDict
 
+from habitus.arrays import Image
 from habitus.compiled import compiled
 from habitus.corpus.checks import (
+    checked_clocks,
     checked_column,
     checked_counts,
     checked_ids,
     checked_lengths,
+    checked_looks,
     checked_picture,
     checked_times,
+    picture_sizes,
 )
+from habitus.corpus.clocks import LAST_MINUTE, NO_CLOCK
+from habitus.corpus.looks import GRID, joined_looks
 from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_counts
+from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import Contents, Tensors, read_tensors, write_tensors
@@ -38,6 +44,9 @@ from habitus.schema import (
     Text,
     WordCount,
 )
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 VERSION = 4
 """Latest version of corpus files that is understood."""
@@ -89,7 +98,9 @@ LAYOUTS = {
     "times": Layout(REAL, ("documents",), least=-LATEST, most=LATEST),
     "conditions": Layout(WHOLE, ("documents",), required=False),
     "n_frames": Layout(WHOLE, ("documents",), required=False, most=MOST_FRAMES),
+    "clocks": Layout(INDEX, ("documents",), required=False, least=NO_CLOCK, most=LAST_MINUTE),
     "picture": Layout(BYTE, ("height", "width", 3), required=False),
+    "pictures": Layout(BYTE, ("looks", *GRID), required=False),
 }
 """Arrays of a corpus file: `data` and `indices`, or both of them `packed`."""
 
@@ -135,29 +146,37 @@ def summed_bag(bag: Bag, vocabulary: Vocabulary, coarser: Vocabulary) -> Bag:
     >>> summed_bag(Bag(np.array([2, 3, 6]), np.array([1, 4, 2])), both, both.paper)
     Bag(words=array([1, 3]), counts=array([5, 2]))
     """
-    given = np.asarray(bag.words, dtype=np.int64), np.asarray(bag.counts)
-    return Bag(*_summed(*given, moves_in(vocabulary, coarser), coarser.per_cell))
+    words, counts = np.asarray(bag.words, dtype=np.int64), np.asarray(bag.counts)
+    indptr, moves = np.array([0, len(words)]), moves_in(vocabulary, coarser)
+    return Bag(*_summed(indptr, words, counts, moves, coarser.per_cell)[1:])
 
 
 @compiled
 def _summed(
-    words: NDArray[np.int64], counts: NDArray[Any], moves: NDArray[np.int64], n_moves: int
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Sum words of the same cell and, by `moves`, the same move; words ascend."""
-    found, sums = np.empty_like(words), np.empty_like(counts)
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int64],
+    counts: NDArray[Any],
+    moves: NDArray[np.int64],
+    n_moves: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Sum words of a document with the same cell and, by `moves`, the same move; words ascend."""
+    starts, found, sums = np.zeros_like(indptr), np.empty_like(words), np.empty_like(counts)
     by_move, n_found, i = np.zeros(n_moves, dtype=counts.dtype), 0, 0
-    while i < len(words):
-        cell = words[i] // len(moves)
-        start = cell * len(moves)
-        while i < len(words) and 0 <= words[i] - start < len(moves):
-            by_move[moves[words[i] - start]] += counts[i]
-            i += 1
-        for move in range(n_moves):
-            if by_move[move]:
-                found[n_found], sums[n_found] = cell * n_moves + move, by_move[move]
-                by_move[move] = 0
-                n_found += 1
-    return found[:n_found].copy(), sums[:n_found].copy()
+    for t in range(len(indptr) - 1):
+        end = indptr[t + 1]
+        while i < end:
+            cell = words[i] // len(moves)
+            start = cell * len(moves)
+            while i < end and 0 <= words[i] - start < len(moves):
+                by_move[moves[words[i] - start]] += counts[i]
+                i += 1
+            for move in range(n_moves):
+                if by_move[move]:
+                    found[n_found], sums[n_found] = cell * n_moves + move, by_move[move]
+                    by_move[move] = 0
+                    n_found += 1
+        starts[t + 1] = n_found
+    return starts, found[:n_found].copy(), sums[:n_found].copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +200,20 @@ class Corpus:
     conditions
         Condition of the camera during each document, as `Condition`; documents whose condition is
         not `Condition.USABLE` are neither learnt from nor scored.
+    clocks
+        Local time of each document, in whole minutes since the beginning of 1970 as the clock on
+        the wall counts them, and -1 where nobody knows it; by default nobody does. See
+        `habitus.corpus.clocks`.
     picture
-        Picture of the scene, height x width x 3: the median of frames of the video.
+        Picture of the scene, height x width x 3, not larger than the camera's frame: the median of
+        frames of the video.
+    looks
+        Looks of the scene, as many x rows x columns: see `habitus.corpus.looks`. By default the
+        picture is the only one.
     settings
         How the documents were extracted from video, as `DocumentSettings` takes it; plain values.
+    entries
+        The counts as `SparseCounts`, instead of `counts`.
 
     Raises
     ------
@@ -200,37 +229,44 @@ class Corpus:
     array([3., 1., 3.])
     """
 
-    counts: sp.csr_array
+    entries: SparseCounts
     times: NDArray[np.float64]
     lengths: NDArray[np.int64]
     vocabulary: Vocabulary | None
     n_frames: NDArray[np.int64] | None
     conditions: NDArray[np.uint8]
+    clocks: NDArray[np.int32]
     picture: NDArray[np.uint8] | None
+    looks: NDArray[np.uint8]
     settings: dict[str, Any] | None
 
     def __init__(
         self,
-        counts: Any,
+        counts: Any = None,
         *,
         times: ArrayLike | None = None,
         lengths: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
         n_frames: ArrayLike | None = None,
         conditions: ArrayLike | None = None,
+        clocks: ArrayLike | None = None,
         picture: ArrayLike | None = None,
+        looks: ArrayLike | None = None,
         settings: dict[str, Any] | None = None,
+        entries: SparseCounts | None = None,
     ) -> None:
-        checked = checked_counts(counts)
-        n_documents, n_words = checked.shape
+        checked = checked_counts(entries if counts is None else counts)
+        n_documents, n_words = checked.n_documents, checked.n_words
         if vocabulary is not None and vocabulary.n_words != n_words:
             raise InvalidInputError(
                 f"the counts have {n_words} words, the vocabulary {vocabulary.n_words}"
             )
+        known_lengths = checked_lengths(lengths, n_documents)
+        known_picture = None if picture is None else checked_picture(picture, vocabulary)
         for name, value in {
-            "counts": checked,
-            "lengths": checked_lengths(lengths, n_documents),
-            "times": checked_times(times, n_documents),
+            "entries": checked,
+            "lengths": known_lengths,
+            "times": checked_times(times, known_lengths),
             "vocabulary": vocabulary,
             "n_frames": None
             if n_frames is None
@@ -241,7 +277,9 @@ class Corpus:
                 n_documents,
                 most=max(Condition),
             ).astype(np.uint8),
-            "picture": None if picture is None else checked_picture(picture),
+            "clocks": checked_clocks(clocks, n_documents),
+            "picture": known_picture,
+            "looks": checked_looks(looks, known_picture),
             "settings": settings,
         }.items():
             object.__setattr__(self, name, value)
@@ -287,23 +325,34 @@ class Corpus:
                 f"word ids must run from 0 to {n_words - 1}, found {ids.min()} to {ids.max()}"
             )
         indptr = np.cumsum([0, *(len(array) for array in arrays)])
-        counts = sp.csr_array((np.ones(ids.size), ids, indptr), shape=(len(arrays), n_words))
-        return cls(counts, times=times, lengths=lengths, vocabulary=vocabulary)
+        entries = SparseCounts(np.ones(ids.size), ids, indptr, n_words)
+        return cls(entries=entries, times=times, lengths=lengths, vocabulary=vocabulary)
+
+    @property
+    def counts(self) -> "sp.csr_array":
+        """Documents x words as a matrix of SciPy, which shares the arrays of `entries`."""
+        import scipy.sparse as sp
+
+        data, indices, indptr = self.entries.data, self.entries.indices, self.entries.indptr
+        return sp.csr_array((data, indices, indptr), shape=(self.n_documents, self.n_words))
 
     @property
     def n_documents(self) -> int:
         """Number of documents."""
-        return int(self.counts.shape[0])
+        return self.entries.n_documents
 
     @property
     def n_words(self) -> int:
         """Size of the vocabulary."""
-        return int(self.counts.shape[1])
+        return self.entries.n_words
 
     @property
     def n_tokens(self) -> NDArray[np.float64]:
         """Number of tokens (words with repetitions) in each document."""
-        return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
+        found, used = np.zeros(self.n_documents), self.entries.lengths > 0
+        starts = self.entries.indptr[:-1][used]
+        found[used] = np.add.reduceat(self.entries.data, starts, dtype=np.float64)
+        return found
 
     @property
     def clip(self) -> float:
@@ -340,10 +389,12 @@ class Corpus:
         >>> [(bag.words.tolist(), bag.counts.tolist()) for bag in corpus.bags()]
         [([1, 2], [2.0, 1.0]), ([], [])]
         """
-        counts = self.counts
-        for t in range(len(self)):
-            document = slice(counts.indptr[t], counts.indptr[t + 1])
-            yield Bag(counts.indices[document], counts.data[document])
+        return map(self.bag, range(len(self)))
+
+    def bag(self, number: int) -> Bag:
+        """Return one document as a bag of words."""
+        start, end = self.entries.indptr[number : number + 2]
+        return Bag(self.entries.indices[start:end], self.entries.data[start:end])
 
     def take(self, documents: ArrayLike) -> Self:
         """Return a corpus of some of the documents.
@@ -358,7 +409,7 @@ class Corpus:
         Returns
         -------
         Corpus
-            These documents, with their times, frames and conditions.
+            These documents, with their times, frames, conditions and clocks.
 
         Raises
         ------
@@ -382,13 +433,15 @@ class Corpus:
         opens = self.first[chosen] | (np.diff(chosen, prepend=-2) > 1)
         starts = np.append(np.flatnonzero(opens), len(chosen))
         return type(self)(
-            self.counts[chosen],
+            entries=self.entries.take(chosen),
             times=self.times[chosen],
             lengths=np.diff(starts),
             vocabulary=self.vocabulary,
             n_frames=None if self.n_frames is None else self.n_frames[chosen],
             conditions=self.conditions[chosen],
+            clocks=self.clocks[chosen],
             picture=self.picture,
+            looks=self.looks,
             settings=self.settings,
         )
 
@@ -434,16 +487,19 @@ class Corpus:
             return self
         if self.vocabulary is None:
             raise InvalidInputError("the words of a corpus without a vocabulary cannot be summed")
-        counts = self.counts
-        merged = sp.csr_array(
-            (counts.data, self.vocabulary.words_in(vocabulary, counts.indices), counts.indptr),
-            shape=(len(self), vocabulary.n_words),
+        indptr, words, data = _summed(
+            self.entries.indptr.astype(np.int64),
+            self.entries.indices.astype(np.int64),
+            self.entries.data,
+            moves_in(self.vocabulary, vocabulary),
+            vocabulary.per_cell,
         )
+        merged = SparseCounts(data, words, indptr, vocabulary.n_words)
         settings = self.settings
         if settings:
             kept = {name: value for name, value in settings.items() if name != "speeds"}  # of 0.1
             settings = kept | {"words": vocabulary.kind}
-        return replace(self, counts=merged, vocabulary=vocabulary, settings=settings)
+        return replace(self, entries=merged, vocabulary=vocabulary, settings=settings)
 
     @classmethod
     def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":
@@ -453,7 +509,7 @@ class Corpus:
         ----------
         corpora
             At least one corpus; all have the same vocabulary. Picture and settings are those of
-            the first.
+            the first; looks are those of all.
 
         Returns
         -------
@@ -482,13 +538,15 @@ class Corpus:
             return first
         n_frames = [corpus.n_frames for corpus in corpora if corpus.n_frames is not None]
         return cls(
-            sp.vstack([corpus.counts for corpus in corpora]),
+            entries=SparseCounts.joined([corpus.entries for corpus in corpora]),
             times=np.concatenate([corpus.times for corpus in corpora]),
             lengths=np.concatenate([corpus.lengths for corpus in corpora]),
             vocabulary=first.vocabulary,
             n_frames=np.concatenate(n_frames) if len(n_frames) == len(corpora) else None,
             conditions=np.concatenate([corpus.conditions for corpus in corpora]),
+            clocks=np.concatenate([corpus.clocks for corpus in corpora]),
             picture=first.picture,
+            looks=joined_looks(look for corpus in corpora for look in corpus.looks),
             settings=first.settings,
         )
 
@@ -544,7 +602,7 @@ class Corpus:
                 "time": self.times,
                 "sequence": np.repeat(np.arange(len(self.lengths)), self.lengths),
                 "tokens": self.n_tokens,
-                "distinct_words": np.diff(self.counts.indptr),
+                "distinct_words": self.entries.lengths,
                 "frames": pandas.array(frames, dtype="Int64"),
                 "condition": [Condition(value).name.lower() for value in self.conditions],
             },
@@ -575,14 +633,15 @@ class Corpus:
             "settings": self.settings,
         }
         tensors = {
-            "data": smallest(self.counts.data),
-            "indices": self.counts.indices,
-            "indptr": self.counts.indptr,
+            "data": smallest(self.entries.data),
+            "indices": self.entries.indices,
+            "indptr": self.entries.indptr,
             "lengths": self.lengths,
             "times": self.times,
             "conditions": self.conditions,
             **({} if self.n_frames is None else {"n_frames": self.n_frames}),
-            **({} if self.picture is None else {"picture": self.picture}),
+            **({"clocks": self.clocks} if (self.clocks != NO_CLOCK).any() else {}),
+            **stored_pictures(self.picture, self.looks),
         }
         return Contents(header, tensors)
 
@@ -592,8 +651,8 @@ class Corpus:
         Counts must be whole numbers.
         """
         header, tensors = self.contents()
-        counts = self.counts
-        packed = pack_counts(counts.indices, counts.data, counts.indptr)
+        entries = self.entries
+        packed = pack_counts(entries.indices, entries.data, entries.indptr)
         packing = {"step_bytes": packed.step_bytes, "count_bytes": packed.count_bytes}
         kept = {name: array for name, array in tensors.items() if name not in ("data", "indices")}
         return Contents(header | {"packing": packing}, kept | {"packed": packed.contents})
@@ -618,26 +677,43 @@ class Corpus:
             If the file is not a corpus, damaged, or of a newer version.
         """
         header, tensors = read_tensors(
-            path, kind="corpus", version=VERSION, schema=CorpusHeader, layouts=LAYOUTS
+            path,
+            kind="corpus",
+            version=VERSION,
+            schema=CorpusHeader,
+            layouts=LAYOUTS,
+            sizes=sizes_of,
         )
         try:
             words, counted, indptr = _entries(header, tensors)
-            counts = sp.csr_array(
-                (counted, words, indptr), shape=(len(indptr) - 1, header["n_words"])
-            )
-            counts.check_format(full_check=True)
             return cls(
-                counts,
+                entries=SparseCounts(counted, words, indptr, header["n_words"]),
                 times=tensors["times"],
                 lengths=tensors["lengths"],
                 vocabulary=header["vocabulary"],
                 n_frames=tensors.get("n_frames"),
                 conditions=tensors.get("conditions"),
+                clocks=tensors.get("clocks"),
                 picture=tensors.get("picture"),
+                looks=tensors.get("pictures"),
                 settings=header.get("settings"),
             )
         except ValueError as error:
             raise FileError(f"{path}: not a corpus that can be used: {error}") from error
+
+
+def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
+    """Return the arrays that a file keeps of a scene: of a picture that is its only look, one."""
+    alone = np.array_equal(looks, checked_looks(None, picture))
+    return {
+        **({} if picture is None else {"picture": picture}),
+        **({} if alone else {"pictures": looks}),
+    }
+
+
+def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
+    """Return the sizes of arrays that the header of a corpus tells."""
+    return picture_sizes(header["vocabulary"])
 
 
 def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:

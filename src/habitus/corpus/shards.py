@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader
+from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, sizes_of
 from habitus.corpus.kept import Kept
+from habitus.corpus.looks import joined_looks
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
@@ -237,7 +237,7 @@ class ShardedCorpus:
     """Documents of one camera in shards, in time order; each shard starts a new sequence.
 
     Made by `open` from files, or by `of` from corpora in memory. The documents are those of
-    `Corpus.joined`, and `MarkovClusteringTopicModel.fit` and `learn_scene` take either.
+    `Corpus.joined`, and `TopicModel.fit` and `learn_scene` take either.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class ShardedCorpus:
         Returns
         -------
         ShardedCorpus
-            Picture and settings are those of the first file.
+            Picture and settings are those of the first file, looks those of all.
 
         Raises
         ------
@@ -334,7 +334,9 @@ class ShardedCorpus:
                     f"{own_clip:g} s after {clip:g} s: extract it with clip={clip:g}",
                     parameter="clip",
                 )
-        return cls(tuple(shard for shard, _, _ in found), like, clip, keep_bytes, spill_bytes)
+        looks = joined_looks(look for _, other, _ in found for look in other.looks)
+        shards, like = tuple(shard for shard, _, _ in found), replace(like, looks=looks)
+        return cls(shards, like, clip, keep_bytes, spill_bytes)
 
     @property
     def n_shards(self) -> int:
@@ -365,6 +367,11 @@ class ShardedCorpus:
     def picture(self) -> NDArray[np.uint8] | None:
         """Picture of the scene in the first shard."""
         return self.like.picture
+
+    @property
+    def looks(self) -> NDArray[np.uint8]:
+        """Looks of the scene in all shards."""
+        return self.like.looks
 
     @property
     def coarse(self) -> "ShardedCorpus":
@@ -443,7 +450,7 @@ class ShardedCorpus:
         if not parts:
             return self.like
         whole = Corpus.joined(parts)
-        return replace(whole, picture=self.picture, settings=self.settings)
+        return replace(whole, picture=self.picture, looks=self.looks, settings=self.settings)
 
     def __len__(self) -> int:
         return self.n_documents
@@ -475,13 +482,15 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
         version=VERSION,
         schema=CorpusHeader,
         layouts=LAYOUTS,
-        wanted=("picture",),
+        sizes=sizes_of,
+        wanted=("picture", "pictures"),
     )
     n_documents = arrays["times"].shape[0]
     like = Corpus(
-        sp.csr_array((0, header["n_words"])),
+        np.empty((0, header["n_words"])),
         vocabulary=header["vocabulary"],
         picture=tensors.get("picture"),
+        looks=tensors.get("pictures"),
         settings=header.get("settings"),
     )
     clip = (like.settings or {}).get("clip")

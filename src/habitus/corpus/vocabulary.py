@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.compiled import compiled
 from habitus.errors import InvalidInputError
 from habitus.schema import MOST_PIXELS, MOST_WORDS, Pixels
 
@@ -74,7 +73,7 @@ class Vocabulary:
 
     Words are numbered by (row, column, direction, speed), the last varying fastest. The grid lies
     on the analysed frame: the camera's frame, halved or doubled until its size is near the paper's.
-    Pixels left over at the right and lower edge belong to no cell.
+    Pixels left over at the right and lower edge, fewer than a cell has, belong to no cell.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ class Vocabulary:
         for name, n in (("width", self.columns), ("height", self.rows)):
             if getattr(self, name) == 0:
                 object.__setattr__(self, name, n * self.cell_side)
-            elif getattr(self, name) < n * self.cell_side:
+            elif getattr(self, name) // self.cell_side != n:
                 raise InvalidInputError(
                     f"a grid of {n} cells of {self.cell_side} pixels does not fit a {name} of "
                     f"{getattr(self, name)} pixels"
@@ -420,6 +419,11 @@ def moves_in(vocabulary: Vocabulary, coarser: Vocabulary) -> NDArray[np.int64]:
     return np.asarray(directions * coarser.speeds + speeds)
 
 
+@cache
+def _numbers_of_moves(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    return moves_in(vocabulary.finest, vocabulary)
+
+
 def scale_of(width: int, height: int) -> float:
     """Return the pixels of the camera's frame per pixel of the analysed frame, by default.
 
@@ -462,33 +466,8 @@ def count_words(
     >>> count_words(left_and_fast, Vocabulary(1, 2, speeds=2))
     (array([ 3, 11]), array([3, 3]))
     """
-    return count_moves(moves, moves_in(vocabulary.finest, vocabulary), vocabulary.per_cell)
-
-
-@compiled
-def count_moves(
-    moves: NDArray[np.int16], meanings: NDArray[np.int64], per_cell: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct words of all moving cells, ascending, and their counts.
-
-    With `_, cell = np.nonzero(flat >= 0)` for `flat = moves.reshape(len(moves), -1)`, equal to
-    `np.unique(per_cell * cell + meanings[flat[flat >= 0]], return_counts=True)`.
-    """
-    flat = moves.reshape(len(moves), -1)
-    most = (flat >= 0).sum()
-    words, counts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    tally = np.zeros(per_cell, dtype=np.int64)
-    n = 0
-    for cell in range(flat.shape[1]):
-        first, last = per_cell, -1
-        for pair in range(len(flat)):
-            if flat[pair, cell] >= 0:
-                number = meanings[flat[pair, cell]]
-                tally[number] += 1
-                first, last = min(first, number), max(last, number)
-        for number in range(first, last + 1):
-            if tally[number]:
-                words[n], counts[n] = per_cell * cell + number, tally[number]
-                tally[number] = 0
-                n += 1
-    return words[:n], counts[:n]
+    flat = moves.reshape(-1)
+    moving = np.flatnonzero(flat >= 0)
+    numbers = _numbers_of_moves(vocabulary)[flat[moving]]
+    words = moving % vocabulary.n_cells * vocabulary.per_cell + numbers
+    return np.unique(words, return_counts=True)

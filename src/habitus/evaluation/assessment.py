@@ -152,6 +152,7 @@ def evaluate_model(
     labels: Sequence[Label] | Labelling,
     *,
     name: str = "",
+    n_stored: int | None = None,
     skip: float | None = None,
     share: float | None = None,
     progress: ProgressCallback | None = None,
@@ -168,6 +169,8 @@ def evaluate_model(
         Labels in seconds, or the content of a label file (`parse_labels`).
     name
         Name of the video, for messages.
+    n_stored
+        Number of frames of the video, where known; labels per frame are as many.
     skip
         Seconds at the start to leave out of all figures, such as those the model was learnt from.
     share
@@ -179,7 +182,7 @@ def evaluate_model(
     -------
     Assessment
     """
-    known = align(labels, footage_of_corpus(corpus, name))
+    known = align(labels, footage_of_corpus(corpus, name, n_stored=n_stored))
     if skip is not None:
         corpus = corpus.take(np.flatnonzero(corpus.times >= skip))
         if not len(corpus):
@@ -449,14 +452,14 @@ def _frame_size(corpus: Corpus) -> tuple[int, int] | None:
 def _check_events(
     events: Sequence[LocatedEvent], footage: LabelledFootage, skip: float | None
 ) -> None:
-    """Raise InvalidInputError for events or a `skip` beyond the end of the footage."""
+    """Raise InvalidInputError for events outside the footage, or a `skip` beyond its end."""
     if skip is not None and skip >= footage.end:
         raise InvalidInputError(
             f"{footage.name}: shorter than the {skip:g} s to skip", parameter="skip"
         )
-    late = [event.start for event in events if event.start >= footage.end]
-    if late:
-        raise InvalidInputError(
-            f"an event at {late[0]:g} s is outside {footage.name}, which ends at {footage.end:g} "
-            "s: are these the events of another video?"
-        )
+    for event in events:
+        if event.end <= 0 or event.start >= footage.end or event.end > footage.end + footage.clip:
+            raise InvalidInputError(
+                f"an event from {event.start:g} to {event.end:g} s is outside {footage.name}, "
+                f"which ends at {footage.end:g} s: are these the events of another video?"
+            )

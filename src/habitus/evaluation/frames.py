@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
@@ -129,6 +128,8 @@ def score_frames(
     documents = np.repeat(np.arange(len(n_frames)), n_frames)
     scores = abnormality[documents]
     if smoothing:
+        from scipy.ndimage import gaussian_filter1d
+
         ends = np.cumsum([len(flags) for flags in clips])
         rate = float(np.median(n_frames)) / clip
         scores = np.concatenate(

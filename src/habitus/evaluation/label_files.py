@@ -111,7 +111,7 @@ def align(labels: Sequence[Label] | Labelling, footage: LabelledFootage) -> list
         known, name = labels.to_labels(footage), labels.name
     else:
         known, name = list(labels), "labels"
-    check_labels(known, 0.0, footage.end, name)
+    check_labels(known, 0.0, footage.end, name, clip=footage.clip, size=footage.size)
     return known
 
 
@@ -501,7 +501,7 @@ def _read_intervals(file: Path, rows: list[TableRow]) -> TimedLabels:
 
 def _read_interval(file: Path, number: int, row: TableRow) -> Label:
     start, end = (_read_time(file, number, row, name) for name in ("start", "end"))
-    if not 0 <= start < end < float("inf"):
+    if not start < end:
         raise InvalidInputError(
             f"{file}, line {number}: a label must end after it starts, found "
             f"{shortened(row['start'])} to {shortened(row['end'])}"
@@ -577,9 +577,9 @@ def _read_time(file: Path, number: int, row: TableRow, name: str) -> float:
         raise InvalidInputError(
             f"{file}, line {number}: {name} is not a number: {shortened(str(error), 100)}"
         ) from error
-    if not abs(found) <= LATEST:
+    if not 0 <= found <= LATEST:
         raise InvalidInputError(
-            f"{file}, line {number}: {name} must be at most {LATEST:g}, found {found:g}"
+            f"{file}, line {number}: {name} must be from 0 to {LATEST:g}, found {found:g}"
         )
     return found
 

@@ -103,15 +103,44 @@ def labels_since(labels: Sequence[Label], time: float) -> list[Label]:
     return sorted(label.since(time) for label in labels if label.end > time)
 
 
-def check_labels(labels: Sequence[Label], first: float, last: float, name: str = "labels") -> None:
-    """Raise InvalidInputError if a label lies outside `first` to `last` seconds of video."""
+def check_labels(
+    labels: Sequence[Label],
+    first: float,
+    last: float,
+    name: str = "labels",
+    *,
+    clip: float,
+    size: tuple[int, int] | None = None,
+) -> None:
+    """Raise InvalidInputError if a label lies outside the video, or its box outside the frame.
+
+    Parameters
+    ----------
+    labels
+        In seconds of video.
+    first, last
+        Start and end of the documents in seconds.
+    name
+        Of the labels, for messages.
+    clip
+        Seconds per document: a label may end so much after the last one, as a video does.
+    size
+        Width and height of the frame, where known: a box may end one pixel beyond.
+    """
     for label in labels:
-        if label.end <= first or label.start >= last:
+        what = f"{name}: {shortened(label.kind) or 'a label'} from {label.start:g} to {label.end:g}"
+        if label.end <= first or label.start >= last or label.end > last + clip:
             raise InvalidInputError(
-                f"{name}: {shortened(label.kind) or 'a label'} from {label.start:g} to "
-                f"{label.end:g} s is outside the video, which runs from {first:g} to {last:g} s: "
-                "is this another video, or are the times in other units?"
+                f"{what} s is outside the video, which runs from {first:g} to {last:g} s: is this "
+                "another video, or are the times in other units?"
             )
+        if size is not None and label.box is not None:
+            _, _, right, bottom = label.box
+            if right > size[0] + 1 or bottom > size[1] + 1:
+                raise InvalidInputError(
+                    f"{what} s: its box reaches to {right},{bottom}, outside the frame of "
+                    f"{size[0]}x{size[1]} pixels: are these pixels of another size of the video?"
+                )
 
 
 def check_overlaps(labels: Sequence[Label], name: str = "labels") -> None:
@@ -150,6 +179,8 @@ class LabelledFootage(NamedTuple):
     """Width and height of the frame, where known."""
     uncertain_frames: int = 0
     """Number of frames that the video may have more or fewer than `n_frames` sums to."""
+    n_stored: int | None = None
+    """Number of frames of the video, those after its last document too, where known."""
 
     @property
     def end(self) -> float:
@@ -184,7 +215,10 @@ class LabelledFootage(NamedTuple):
         n = len(self.frame_times())
         per_clip = int(np.max(self.n_frames if self.n_frames is not None else 0, initial=0))
         slack = self.uncertain_frames
-        if not n - slack <= len(flags) <= n + slack + per_clip // 2 + 1:
+        least, most = n - slack, n + slack + per_clip // 2 + 1
+        if self.n_stored is not None and least <= self.n_stored <= most:
+            least, most = min(n, self.n_stored), self.n_stored
+        if not least <= len(flags) <= most:
             seconds = len(self.times) * self.clip
             raise InvalidInputError(
                 f"{name}: labels of {len(flags)} frames, but {self.name} has {n} in {seconds:g} s "
@@ -203,7 +237,7 @@ class LabelledFootage(NamedTuple):
         ]
 
 
-def footage_of_corpus(corpus: Corpus, name: str) -> LabelledFootage:
+def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None) -> LabelledFootage:
     """Return the document and frame times of a corpus.
 
     Parameters
@@ -212,6 +246,8 @@ def footage_of_corpus(corpus: Corpus, name: str) -> LabelledFootage:
         Documents of one video.
     name
         Name of the video or file, for messages.
+    n_stored
+        Number of frames of the video, where known.
 
     Raises
     ------
@@ -227,7 +263,9 @@ def footage_of_corpus(corpus: Corpus, name: str) -> LabelledFootage:
         )
     v = corpus.vocabulary
     size = (v.width, v.height) if v is not None else None
-    return LabelledFootage(name, corpus.times, corpus.clip, corpus.n_frames, size)
+    return LabelledFootage(
+        name, corpus.times, corpus.clip, corpus.n_frames, size, n_stored=n_stored
+    )
 
 
 def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
@@ -245,7 +283,7 @@ def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
     InvalidInputError
         If the source is live.
     """
-    from habitus.video import Reader, survey
+    from habitus.video import Reader, count_packets, survey
 
     with Reader(source) as reader:
         fps, size = reader.fps, (reader.width, reader.height)
@@ -258,7 +296,8 @@ def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
     times = np.arange(max(1, int(seconds / clip + 0.5)), dtype=np.float64) * clip
     edges = np.minimum(np.round(np.append(times, times[-1] + clip) * fps), round(seconds * fps))
     n_frames = np.diff(edges).astype(np.int64)
-    return LabelledFootage(source.name, times, clip, n_frames, size, uncertain_frames=2)
+    n_stored = count_packets(source)
+    return LabelledFootage(source.name, times, clip, n_frames, size, 2, n_stored)
 
 
 def abnormal_documents(spans: Sequence[TimeSpan], times: Array, clip: float) -> Flags:
@@ -348,10 +387,11 @@ def abnormal_words(corpus: Corpus, places: Sequence[AbnormalPlace]) -> Flags:
     Returns
     -------
     Flags
-        One flag per entry of `corpus.counts`, in its order; all False for a corpus without a
+        One flag per entry of `corpus.entries`, in its order; all False for a corpus without a
         vocabulary.
     """
-    counts, inside = corpus.counts, np.zeros(corpus.counts.nnz, dtype=np.bool_)
+    counts = corpus.entries
+    inside = np.zeros(len(counts.data), dtype=np.bool_)
     if corpus.vocabulary is None:
         return inside
     boxes = corpus.vocabulary.boxes(counts.indices)

@@ -1,21 +1,14 @@
 """Figures of how well normality ranks abnormal documents, with bootstrap intervals.
 
 Normality is low for abnormal documents. Documents that were not judged count as the most normal
-ones. Point values and curves are those of `sklearn.metrics`. The bootstrap evaluates the same
-figures for hundreds of weighted draws at once, which one call of scikit-learn per draw would take
-about 4 s for (500 draws of 2,700 documents, three figures); a test compares the two.
+ones. Point values and curves are those of `sklearn.metrics`, and the bootstrap evaluates the same
+figures for hundreds of weighted draws at once; tests compare both with scikit-learn.
 """
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import (
-    average_precision_score,
-    precision_recall_curve,
-    roc_auc_score,
-    roc_curve,
-)
 
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
@@ -97,8 +90,8 @@ def average_precision(abnormality: Array, abnormal: Flags) -> float:
     >>> average_precision(np.array([0.1, 0.9, 0.5, 0.3]), np.array([False, True, False, True]))
     0.8333333333333333
     """
-    check_both(abnormal)
-    return float(average_precision_score(abnormal, abnormality))
+    recall, precision = precision_recall(abnormality, abnormal)
+    return float(-np.sum(np.diff(recall) * precision[:-1]))
 
 
 def roc_auc(abnormality: Array, abnormal: Flags) -> float:
@@ -107,8 +100,8 @@ def roc_auc(abnormality: Array, abnormal: Flags) -> float:
     It is the probability that an abnormal document ranks above a normal one, ties counted half.
     Its chance level is 0.5.
     """
-    check_both(abnormal)
-    return float(roc_auc_score(abnormal, abnormality))
+    true, false = (np.append(0.0, each) for each in _positives(abnormality, abnormal))
+    return float(np.trapezoid(true, false) / (true[-1] * false[-1]))
 
 
 def best_accuracy(abnormality: Array, abnormal: Flags) -> float:
@@ -121,16 +114,25 @@ def best_accuracy(abnormality: Array, abnormal: Flags) -> float:
 
 def precision_recall(abnormality: Array, abnormal: Flags) -> Curve:
     """Return `sklearn.metrics.precision_recall_curve`, recall on x from 1 to 0."""
-    check_both(abnormal)
-    precision, recall, _ = precision_recall_curve(abnormal, abnormality)
-    return Curve(recall, precision)
+    true, false = _positives(abnormality, abnormal)
+    recall, precision = true / true[-1], true / (true + false)
+    return Curve(np.append(recall[::-1], 0.0), np.append(precision[::-1], 1.0))
 
 
 def roc(abnormality: Array, abnormal: Flags) -> Curve:
     """Return `sklearn.metrics.roc_curve` with every point, the false positive rate on x."""
+    true, false = _positives(abnormality, abnormal)
+    return Curve(np.append(0.0, false / false[-1]), np.append(0.0, true / true[-1]))
+
+
+def _positives(abnormality: Array, abnormal: Flags) -> tuple[Array, Array]:
+    """Return the true and the false positives at each distinct score, from the highest on."""
     check_both(abnormal)
-    false_rate, true_rate, _ = roc_curve(abnormal, abnormality, drop_intermediate=False)
-    return Curve(false_rate, true_rate)
+    order = np.argsort(-abnormality, kind="stable")
+    last = np.append(np.diff(abnormality[order]) != 0, True)  # of documents with equal scores
+    found = abnormal[order]
+    true, false = np.cumsum(found)[last], np.cumsum(~found)[last]
+    return true.astype(np.float64), false.astype(np.float64)
 
 
 def ranking_estimates(abnormality: Array, abnormal: Flags) -> dict[str, Estimate]:

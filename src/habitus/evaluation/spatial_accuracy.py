@@ -76,7 +76,7 @@ def localise(
     corpus
         Documents with a vocabulary.
     surprisals
-        -ln p(word | x_{1:t-1}), one per entry of `corpus.counts`, in its order.
+        -ln p(word | x_{1:t-1}), one per entry of `corpus.entries`, in its order.
     documents
         Whether each document counts: those abnormal and judged.
     labels
@@ -88,7 +88,7 @@ def localise(
     Localisation or None
         Mean over the documents with abnormal words; None if there is no such document.
     """
-    counts, inside = corpus.counts, abnormal_words(corpus, abnormal_places(labels))
+    counts, inside = corpus.entries, abnormal_words(corpus, abnormal_places(labels))
     rows = []
     for t in np.flatnonzero(documents):
         here = slice(counts.indptr[t], counts.indptr[t + 1])

@@ -1,11 +1,13 @@
-"""Counts of habits: in how many documents a cell moved, which way, how fast."""
+"""Counts of habits: in how many documents a cell moved, which way, how fast, at which hour."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from habitus.arrays import Array, Indices
+from habitus.corpus.clocks import N_HOURS, NO_HOUR
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
 
@@ -32,6 +34,11 @@ class HabitCounts:
     """Votes of each cell for each direction: cells x directions."""
     speed: Array
     """Votes of each cell, given one of the four directions, for each speed: cells x 4 x speeds."""
+    hours: Array
+    """Documents in which each cell moved at each hour of the day, where that is known: cells x 24.
+    It is the same for all days of the week."""
+    hour_documents: Array
+    """Documents at each hour of the day, with and without motion."""
 
     @classmethod
     def none(cls, vocabulary: Vocabulary) -> "HabitCounts":
@@ -41,13 +48,37 @@ class HabitCounts:
             0.0,
             np.zeros((v.n_cells, v.directions)),
             np.zeros((v.n_cells, N_DIRECTIONS, v.speeds)),
+            np.zeros((v.n_cells, N_HOURS)),
+            np.zeros(N_HOURS),
         )
 
     @classmethod
-    def of(cls, votes: DocumentVotes, vocabulary: Vocabulary, n_documents: float) -> "HabitCounts":
-        """Return the counts of documents, of which `n_documents` were usable."""
-        counts = cls.none(vocabulary)._tallied(votes.cells, votes.directions, votes.speeds, 1.0)
-        return replace(counts, n_documents=float(n_documents))
+    def of(
+        cls,
+        votes: DocumentVotes,
+        vocabulary: Vocabulary,
+        n_documents: float,
+        hours: Indices | None = None,
+    ) -> "HabitCounts":
+        """Return the counts of documents.
+
+        Parameters
+        ----------
+        votes
+            Their votes.
+        vocabulary
+            The grid.
+        n_documents
+            How many of them were usable.
+        hours
+            Hour of the day of each, `NO_HOUR` where it is not known or the document not usable; of
+            none where None.
+        """
+        counts = cls.none(vocabulary)._tallied(Votes(*votes[1:]), 1.0)
+        counts = replace(counts, n_documents=float(n_documents))
+        if hours is None:
+            return counts
+        return counts._at_hours(votes.cells, np.repeat(hours, np.diff(votes.indptr)), hours, 1.0)
 
     @classmethod
     def total(cls, parts: Sequence["HabitCounts"]) -> "HabitCounts":
@@ -62,35 +93,44 @@ class HabitCounts:
         """Number of documents in which each cell moved."""
         return np.asarray(self.direction.sum(axis=1))
 
-    def adding(self, votes: Votes, times: float = 1.0) -> "HabitCounts":
+    def adding(self, votes: Votes, times: float = 1.0, hour: int = NO_HOUR) -> "HabitCounts":
         """Return the counts with one more document, counted several times or, below 0, not."""
-        counts = self._tallied(votes.cells, votes.directions, votes.speeds, times)
-        return replace(counts, n_documents=self.n_documents + times)
+        counts = replace(self._tallied(votes, times), n_documents=self.n_documents + times)
+        own = np.array([hour])
+        return counts._at_hours(votes.cells, np.repeat(own, len(votes.cells)), own, times)
 
     def faded(self, factor: float) -> "HabitCounts":
         """Return the counts times a factor: old footage counts less."""
-        return HabitCounts(factor * self.n_documents, factor * self.direction, factor * self.speed)
+        return HabitCounts(*(factor * own for own in self._parts))
 
     def __add__(self, other: "HabitCounts") -> "HabitCounts":
         """Return the counts of both footages."""
-        return HabitCounts(
-            self.n_documents + other.n_documents,
-            self.direction + other.direction,
-            self.speed + other.speed,
-        )
+        return HabitCounts(*(a + b for a, b in zip(self._parts, other._parts, strict=True)))
 
     def __sub__(self, other: "HabitCounts") -> "HabitCounts":
         """Return the counts without those of a part of the footage."""
-        return HabitCounts(
-            self.n_documents - other.n_documents,
-            self.direction - other.direction,
-            self.speed - other.speed,
+        return HabitCounts(*(a - b for a, b in zip(self._parts, other._parts, strict=True)))
+
+    @property
+    def _parts(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in fields(self))
+
+    def _at_hours(
+        self, cells: Indices, hours: Indices, of_documents: Indices, times: float
+    ) -> "HabitCounts":
+        """Return the counts with the hour of each vote, and of each document."""
+        n_cells, n = len(self.hours), N_HOURS + 1  # the last is NO_HOUR, which is not counted
+        moved = np.bincount(cells * n + hours, minlength=n_cells * n).reshape(n_cells, n)
+        documents = np.bincount(of_documents, minlength=n)
+        return replace(
+            self,
+            hours=self.hours + times * moved[:, :N_HOURS],
+            hour_documents=self.hour_documents + times * documents[:N_HOURS],
         )
 
-    def _tallied(
-        self, cells: Indices, directions: Indices, speeds: Indices, times: float
-    ) -> "HabitCounts":
+    def _tallied(self, votes: Votes, times: float) -> "HabitCounts":
         """Return the counts with further votes."""
+        cells, directions, speeds = votes
         direction, speed = self.direction.copy(), self.speed.copy()
         n_cells, n_directions = direction.shape
         n_speeds, thirds = speed.shape[2], n_directions // N_DIRECTIONS
@@ -101,4 +141,4 @@ class HabitCounts:
         speed += times * np.bincount(
             contexts * n_speeds + speeds, minlength=n_cells * N_DIRECTIONS * n_speeds
         ).reshape(speed.shape)
-        return HabitCounts(self.n_documents, direction, speed)
+        return replace(self, direction=direction, speed=speed)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Indices
-from habitus.compiled import compiled, compiled_inline
+from habitus.compiled import compiled
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits.predictive import Habits
 from habitus.habits.votes import DocumentVotes, Votes
@@ -49,6 +49,11 @@ class DocumentEvidence(NamedTuple):
     excesses: Array
     """Surprisal of each vote beyond the level, by cue: votes x cues."""
 
+    def beside(self, other: "DocumentEvidence") -> "DocumentEvidence":
+        """Return the evidence of these cues and of further ones."""
+        joined = (np.concatenate(pair, axis=-1) for pair in zip(self, other, strict=True))
+        return DocumentEvidence(*joined)
+
 
 def document_evidence(
     votes: Votes, habits: Habits, levels: Array, vocabulary: Vocabulary
@@ -62,14 +67,15 @@ def document_evidence(
     habits
         Surprisals.
     levels
-        Level of each cue in nats.
+        Level of each cue in nats; cues beyond the last are left out.
     vocabulary
         The grid.
     """
-    indptr = np.array([0, len(votes.cells)])
+    indptr, n_cues = np.array([0, len(votes.cells)]), len(levels)
     grid = vocabulary.rows, vocabulary.columns
-    excesses = np.empty((len(votes.cells), len(CUES)))
-    statistics, windows = np.empty((1, len(STATISTICS))), np.empty((1, len(CUES)), dtype=np.int64)
+    excesses = np.empty((len(votes.cells), n_cues))
+    statistics = np.empty((1, n_cues * len(GATHERINGS)))
+    windows = np.empty((1, n_cues), dtype=np.int64)
     _gather(indptr, *votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
     return DocumentEvidence(statistics[0], windows[0], excesses)
 
@@ -78,10 +84,10 @@ def gather_statistics(
     votes: DocumentVotes, habits: Habits, levels: Array, vocabulary: Vocabulary
 ) -> Array:
     """Return the statistics of many documents: documents x `STATISTICS`; as `document_evidence`."""
-    longest = int(np.diff(votes.indptr).max(initial=0))
-    excesses = np.empty((longest, len(CUES)))
-    statistics = np.empty((votes.n_documents, len(STATISTICS)))
-    windows = np.empty((votes.n_documents, len(CUES)), dtype=np.int64)
+    longest, n_cues = int(np.diff(votes.indptr).max(initial=0)), len(levels)
+    excesses = np.empty((longest, n_cues))
+    statistics = np.empty((votes.n_documents, n_cues * len(GATHERINGS)))
+    windows = np.empty((votes.n_documents, n_cues), dtype=np.int64)
     grid = vocabulary.rows, vocabulary.columns
     _gather(*votes, *habits, levels, grid, _WINDOW_WEIGHTS, excesses, statistics, windows)
     return statistics
@@ -97,7 +103,7 @@ def surprisal_histograms(votes: DocumentVotes, habits: Habits) -> NDArray[np.int
 def levels_of(histograms: NDArray[np.int64]) -> Array:
     """Return the level of each cue, read from histograms of normal footage."""
     below = np.cumsum(histograms, axis=1)
-    reached = below >= LEVEL_QUANTILE * np.maximum(below[:, -1:], 1)
+    reached = below >= LEVEL_QUANTILE * below[:, -1:]
     return np.asarray((reached.argmax(axis=1) + 1) * RESOLUTION, dtype=np.float64)
 
 
@@ -121,7 +127,7 @@ def _count_surprisals(
             histograms[cue, min(int(value / RESOLUTION), last)] += 1
 
 
-@compiled_inline
+@compiled
 def _sum_of_five(a: Array, b: Array, c: Array, d: Array, e: Array, out: Array) -> None:
     """`out[:] = a + b + c + d + e`, in this order: the cells of a window along one axis."""
     for x in range(len(out)):
@@ -169,8 +175,9 @@ def _gather(
             top, bottom, left, right = min(top, y), max(bottom, y), min(left, x), max(right, x)
             one, two = place[cell], direction[cell, way]
             three = speed[cell, way // thirds, speeds[i]]
-            for cue, value in enumerate((one, two, three, one + two + three)):
-                excess = max(value - levels[cue], 0.0)
+            values = (one, two, three, one + two + three)
+            for cue in range(n_cues):
+                excess = max(values[cue] - levels[cue], 0.0)
                 excesses[i - start, cue] = excess
                 picture[cue, y, x] = excess
                 total[cue] += excess

@@ -11,12 +11,13 @@ the mean of a Dirichlet posterior with p' as its prior. The concentrations, one 
 that predict held-out footage best.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from habitus.arrays import Array
+from habitus.arrays import Array, inner_product
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits.counts import HabitCounts
 
@@ -61,8 +62,11 @@ class Habits(NamedTuple):
 
         Examples
         --------
+        >>> from habitus.habits.votes import Votes
         >>> vocabulary = Vocabulary(1, 1)
-        >>> counts = HabitCounts(8.0, np.array([[0.0, 2, 0, 0]]), np.zeros((1, 4, 1)))
+        >>> counts = HabitCounts.none(vocabulary)
+        >>> for codes, times in (([1], 2), ([], 6)):
+        ...     counts = counts.adding(Votes.of_codes(np.array(codes), vocabulary), times)
         >>> strong_cell = {"place": (1e-9,) * 5, "direction": (1e-9,) * 5, "speed": (1e-9,) * 6}
         >>> habits = Habits.of(counts, strong_cell, vocabulary)
         >>> np.exp(-habits.place).round(6), np.exp(-habits.direction[0]).round(6)
@@ -143,20 +147,53 @@ def _best(counts: Array, totals: Array, weights: Array, n_classes: int) -> tuple
     n_classes
         Number of classes.
     """
+    probability, divisor = np.empty((2, counts.shape[1]))
 
-    def likelihood(concentrations: list[float]) -> float:
-        probability: Array | float = 1 / n_classes
-        for count, total, concentration in zip(counts, totals, concentrations, strict=True):
-            probability = (count + concentration * probability) / (total + concentration)
-        return float(weights @ np.log(probability))
+    def go_down(wider: Array | float, concentrations: Sequence[float], first: int) -> Array:
+        """Set `probability` to that of the last level, from that of the level before the first."""
+        for level in range(first, len(concentrations)):
+            np.multiply(wider, concentrations[level], out=probability)
+            np.add(probability, counts[level], out=probability)
+            np.add(totals[level], concentrations[level], out=divisor)
+            wider = np.divide(probability, divisor, out=probability)
+        return probability
 
-    best = [START] * len(counts)
-    highest = likelihood(best)
+    @lru_cache(maxsize=len(counts))
+    def settled(concentrations: tuple[float, ...]) -> Array | float:
+        """Return the probability of the last of some levels."""
+        if not concentrations:
+            return 1 / n_classes
+        *wider, _ = concentrations
+        return go_down(settled(tuple(wider)), concentrations, len(wider)).copy()
+
+    def likelihood(concentrations: list[float], level: int) -> float:
+        wider = settled(tuple(concentrations[:level]))
+        np.log(go_down(wider, concentrations, level), out=probability)
+        return inner_product(weights, probability)
+
+    return best_concentrations(likelihood, len(counts))
+
+
+def best_concentrations(
+    likelihood: Callable[[list[float], int], float], n_levels: int
+) -> tuple[float, ...]:
+    """Return the concentrations of the highest likelihood, found level after level.
+
+    Parameters
+    ----------
+    likelihood
+        Of the concentrations of all levels, and the level of which values are tried: those before
+        it stay as they are from call to call.
+    n_levels
+        Number of levels.
+    """
+    best = [START] * n_levels
+    highest = likelihood(best, 0)
     for _ in range(ROUNDS):
-        for level in range(len(best)):
+        for level in range(n_levels):
             for value in CONCENTRATIONS:
                 tried = [*best[:level], value, *best[level + 1 :]]
-                reached = likelihood(tried)
+                reached = likelihood(tried, level)
                 if reached > highest:
                     highest, best = reached, tried
     return tuple(best)
@@ -166,7 +203,7 @@ def _seen(
     question: str, rest: HabitCounts, fold: HabitCounts, vocabulary: Vocabulary
 ) -> tuple[Array, Array, Array]:
     """Return what `_best` needs of one fold, given the counts of all others."""
-    *_, seen = _levels(question, fold, vocabulary)
+    seen = _of_cells(question, fold)
     at = np.nonzero(seen)
     counts, totals = [], []
     for level in _levels(question, rest, vocabulary):
@@ -187,19 +224,25 @@ def _predicted(levels: list[Array], concentrations: Sequence[float]) -> Array:
 
 def _levels(question: str, counts: HabitCounts, vocabulary: Vocabulary) -> Iterator[Array]:
     """Yield the counts of each level of a question, from the frame to the cell."""
+    cell = _of_cells(question, counts)
     if question == "speed":
-        cell = counts.speed
         yield cell.sum(axis=(0, 1))
-        yield cell.sum(axis=0)
-    else:
-        cell = counts.direction
-        if question == "place":
-            moving = counts.moving
-            cell = np.stack([counts.n_documents - moving, moving], axis=-1)
-        yield cell.sum(axis=0)
+    yield cell.sum(axis=0)
+    yield from neighbourhoods(cell, vocabulary)
+
+
+def neighbourhoods(cell: Array, vocabulary: Vocabulary) -> Iterator[Array]:
+    """Yield counts of the cells around each cell, from the widest to the cell alone."""
     for spread in SPREADS:
         yield _around(cell, spread, vocabulary)
     yield cell
+
+
+def _of_cells(question: str, counts: HabitCounts) -> Array:
+    """Return the counts of a question's answers, by cell."""
+    if question == "place":
+        return np.stack([counts.n_documents - counts.moving, counts.moving], axis=-1)
+    return counts.direction if question == "direction" else counts.speed
 
 
 def _around(counts: Array, spread: float, vocabulary: Vocabulary) -> Array:

@@ -153,7 +153,7 @@ def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
 
 def _votes_of_block(corpus: Corpus, start: int, v: Vocabulary, least: int) -> DocumentVotes:
     """Return the votes of at most `BLOCK` documents from `start` on."""
-    block, counts = slice(start, start + BLOCK), corpus.counts
+    block, counts = slice(start, start + BLOCK), corpus.entries
     indptr = counts.indptr[start : start + BLOCK + 1].astype(np.int64)
     own = slice(indptr[0], indptr[-1])
     unusable = np.repeat(corpus.conditions[block] != Condition.USABLE, np.diff(indptr))

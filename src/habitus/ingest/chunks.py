@@ -2,32 +2,36 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition, Corpus
+from habitus.corpus.looks import joined_looks, looks_of
+from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
 from habitus.files import read_tensors, write_tensors
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.schema import BYTE, INDEX, MOST_FRAMES, REAL, Layout
+from habitus.version import __version__
 from habitus.video import Source
 from habitus.video.mask import is_file
 
 VERSION = 1
-# Documents per chunk: two minutes of video at one document per second.
+# Documents per chunk: two minutes of video at one document per second. A short video has smaller
+# ones, so many at the least, for all processors to share it; but none under the least size.
 CHUNK = 120
+CHUNKS_PER_VIDEO, LEAST_CHUNK = 8, 10
 LAYOUTS = {
     "numbers": Layout(INDEX, ("documents",), least=0),
     "n_frames": Layout(INDEX, ("documents",), least=0, most=MOST_FRAMES),
@@ -100,13 +104,21 @@ class ChunkCache:
         self.folder = output.with_name(f".{output.name}.chunks")
 
     def of_source(
-        self, source: Source, settings: DocumentSettings, *, end: int | None = None
+        self,
+        source: Source,
+        settings: DocumentSettings,
+        *,
+        end: int | None = None,
+        n_documents: int | None = None,
     ) -> "SourceChunks":
         """Return the chunks of one source; another file or other settings have other chunks.
 
-        `end` is the number of the first document that is not wanted, if there is one.
+        `end` is the number of the first document that is not wanted, if there is one, and
+        `n_documents` that of all documents, if it is known.
         """
-        identity = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
+        size = chunk_size(n_documents)
+        identity = [source.address, source.fps, source.fast, asdict(settings), __version__]
+        identity.append(size)
         file = Path(source.address)
         if file.exists():
             identity += [file.stat().st_size, file.stat().st_mtime_ns]
@@ -114,7 +126,7 @@ class ChunkCache:
             if given and is_file(given):
                 identity.append(Path(given).stat().st_mtime_ns)
         digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=8).hexdigest()
-        return SourceChunks(self.folder, digest, end)
+        return SourceChunks(self.folder, digest, end, size)
 
     def clear(self) -> None:
         """Delete all chunks and the folder."""
@@ -124,6 +136,17 @@ class ChunkCache:
             self.folder.rmdir()
 
 
+def chunk_size(n_documents: int | None) -> int:
+    """Return how many documents a chunk of a source has.
+
+    >>> chunk_size(90), chunk_size(86_400), chunk_size(None)
+    (12, 120, 120)
+    """
+    if n_documents is None:
+        return CHUNK
+    return max(LEAST_CHUNK, min(CHUNK, math.ceil(n_documents / CHUNKS_PER_VIDEO)))
+
+
 @dataclass(frozen=True)
 class SourceChunks:
     """The cached chunks of one source, each named by the number of its first document."""
@@ -131,10 +154,12 @@ class SourceChunks:
     folder: Path
     digest: str
     end: int | None
+    size: int = CHUNK
+    """Documents per chunk."""
 
     def path(self, start: int) -> Path:
         """Return the path of a chunk; a chunk that `end` cuts short has another one."""
-        cut = self.end is not None and self.end < start + CHUNK
+        cut = self.end is not None and self.end < start + self.size
         return self.folder / f"{self.digest}-{start:09d}{f'-{self.end}' if cut else ''}.safetensors"
 
     def put(self, start: int, chunk: Chunk) -> None:
@@ -174,13 +199,18 @@ class SourceChunks:
 
     def available(self, start: int, stop: int) -> Iterator[Chunk]:
         """Yield the chunks from document `start` to before `stop` that were written."""
-        for number in range(start, stop, CHUNK):
+        for number in range(start, stop, self.size):
             if self.path(number).exists():
                 yield self.get(number)
 
 
 class ChunkPlace(Protocol):
     """Where chunks are put: the cache, or memory."""
+
+    @property
+    def size(self) -> int:
+        """Documents per chunk."""
+        ...
 
     def put(self, start: int, chunk: Chunk) -> None:
         """Keep a chunk, by the number of its first document."""
@@ -195,7 +225,7 @@ class ChunkWriter:
     """Collects documents in order, and writes each chunk when it is complete."""
 
     def __init__(self, chunks: ChunkPlace) -> None:
-        self.chunks = chunks
+        self.chunks, self.size = chunks, chunks.size
         self.documents: list[Document] = []
         self.starts: list[int] = []
         """Chunks that were written."""
@@ -204,14 +234,14 @@ class ChunkWriter:
         """Add the next document."""
         # Empty documents of a gap stay in the chunk of the document before it: it does not matter
         # where reading started or stopped.
-        if self.documents and document.n_frames and document.number // CHUNK != self._chunk():
+        if self.documents and document.n_frames and document.number // self.size != self._chunk():
             self.flush()
         self.documents.append(document)
 
     def flush(self) -> None:
         """Write the documents that are waiting."""
         if self.documents:
-            start = self._chunk() * CHUNK
+            start = self._chunk() * self.size
             self.chunks.put(start, Chunk.of(self.documents))
             self.documents = []
             self.starts.append(start)
@@ -219,7 +249,7 @@ class ChunkWriter:
     @property
     def written(self) -> int:
         """Number of the first document that may be missing in the cache."""
-        return self.starts[-1] + CHUNK if self.starts else 0
+        return self.starts[-1] + self.size if self.starts else 0
 
     def finished(self) -> Iterator[Chunk]:
         """Yield the chunks that were written."""
@@ -227,7 +257,7 @@ class ChunkWriter:
             yield self.chunks.get(start)
 
     def _chunk(self) -> int:
-        return self.documents[0].number // CHUNK
+        return self.documents[0].number // self.size
 
 
 class Extraction(NamedTuple):
@@ -252,6 +282,8 @@ class CorpusBuilder:
     def __init__(self, settings: DocumentSettings, *, continued: bool = False) -> None:
         self.settings, self.clip, self.continued = settings, settings.clip, continued
         self.chunks: list[Chunk] = []
+        self.looks: list[Image] = []
+        """Of the scene in each source."""
         self.times: list[float] = []
         self.conditions: list[Condition] = []
         self.lengths: list[int] = []
@@ -266,10 +298,13 @@ class CorpusBuilder:
         if not self.continued:
             self._settle_views()
             self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
+        first = len(self.chunks)
         for chunk in chunks:
             self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
             for document in chunk.documents():
                 self._add(document)
+        own = (still for chunk in self.chunks[first:] for still in chunk.stills)
+        self.looks.extend(looks_of(own))
         if self.times:
             self.offset = self.times[-1] + self.clip
         if self.before is not None:
@@ -303,25 +338,27 @@ class CorpusBuilder:
         if vocabulary is None or not self.times:
             raise VideoError(f"shorter than half a clip of {self.clip:g} s: no document")
         stills = [still for chunk in self.chunks for still in chunk.stills]
+        looks = joined_looks(self.looks)
         corpus = Corpus(
-            self._counts(vocabulary.n_words),
+            entries=self._entries(vocabulary.n_words),
             times=self.times,
             lengths=self.lengths,
             vocabulary=vocabulary,
             n_frames=np.concatenate([chunk.n_frames for chunk in self.chunks]),
             conditions=self.conditions,
             picture=np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None,
+            looks=looks if len(looks) > 1 else None,  # the picture is the only one
             settings=self.settings.to_json(vocabulary),
         )
         return Extraction(corpus, list(self._fault_notes()))
 
-    def _counts(self, n_words: int) -> sp.csr_array:
+    def _entries(self, n_words: int) -> SparseCounts:
         """Return the counts of all chunks, documents x words."""
         sizes = np.concatenate([np.diff(chunk.indptr) for chunk in self.chunks])
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         words = np.concatenate([chunk.words for chunk in self.chunks])
         counts = np.concatenate([chunk.counts for chunk in self.chunks]).astype(np.float64)
-        return sp.csr_array((counts, words, indptr), shape=(len(sizes), n_words))
+        return SparseCounts(counts, words, indptr, n_words)
 
     def _fault_notes(self) -> Iterator[str]:
         """Yield one note per segment of documents during which the camera was not usable."""

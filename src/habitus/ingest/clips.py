@@ -11,9 +11,9 @@ from av.video.frame import PictureType
 from numpy.typing import NDArray
 
 from habitus.arrays import Image
-from habitus.compiled import compiled
 from habitus.corpus.vocabulary import Vocabulary, WordKind, count_words
 from habitus.errors import InvalidInputError
+from habitus.schema import LONGEST_CLIP
 from habitus.video import Frame, Reader, Source, motion_by, region_of, watched_cells
 
 # Minimum number of seconds between compared frames: every second frame at 25 frames per second.
@@ -25,6 +25,8 @@ LONGEST_LAG = 0.5
 LONGEST_GAP = 10
 # Containers round times: a frame that is early by this much still opens the next clip.
 ROUNDING = 1e-4
+# Rows and columns that a thumbnail has at least, where cells can be split for it.
+FEWEST_ROWS = 24
 # Intervals between frames from which the frame rate of a live stream is known, and the least
 # number of them.
 INTERVALS_REMEMBERED, INTERVALS_NEEDED = 250, 10
@@ -37,7 +39,7 @@ class DocumentSettings:
     Parameters
     ----------
     clip
-        Seconds of video per document.
+        Seconds of video per document, at most a day.
     cell
         Side of a cell in pixels of the analysed frame.
     motion
@@ -67,6 +69,14 @@ class DocumentSettings:
     region: str | None = None
     still_every: int = 16
     scale: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the length of a clip, which times are divided by."""
+        if not 0 < self.clip <= LONGEST_CLIP:
+            raise InvalidInputError(
+                f"clip must be above 0 and at most {LONGEST_CLIP:g} seconds, found {self.clip:g}",
+                parameter="clip",
+            )
 
     def to_json(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """Return the settings as plain values that hold on other machines.
@@ -100,7 +110,8 @@ class Document(NamedTuple):
     change: float
     """Largest mean change between two compared frames in grey levels; 0 if all are identical."""
     thumbnail: Image
-    """Mean brightness of each cell in the first frame, rows x columns."""
+    """Mean brightness of each cell in the first frame, rows x columns; of parts of cells where
+    these are few."""
     still: Image | None
     """Colour picture at the analysed size, at most the camera's; only every `still_every`
     documents."""
@@ -138,7 +149,7 @@ def vocabulary_of(frames: FrameSource, settings: DocumentSettings) -> Vocabulary
     InvalidInputError
         If a clip would hold less than two frames, or the cells do not fit the frame.
     """
-    if not np.isfinite(settings.clip) or settings.clip * frames.fps < 2 - ROUNDING:
+    if settings.clip * frames.fps < 2 - ROUNDING:
         raise InvalidInputError(
             f"a clip must hold at least two frames: {2 / frames.fps:.3g} s at {frames.fps:.4g} "
             f"frames per second, found {settings.clip:g} s",
@@ -324,7 +335,8 @@ class _OpenClip:
     def _keep_pictures(self, frame: Frame) -> None:
         """Keep a thumbnail and, if it is due, a still of the first frame."""
         v = self.vocabulary
-        self.thumbnail = cell_brightness(frame.luma(), v.rows, v.columns, v.cell_side)
+        n = parts_of_cell(v)
+        self.thumbnail = cell_brightness(frame.luma(), n * v.rows, n * v.columns, v.cell_side // n)
         if self.number % self.settings.still_every == 0:
             shrunk = max(int(v.scale), 1)
             self.still = frame.colours(v.width // shrunk, v.height // shrunk)
@@ -359,21 +371,30 @@ class _OpenClip:
         return count_words(np.stack(self.moves), self.vocabulary)
 
 
-@compiled
+def parts_of_cell(vocabulary: Vocabulary) -> int:
+    """Return into how many parts each side of a cell is split for a thumbnail: 1, 2 or 4.
+
+    >>> parts_of_cell(Vocabulary.of_frame(360, 288)), parts_of_cell(Vocabulary.of_frame(128, 64))
+    (1, 2)
+    """
+    n, v = 1, vocabulary
+    while n < 4 and n * min(v.rows, v.columns) < FEWEST_ROWS and v.cell_side % (2 * n) == 0:
+        n *= 2
+    return n
+
+
 def cell_brightness(luma: Image, rows: int, columns: int, side: int) -> Image:
-    """Return the mean brightness of each cell, rounded down, from 4 x 4 of its pixels.
+    """Return the mean brightness of each cell, rounded down, from about 4 x 4 of its pixels.
 
     Equal to `luma[:rows * side, :columns * side].reshape(rows, side, columns, side)
     [:, ::step, :, ::step].mean(axis=(1, 3)).astype(np.uint8)` with `step = max(side // 4, 1)`.
     """
-    small = np.empty((rows, columns), dtype=np.uint8)
-    step = max(side // 4, 1)
-    for r in range(rows):
-        for c in range(columns):
-            total, n = np.int64(0), 0
-            for y in range(r * side, (r + 1) * side, step):
-                for x in range(c * side, (c + 1) * side, step):
-                    total += np.int64(luma[y, x])
-                    n += 1
-            small[r, c] = total // n
-    return small
+    picked = range(0, side, max(side // 4, 1))
+    lines = luma[: rows * side].reshape(rows, side, -1)[:, :, : columns * side]
+    across = np.zeros((rows, columns * side), dtype=np.uint16)
+    for y in picked:  # one array after the other: NumPy sums over short axes slowly
+        across += lines[:, y]
+    total = np.zeros((rows, columns), dtype=np.uint16)
+    for x in picked:
+        total += across[:, x::side]
+    return (total // len(picked) ** 2).astype(np.uint8)

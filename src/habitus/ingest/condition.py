@@ -8,18 +8,32 @@ import numpy as np
 
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Condition
+from habitus.corpus.looks import compared, edges_of
 from habitus.ingest.clips import Document
 
 # Number of usable documents that the usual picture is the median of, and the least number of them.
 PICTURES_REMEMBERED, PICTURES_NEEDED = 30, 5
-# Seconds of identical frames after which a camera is frozen: a working sensor always has noise.
+# Seconds of identical frames after which a camera is frozen, where its noise was seen before.
 FROZEN_AFTER = 5.0
+# The same where it was not: codecs leave out the noise of a picture that hardly changes. And by
+# which factor that is longer than the longest time of identical frames that ended by itself.
+FROZEN_STILL, FROZEN_FACTOR = 60.0, 4.0
+# Grey levels of change that are noise which codecs keep, and from which on it is no stillness.
+NOISE_ABOVE, STILL_BELOW = 0.05, 1.0
+# Documents for which noise is remembered.
+NOISE_REMEMBERED = 60
 # The lens is covered, or the light is gone, if contrast falls below this share of the usual.
 COVERED_BELOW = 0.3
 # Grey levels of contrast below which a picture shows nothing at all.
 PLAIN_BELOW = 1.0
-# The camera was moved if the correlation of local detail with the usual picture is below this.
+# The light is gone, or blinds, if a picture without contrast is darker or brighter than this.
+DARK_BELOW, BLINDING_ABOVE = 40.0, 215.0
+# Seconds until that is a fault: the time in which a camera turns to infrared, or its exposure.
+DARK_AFTER = 8.0
+# The camera was moved if the correlation of local detail with the usual picture is below this,
 MOVED_BELOW = 0.35
+# and the directions of edges do not fit best without a shift, by so many standard deviations.
+SAME_VIEW = 3.0
 # Seconds for which another view must be seen before it becomes the usual one.
 STEADY_AFTER = 60.0
 # Number of views that are remembered: a camera that returns to one of them is usable at once.
@@ -49,6 +63,25 @@ class Look(NamedTuple):
         """Whether it shows nothing: it is black, white or grey all over."""
         return self.contrast < PLAIN_BELOW
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether light is lacking, or there is too much of it."""
+        return not DARK_BELOW <= float(self.picture.mean()) <= BLINDING_ABOVE
+
+    def is_fainter_than(self, other: "Look") -> bool:
+        """Return whether most of the contrast of another picture is lacking."""
+        return self.contrast < COVERED_BELOW * other.contrast
+
+    def resembles(self, other: "Look") -> bool:
+        """Return whether the local detail is that of another picture."""
+        alike = _correlation(self.detail, other.detail) >= MOVED_BELOW
+        return alike and not self.is_fainter_than(other)
+
+    def shows_view_of(self, other: "Look") -> bool:
+        """Return whether the edges show the same view, whatever the light."""
+        alike = compared(edges_of(self.picture), edges_of(other.picture), reach=0)
+        return alike >= SAME_VIEW  # NaN is not
+
 
 class View:
     """What a camera shows while nobody moves it.
@@ -63,6 +96,8 @@ class View:
         self.number = number
         self.pictures: deque[Image | Array] = deque(maxlen=PICTURES_REMEMBERED)
         self.usual: Look | None = None
+        self.relit: Look | None = None
+        """The latest picture that showed the view in another light than the usual one."""
         self.n_pictures = 0
         self.seen = self.missed = 0.0
         """Seconds for which it was seen, or not, while it was not the usual view."""
@@ -71,10 +106,12 @@ class View:
         """Return the condition by the contrast and the local detail of a picture."""
         if self.usual is None:
             return Condition.COVERED if seen.is_plain else Condition.USABLE
-        if seen.contrast < COVERED_BELOW * self.usual.contrast:
-            return Condition.COVERED
-        alike = _correlation(seen.detail, self.usual.detail) >= MOVED_BELOW
-        return Condition.USABLE if alike else Condition.MOVED
+        if seen.resembles(self.usual) or (self.relit is not None and seen.resembles(self.relit)):
+            return Condition.USABLE
+        if seen.shows_view_of(self.usual):
+            self.relit = seen
+            return Condition.USABLE
+        return Condition.COVERED if seen.is_fainter_than(self.usual) else Condition.MOVED
 
     def add(self, seen: Look) -> None:
         """Add a picture; update the usual picture every `PICTURES_NEEDED` of them."""
@@ -97,7 +134,40 @@ class View:
             for dy in shifts
             for dx in shifts
         )
-        return best >= MOVED_BELOW
+        return best >= MOVED_BELOW or self.usual.shows_view_of(other.usual)
+
+
+class Stillness:
+    """For how long frames have been identical, and for how long they may be."""
+
+    def __init__(self) -> None:
+        self.lasts = self.longest = 0.0
+        """Seconds of identical frames: until now, and the most that ended with little change."""
+        self.changes: deque[float] = deque(maxlen=NOISE_REMEMBERED)
+
+    def is_frozen(self, change: float, clip: float) -> bool:
+        """Take the change within the next document; return whether the picture is frozen."""
+        if change == 0:
+            self.lasts += clip
+            return self.lasts >= self.limit
+        if self.lasts and change < STILL_BELOW:
+            self.longest = max(self.longest, self.lasts)
+            self.changes.append(0.0)
+        self.changes.append(change)
+        self.lasts = 0.0
+        return False
+
+    @property
+    def from_the_first(self) -> bool:
+        """Whether frames were identical from the beginning until now: it may be no live picture."""
+        return self.lasts > 0 and not self.changes
+
+    @property
+    def limit(self) -> float:
+        """Seconds of identical frames that a camera which works does not give."""
+        if self.changes and min(self.changes) > NOISE_ABOVE:
+            return FROZEN_AFTER
+        return max(FROZEN_STILL, FROZEN_FACTOR * self.longest)
 
 
 class ConditionMonitor:
@@ -114,7 +184,7 @@ class ConditionMonitor:
 
     def __init__(self, clip: float = 1.0) -> None:
         self.clip = clip
-        self.unchanged = 0.0
+        self.stillness, self.blind = Stillness(), 0.0
         self.views = [View(0)]
         """The latest usual view is the last."""
         self.n_views = 1
@@ -128,20 +198,22 @@ class ConditionMonitor:
     def judge(self, document: Document) -> Condition:
         """Return the condition of the camera during the next document.
 
-        The camera is frozen only if the frames of `FROZEN_AFTER` seconds are exactly identical: a
-        quiet scene at night changes little, but not by exactly 0.
+        A view that is seen in another light is the same view. The camera is frozen if its frames
+        are exactly identical for longer than they are while it works: see `Stillness`. Light that
+        is gone is a fault after `DARK_AFTER` seconds.
         """
         if document.n_frames == 0:
             return Condition.USABLE  # a gap: there is no picture to judge, and no word either
-        if document.n_frames > 1:  # a single frame was compared with none
-            self.unchanged = self.unchanged + self.clip if document.change == 0 else 0.0
-        if self.unchanged >= FROZEN_AFTER:
-            self._forget_beginning()
+        # A single frame was compared with none.
+        if document.n_frames > 1 and self.stillness.is_frozen(document.change, self.clip):
             return Condition.FROZEN
         seen = Look.of(document.thumbnail)
         condition = self.views[-1].condition(seen)
+        if self._is_short_of_light(seen, condition):
+            return Condition.USABLE
         if condition is Condition.USABLE:
-            self.views[-1].add(seen)
+            if not self.stillness.from_the_first:
+                self.views[-1].add(seen)
             self.candidate = None
         elif self._returned(seen) or self._is_steady(seen):
             return Condition.USABLE
@@ -174,10 +246,13 @@ class ConditionMonitor:
             if number not in known or not known[number].shows_scene_of(usual)
         }
 
-    def _forget_beginning(self) -> None:
-        """Forget the pictures of a view of which there are too few yet."""
-        if self.views[-1].usual is None:
-            self.views[-1] = View(self.view)
+    def _is_short_of_light(self, seen: Look, condition: Condition) -> bool:
+        """Return whether the light has gone, or blinds, not for long yet."""
+        if condition is not Condition.COVERED or not seen.is_blind:
+            self.blind = 0.0
+            return False
+        self.blind += self.clip
+        return self.views[-1].usual is not None and self.blind <= DARK_AFTER
 
     def _returned(self, seen: Look) -> bool:
         """Return whether the camera shows one of its former views, which is the usual one now."""

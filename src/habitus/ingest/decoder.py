@@ -29,10 +29,10 @@ import numpy as np
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.files import work_folder
+from habitus.fork_server import end_with_parent, interrupts_blocked
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, PacketTap, Reader, Source, survey
-from habitus.workers import end_with_parent, interrupts_blocked
 
 # Bytes of messages that may wait to be read, where the size of a pipe can be set.
 PIPE_SIZE = 1 << 20
@@ -99,6 +99,14 @@ Message = Sign | Length | Vocabulary | TimedDocument | str | EndOfSource | Habit
 
 class FrameSizeError(VideoError):
     """A source that has another frame size than is expected."""
+
+    @classmethod
+    def of(cls, source: Source, found: tuple[int, int], expected: tuple[int, int]) -> Self:
+        """Return the error of a source with both sizes, width and height each."""
+        return cls(
+            f"{source.name}: the picture has {found[0]}x{found[1]} pixels, expected "
+            f"{expected[0]}x{expected[1]}: restore the camera's settings, or learn it anew"
+        )
 
 
 class Silence(Enum):
@@ -418,10 +426,8 @@ def _check_expected(found: Vocabulary, job: Job) -> None:
     """Raise if a source does not have the frame size that is expected."""
     usual = job.expected
     if usual is not None and not found.refines(usual):
-        raise FrameSizeError(
-            f"{job.source.name}: the picture has {found.width}x{found.height} pixels, expected "
-            f"{usual.width}x{usual.height}: restore the camera's settings, or learn it anew"
-        )
+        sizes = (found.width, found.height), (usual.width, usual.height)
+        raise FrameSizeError.of(job.source, *sizes)
 
 
 def send_documents(job: Job, reader: Reader, pipe: BinaryIO, stop: threading.Event) -> None:
@@ -435,6 +441,10 @@ def send_documents(job: Job, reader: Reader, pipe: BinaryIO, stop: threading.Eve
 def has_end(source: Source) -> bool:
     """Return whether a source may end by itself: a file or a pipe, not a camera."""
     return not source.is_live or source.is_pipe
+
+
+# Change of the ratio of a frame's sides from which on a camera was turned, or shows something else.
+OTHER_SHAPE = 0.05
 
 
 class _ArrivingFrames:
@@ -452,6 +462,15 @@ class _ArrivingFrames:
         self.arrived: deque[tuple[float, float]] = deque()
         """Times and arrivals of frames from the latest document on; of a file, of its first."""
 
+    def _check_shape(self, frame: Frame) -> None:
+        """Raise if a camera's picture is no longer of the shape that it had at first."""
+        if frame.decoded is None:
+            return
+        sides = frame.decoded.width, frame.decoded.height
+        found = sides[::-1] if frame.turns % 2 else sides
+        if abs(found[0] * self.height / (found[1] * self.width) - 1) > OTHER_SHAPE:
+            raise FrameSizeError.of(self.reader.source, found, (self.width, self.height))
+
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.reader:
             if self.speed is not None:
@@ -460,6 +479,7 @@ class _ArrivingFrames:
                 return
             now = time.monotonic()
             if self.clock is not None:
+                self._check_shape(frame)
                 frame = self.clock.timed(frame, now)
             if self.speed is not None or self.reader.source.is_live or not self.arrived:
                 self.arrived.append((frame.time, now))
@@ -544,12 +564,12 @@ class ArrivalClock:
 def warm_up(settings: DocumentSettings) -> None:
     """Compile the kernels before a stream is opened: later it would look like its silence."""
     plain = replace(settings, clip=1.0, scale=1, mask=None, region=None)
-    for _ in documents(_BlankFrames(max(64, 4 * settings.cell)), plain):
+    for _ in documents(_MovingFrames(max(64, 4 * settings.cell)), plain):
         pass
 
 
-class _BlankFrames:
-    """Four black frames."""
+class _MovingFrames:
+    """Four frames of noise that moves: without motion, some kernels are not called."""
 
     fps = 4.0
 
@@ -557,7 +577,8 @@ class _BlankFrames:
         self.width = self.height = side
 
     def __iter__(self) -> Iterator[Frame]:
-        black = np.zeros((self.height, self.width), dtype=np.uint8)
+        noise = np.random.default_rng(0).integers(0, 256, (self.height, self.width), np.uint8)
         for n in range(4):
-            picture = av.VideoFrame.from_ndarray(black, format="gray")
+            moved = np.roll(noise, 2 * n, axis=1)
+            picture = av.VideoFrame.from_ndarray(moved, format="gray")
             yield Frame(n / self.fps, self.width, self.height, True, picture)

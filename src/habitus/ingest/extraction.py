@@ -35,7 +35,7 @@ from habitus.ingest.segments import (
 )
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, survey, watched_cells
-from habitus.workers import Workers
+from habitus.workers import DECODING, LocalWorkers, Workers, compile_ahead
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
@@ -100,12 +100,18 @@ def extract_corpus(
     if not sources:
         raise InvalidInputError("no video was given: name at least one", parameter="sources")
     settings = settings or DocumentSettings()
-    with _chunk_cache(output) as cache:
+    compile_ahead()  # one processor is idle while kernels of motion are compiled
+    with ExitStack() as stack:
+        if workers is None or any(source.is_live for source in sources):
+            any_file = not all(source.is_live for source in sources)
+            preload = DECODING if any_file else None  # while the files are looked at
+            workers = stack.enter_context(LocalWorkers(jobs, preload=preload))
+        cache = stack.enter_context(_chunk_cache(output))
         end = None if duration is None else math.ceil(duration / settings.clip)
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)
         builder = CorpusBuilder(settings, continued=continued)
-        with _Decoding(plans, jobs, workers, _Meter(plans, duration, progress)) as decoding:
+        with _Decoding(plans, workers, _Meter(plans, duration, progress)) as decoding:
             for number in range(len(plans)):
                 builder.add_source(decoding.chunks(number))
         _check_same_grid(plans)
@@ -181,8 +187,9 @@ def _plan(
         every = max(1, int(duration / settings.clip / STILLS))
         settings = replace(settings, still_every=every)
         last = int(duration / settings.clip) + 2  # times are rounded
-        chunks = cache.of_source(source, settings, end=end)
-        file = FilePlan(source, settings, chunks, min(last, end or last) if steady else None)
+        n_documents = min(last, end or last) if steady else None
+        chunks = cache.of_source(source, settings, end=end, n_documents=n_documents)
+        file = FilePlan(source, settings, chunks, n_documents)
         return _SourcePlan(source, settings, chunks, vocabulary, duration, reader.fps, file)
 
 
@@ -225,16 +232,14 @@ class _Meter:
 class _Decoding:
     """All processes that decode: a pool for files, a recorder per live source."""
 
-    def __init__(
-        self, plans: Sequence[_SourcePlan], jobs: int, workers: Workers | None, meter: _Meter
-    ) -> None:
+    def __init__(self, plans: Sequence[_SourcePlan], workers: Workers, meter: _Meter) -> None:
         files = [plan.file for plan in plans if plan.file]
         self.plans, self.meter = plans, meter
         self.pool: SegmentPool | SegmentTasks
-        if workers is not None and len(files) == len(plans):
-            self.pool = SegmentTasks(files, workers, self.report)
+        if isinstance(workers, LocalWorkers):
+            self.pool = SegmentPool(files, workers, self.report)
         else:
-            self.pool = SegmentPool(files, jobs, self.report)
+            self.pool = SegmentTasks(files, workers, self.report)
         self.recorders = {
             number: _Recorder(plan) for number, plan in enumerate(plans) if plan.file is None
         }

@@ -1,50 +1,42 @@
 """Video files decoded in segments: by processes of this machine, or by workers of a cluster.
 
-Processes are joblib's loky ones, which can be ended and never import the user's script. They write
-finished chunks straight into the cache, and show in a small shared file how far they are. So do the
-workers of a cluster on this machine, but for the shared file. Workers elsewhere send the chunks of
-a segment back, and whoever asked for them puts them into the cache.
+Processes write finished chunks straight into the cache, and report how far they are. So do the
+workers of a cluster on this machine, but for the reports. Workers elsewhere send the chunks of a
+segment back, and whoever asked for them puts them into the cache.
 """
 
-import os
+import math
 import threading
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from habitus.corpus.documents import smallest
-from habitus.errors import InvalidInputError, VideoError
-from habitus.files import work_folder
+from habitus.errors import VideoError, WorkerError
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkPlace, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
 from habitus.ingest.decoder import warm_up
-from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, Reader, Source
 from habitus.video.mask import is_file
-from habitus.workers import (
-    Workers,
-    end_pool,
-    end_with_parent,
-    interrupts_blocked,
-    number_of_workers,
-    start_resource_tracker,
-)
+from habitus.workers import LocalWorkers, Workers, report
 
 # Seconds without a decoded frame after which the workers are ended.
 PATIENCE = 60.0
 # Seconds between two looks at the workers.
 LOOK = 0.2
-# Frames from one sign of life to the next.
-FRAMES_PER_SIGN = 16
+# Seconds from one sign of life to the next, and frames between two looks at the clock.
+BEAT = 0.2
+FRAMES_PER_LOOK = 8
+# Documents of a segment at the least: finding its start costs as much as several of them.
+LEAST_SEGMENT = 45
 # Chunks of one task of a cluster at most: what is lost with a worker, and told as progress.
 CHUNKS_PER_TASK = 5
 
@@ -87,124 +79,118 @@ def missing_segments(plan: FilePlan, n_workers: int, most: int | None = None) ->
     if plan.n_documents is None:
         yield Segment(plan, 0, end)
         return
-    starts = range(0, plan.n_documents, CHUNK)
+    starts = range(0, plan.n_documents, plan.chunks.size)
     missing = [start for start in starts if not plan.chunks.has(start)]
-    for start, stop in neighbouring(missing, n_workers, most):
+    for start, stop in neighbouring(missing, n_workers, plan.chunks.size, most):
         yield Segment(plan, start, end if stop > starts[-1] else stop)
 
 
 def neighbouring(
-    missing: Sequence[int], n_workers: int, most: int | None = None
+    missing: Sequence[int], n_workers: int, size: int = CHUNK, most: int | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Yield start and stop of segments of neighbouring chunks, long ones first.
+    """Yield start and stop of segments of neighbouring chunks of a size, long ones first.
 
     Each segment costs a search for its start, so there should be few; short ones at the end let
     all workers finish together.
     """
+    least = math.ceil(LEAST_SEGMENT / size)
+    if len(missing) <= 2 * n_workers * least:  # one for each worker
+        least = max(least, math.ceil(len(missing) / n_workers))
     i = 0
     while i < len(missing):
         left = len(missing) - i
-        n = left if n_workers == 1 else max(1, left // (2 * n_workers))
-        n = min(n, most or n)
-        while missing[i + n - 1] != missing[i] + (n - 1) * CHUNK:  # not across cached chunks
+        n = left if n_workers == 1 else max(least, left // (2 * n_workers))
+        n = min(n, left, most or n)
+        while missing[i + n - 1] != missing[i] + (n - 1) * size:  # not across cached chunks
             n -= 1
-        yield missing[i], missing[i] + n * CHUNK
+        yield missing[i], missing[i] + n * size
         i += n
 
 
+class SegmentSign(NamedTuple):
+    """How far the decoding of a segment is: a sign of life."""
+
+    frames: int = 0
+    """Number of frames decoded."""
+    written: int = 0
+    """Number of the first document that may not be in the cache yet."""
+
+
 class SegmentPool:
-    """Worker processes that decode the segments of files; they run while the `with` block does.
+    """Segments of files decoded by processes of this machine, while the `with` block runs.
 
     Parameters
     ----------
     plans
         The files.
-    jobs
-        Number of processes; below 1, one per available processor.
+    workers
+        The processes.
     report
         Called at every look at the workers.
     """
 
     def __init__(
-        self, plans: Sequence[FilePlan], jobs: int, report: Callable[[], None] = lambda: None
+        self,
+        plans: Sequence[FilePlan],
+        workers: LocalWorkers,
+        report: Callable[[], None] = lambda: None,
     ) -> None:
-        n = number_of_workers(jobs)
+        n = workers.n_workers
         self.report = report
         self.segments = [segment for plan in plans for segment in missing_segments(plan, n)]
-        self.n_workers = min(n, len(self.segments))
         self.notes: list[str] = []
-        self.last_sign = time.monotonic()
+        self.signs: dict[int, SegmentSign] = {}
+        """The latest sign of each segment, by its number."""
+        self.finished: set[int] = set()
+        self.last_sign = math.inf
+        """When a sign came last; kernels are compiled before the first, which is no silence."""
+        self._tasks = workers.started(decode_segment, self.segments, heard=self._hear, attempts=1)
 
     def __enter__(self) -> Self:
-        self.futures: list[Future[list[str]]] = []
         with ExitStack() as stack:  # an interrupt may come while workers start
-            if self.segments:
-                folder = stack.enter_context(work_folder())
-                self.status = StatusFile.create(folder, len(self.segments))
-                stack.callback(self.status.close)
-                self.signs = self.status.table[:, :COMPILING].copy()
-                self._start_workers(stack)
-            self.pending = set(self.futures)
+            stack.enter_context(self._tasks)
+            self.watch(within=0.0)
             self._stack = stack.pop_all()
         return self
-
-    def _start_workers(self, stack: ExitStack) -> None:
-        executor = ProcessPoolExecutor(
-            self.n_workers, initializer=end_with_parent, initargs=(os.getpid(),)
-        )
-        stack.callback(end_pool, executor)
-        start_resource_tracker()
-        with interrupts_blocked():
-            for row, segment in enumerate(self.segments):
-                task = executor.submit(decode_segment, segment, self.status.path, row)
-                self.futures.append(task)
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
+    def _hear(self, number: int, sign: SegmentSign) -> None:
+        self.signs[number] = sign
+        self.last_sign = time.monotonic()
+
     @property
     def n_frames(self) -> int:
         """Number of frames decoded so far."""
-        return int(self.status.table[:, FRAMES].sum()) if self.segments else 0
+        return sum(sign.frames for sign in self.signs.values())
 
     def watch(self, *, within: float = LOOK) -> None:
         """Wait `within` seconds for the workers, and raise if one failed, crashed or hangs."""
-        done, self.pending = wait(self.pending, timeout=within, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                self.notes += [note for note in future.result() if note not in self.notes]
-            except BrokenProcessPool as error:
-                raise VideoError(
-                    "the decoder crashed: a video is damaged beyond repair, or memory ran out"
-                ) from error
-        if self.segments and self.status.table[:, COMPILING].any():
-            tell_compiling()
-        self._check_signs()
-        self.report()
-
-    def _check_signs(self) -> None:
-        """Raise if no worker showed a sign of life for too long."""
-        if not self.pending:
-            return
-        signs = self.status.table[:, :COMPILING].copy()
-        # Compiling kernels is no silence: workers show their first sign after it.
-        if not signs.any() or not np.array_equal(signs, self.signs):
-            self.signs, self.last_sign = signs, time.monotonic()
-        elif time.monotonic() - self.last_sign > PATIENCE:
+        try:
+            for number, notes in self._tasks.poll(within):
+                self.finished.add(number)
+                self.notes += [note for note in notes if note not in self.notes]
+        except WorkerError as error:
+            raise VideoError(
+                "the decoder crashed: a video is damaged beyond repair, or memory ran out"
+            ) from error
+        if self._tasks.pending and time.monotonic() - self.last_sign > PATIENCE:
             raise VideoError(f"the decoder gave no frame for {PATIENCE:g} s and was ended")
+        self.report()
 
     def chunks(self, plan: FilePlan) -> Iterator[Chunk]:
         """Yield the chunks of a file in order, each when it is in the cache."""
         position = 0
-        for row, segment in enumerate(self.segments):
+        for number, segment in enumerate(self.segments):
             if segment.plan is not plan:
                 continue
             yield from plan.chunks.available(position, segment.start)
             position = segment.start
             done = False
             while not done:
-                done = self.futures[row].done() and self.futures[row] not in self.pending
-                written = int(self.status.table[row, WRITTEN])
+                done = number in self.finished
+                written = self.signs.get(number, SegmentSign()).written
                 yield from plan.chunks.available(position, written)
                 position = max(position, written)
                 if not done:
@@ -212,59 +198,30 @@ class SegmentPool:
         yield from plan.chunks.available(position, plan.n_documents or 0)
 
 
-# Columns of the status file: whether decoding has started, the number of frames decoded, the
-# number of the first document that may not be in the cache yet, and whether kernels are compiled.
-STARTED, FRAMES, WRITTEN, COMPILING = range(4)
-N_COLUMNS = 4
-
-
-@dataclass
-class StatusFile:
-    """A small file that all processes map: one row per segment."""
-
-    path: Path
-    table: NDArray[np.int64]
-
-    @classmethod
-    def create(cls, folder: Path, n_rows: int) -> Self:
-        """Make a file of zeros in a folder."""
-        path = folder / "status"
-        try:
-            table = np.memmap(path, dtype=np.int64, mode="w+", shape=(n_rows, N_COLUMNS))
-        except OSError as error:
-            raise InvalidInputError(f"cannot write a temporary file: {error.strerror}") from error
-        return cls(path, table)
-
-    def close(self) -> None:
-        """Unmap the file."""
-        self.table = np.array(self.table)
-
-
-def decode_segment(segment: Segment, status: Path, row: int) -> list[str]:
-    """Write the chunks of a segment into the cache; run by a process, returns notes."""
+def decode_segment(segment: Segment) -> list[str]:
+    """Write the chunks of a segment into the cache, and report signs of life; return notes."""
+    name = segment.plan.source.name
     try:
-        own = np.memmap(status, dtype=np.int64, mode="r+").reshape(-1, N_COLUMNS)[row]
-        when_compiling(lambda: own.__setitem__(COMPILING, 1))
-        notes = _decode(segment, segment.plan.chunks, own)
-        return [f"{segment.plan.source.name}: {note}" for note in notes]
+        return [f"{name}: {note}" for note in _decode(segment, segment.plan.chunks, report)]
     except OSError as error:  # for instance a compiled kernel that does not fit on a full disk
-        raise VideoError(f"{segment.plan.source.name}: decoding failed: {error}") from error
+        raise VideoError(f"{name}: decoding failed: {error}") from error
 
 
-def _decode(segment: Segment, chunks: ChunkPlace, own: NDArray[np.int64]) -> list[str]:
-    """Put the chunks of a segment where they belong, and signs of life into a row; return notes."""
+def _decode(
+    segment: Segment, chunks: ChunkPlace, report: Callable[[SegmentSign], None]
+) -> list[str]:
+    """Put the chunks of a segment where they belong, and report signs of life; return notes."""
     source, settings = segment.plan.source, segment.plan.settings
     warm_up(settings)
-    own[STARTED] = 1
+    report(SegmentSign())
     writer = ChunkWriter(chunks)
     steady = segment.plan.n_documents is not None
     with reader_from(segment.start, source, settings, steady=steady) as reader:
-        frames = _CountedFrames(reader, own)
+        frames = _CountedFrames(reader, writer, report)
         for document in documents(frames, settings, start=segment.start, stop=segment.stop):
             writer.add(document)
-            own[WRITTEN] = writer.written
         writer.flush()
-        own[WRITTEN] = writer.written
+        frames.report()
         return list(reader.notes)
 
 
@@ -293,8 +250,8 @@ class PackedArray(NamedTuple):
 class _HeldChunks:
     """Chunks that are kept in memory."""
 
-    def __init__(self) -> None:
-        self.chunks: dict[int, Chunk] = {}
+    def __init__(self, size: int) -> None:
+        self.size, self.chunks = size, dict[int, Chunk]()
 
     def put(self, start: int, chunk: Chunk) -> None:
         """Keep a chunk."""
@@ -322,31 +279,32 @@ def read_segment(segment: Segment) -> ReadSegment:
     VideoError
         Also where FFmpeg gives no frame for `PATIENCE` seconds: it is left to itself then.
     """
-    held = _HeldChunks()
-    status, notes = _decode_watched(segment, held)
-    return ReadSegment(held.chunks, int(status[FRAMES]), notes)
+    held = _HeldChunks(segment.plan.chunks.size)
+    sign, notes = _decode_watched(segment, held)
+    return ReadSegment(held.chunks, sign.frames, notes)
 
 
-def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[NDArray[np.int64], list[str]]:
-    """Put the chunks of a segment where they belong; return the row of the status, and notes."""
-    own = np.zeros(N_COLUMNS, dtype=np.int64)
+def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[SegmentSign, list[str]]:
+    """Put the chunks of a segment where they belong; return the last sign of life, and notes."""
     found: Future[list[str]] = Future()
+    signs: list[tuple[SegmentSign, float]] = []
+
+    def report(sign: SegmentSign) -> None:
+        signs[:] = [(sign, time.monotonic())]
 
     def decode() -> None:
         try:
-            found.set_result(_decode(segment, chunks, own))
+            found.set_result(_decode(segment, chunks, report))
         except BaseException as error:
             found.set_exception(error)
 
     threading.Thread(target=decode, daemon=True).start()
-    signs, last_sign = own.copy(), time.monotonic()
     while not wait([found], timeout=LOOK).done:
-        if not own.any() or not np.array_equal(own, signs):
-            signs, last_sign = own.copy(), time.monotonic()
-        elif time.monotonic() - last_sign > PATIENCE:
+        if signs and time.monotonic() - signs[0][1] > PATIENCE:
             name = segment.plan.source.name
             raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
-    return own, found.result()
+    notes = found.result()
+    return signs[0][0], notes
 
 
 class DecodedSegment(NamedTuple):
@@ -367,19 +325,19 @@ class DecodedSegment(NamedTuple):
 
 def stored_segment(segment: Segment) -> DecodedSegment:
     """Write the chunks of a segment into the cache; run by a worker on this machine."""
-    status, notes = _decode_watched(segment, segment.plan.chunks)
-    return DecodedSegment(int(status[WRITTEN]), int(status[FRAMES]), notes)
+    sign, notes = _decode_watched(segment, segment.plan.chunks)
+    return DecodedSegment(sign.written, sign.frames, notes)
 
 
 def sent_segment(segment: Segment) -> DecodedSegment:
     """Return the chunks of a segment, packed; run by a worker elsewhere."""
-    held = _HeldChunks()
-    status, notes = _decode_watched(segment, held)
+    held = _HeldChunks(segment.plan.chunks.size)
+    sign, notes = _decode_watched(segment, held)
     packed = {
         start: {name: PackedArray.of(array) for name, array in chunk._asdict().items()}
         for start, chunk in held.chunks.items()
     }
-    return DecodedSegment(int(status[WRITTEN]), int(status[FRAMES]), notes, packed)
+    return DecodedSegment(sign.written, sign.frames, notes, packed)
 
 
 class SegmentTasks:
@@ -442,7 +400,7 @@ class SegmentTasks:
         row, decoded = next(self._finished)
         segment = self.segments[row]
         decoded.put_into(segment.plan.chunks)
-        self._ends[row] = decoded.written or segment.start + CHUNK
+        self._ends[row] = decoded.written or segment.start + segment.plan.chunks.size
         self.n_frames += decoded.n_frames
         notes = [f"{segment.plan.source.name}: {note}" for note in decoded.notes]
         self.notes += [note for note in notes if note not in self.notes]
@@ -465,14 +423,24 @@ def _absolute(given: str | None) -> str | None:
 
 
 class _CountedFrames:
-    """Frames of a reader, counted in the status file as signs of life."""
+    """Frames of a reader, counted and reported as signs of life while they are read."""
 
-    def __init__(self, reader: Reader, status: NDArray[np.int64]) -> None:
-        self.reader, self.status = reader, status
+    def __init__(
+        self, reader: Reader, writer: ChunkWriter, report: Callable[[SegmentSign], None]
+    ) -> None:
+        self.reader, self.writer, self._report = reader, writer, report
         self.fps, self.width, self.height = reader.fps, reader.width, reader.height
+        self.n_frames = 0
 
     def __iter__(self) -> Iterator[Frame]:
-        for n, frame in enumerate(self.reader):
-            if n % FRAMES_PER_SIGN == 0:
-                self.status[FRAMES] += FRAMES_PER_SIGN
+        due = time.monotonic() + BEAT
+        for frame in self.reader:
+            self.n_frames += 1
+            if self.n_frames % FRAMES_PER_LOOK == 0 and time.monotonic() > due:
+                self.report()
+                due = time.monotonic() + BEAT
             yield frame
+
+    def report(self) -> None:
+        """Report how far reading and writing are."""
+        self._report(SegmentSign(self.n_frames, self.writer.written))

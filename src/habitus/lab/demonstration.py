@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +18,15 @@ from habitus.progress import ProgressCallback, ignore_progress
 from habitus.reporting.figures.moments import write_events
 from habitus.reporting.film.annotation import write_annotated
 from habitus.reporting.page.render import write_report
+from habitus.version import __version__
 from habitus.video import Source
+from habitus.workers import compile_ahead
 
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
 ANOMALIES_PER_HOUR = 60.0
+ALERTS_PER_DAY = 480.0
+"""The budget, 20 an hour: five minutes of footage cannot tell what is rarer."""
 
 
 class Demonstration(NamedTuple):
@@ -38,6 +41,7 @@ class Demonstration(NamedTuple):
     """Which of them are among the most unusual moments, alarms or not."""
     learnt_seconds: float
     judged_seconds: float
+    alerts_per_day: float = ALERTS_PER_DAY
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values."""
@@ -74,6 +78,7 @@ def demonstrate(
         Told how far each stage is.
     """
     _make_folder(folder)
+    compile_ahead("habitus.lab.kernels_ahead")  # while those of rendering are compiled
     scene = Junction(
         seed=seed, seconds=WHOLE, normal_for=NORMAL, anomalies_per_hour=ANOMALIES_PER_HOUR
     )
@@ -91,7 +96,8 @@ def demonstrate(
     )
     learnt.save(folder / "junction.model")
     rest = corpus.take((corpus.times >= NORMAL).nonzero()[0])
-    detection = detect_events(learnt.detector(), rest, source=str(video))
+    detector = learnt.detector(alerts_per_day=ALERTS_PER_DAY)
+    detection = detect_events(detector, rest, source=str(video))
     truth = list(scene.truth())
     detection = _write_products(folder, detection, source, truth, seed, progress)
     found, ranked = match(detection.events, truth), match(detection.moments, truth)
@@ -108,7 +114,7 @@ def _make_folder(folder: Path) -> None:
 def _render_once(scene: Junction, video: Path, progress: ProgressCallback) -> None:
     """Render the scene, unless that very scene is there already."""
     note = video.with_suffix(".json")
-    wanted = json.dumps({"habitus": version("habitus"), **asdict(scene)})
+    wanted = json.dumps({"habitus": __version__, **asdict(scene)})
     if video.is_file() and note.is_file() and note.read_text() == wanted:
         return
     if video.exists() and not note.exists():

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from habitus.errors import InvalidInputError
 from habitus.model.convergence import total_variation
@@ -70,6 +69,8 @@ def measure_recovery(truth: Parameters, learnt: Parameters) -> Recovery:
             parameter="learnt",
         )
     words = total_variation(truth.word_given_behaviour, learnt.word_given_behaviour)
+    from scipy.optimize import linear_sum_assignment
+
     _, pairs = linear_sum_assignment(words)
     xi = learnt.xi[np.ix_(pairs, pairs)]
     return Recovery(

@@ -1,10 +1,15 @@
-"""The Markov Clustering Topic Model: parameters, priors, learners, one estimator."""
+"""The Markov Clustering Topic Model: parameters, priors, learners, the model, one estimator."""
+
+from typing import TYPE_CHECKING, Any
 
 from habitus.model.convergence import SampleChain
-from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.generate import Generated, draw_parameters, generate
 from habitus.model.inspection import Successor, TopWords, TransitionGraph
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.model.topic_model import TopicModel
+
+if TYPE_CHECKING:
+    from habitus.model.estimator import MarkovClusteringTopicModel
 
 __all__ = [
     "Assignments",
@@ -17,7 +22,17 @@ __all__ = [
     "Sizes",
     "Successor",
     "TopWords",
+    "TopicModel",
     "TransitionGraph",
     "draw_parameters",
     "generate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimator, and scikit-learn with it, when it is first used."""
+    if name != "MarkovClusteringTopicModel":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from habitus.model.estimator import MarkovClusteringTopicModel
+
+    return MarkovClusteringTopicModel

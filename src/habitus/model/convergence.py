@@ -12,7 +12,6 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from habitus.arrays import Array, Indices
 from habitus.errors import InvalidInputError, MissingPackageError
@@ -60,6 +59,8 @@ def aligned(sample: Parameters, reference: Parameters) -> Parameters:
 
 def _matching(reference: Array, columns: Array) -> Indices:
     """Return the column that is matched to each column of the reference."""
+    from scipy.optimize import linear_sum_assignment
+
     return linear_sum_assignment(total_variation(reference, columns))[1].astype(np.int64)
 
 

@@ -120,37 +120,35 @@ def maximise(
     empty : EmptyColumns
         The columns without mass.
     """
-    return Parameters(*counts), _maximise(counts, prior, smoothing)
-
-
-@compiled
-def _maximise(counts: ExpectedCounts, prior: Concentrations, smoothing: float) -> EmptyColumns:
-    """Apply `_to_mode` to each block."""
-    return (
-        _to_mode(counts.phi, prior.phi[:, 0], smoothing),  # Eq. (6)
-        _to_mode(counts.theta, prior.theta[:, 0], smoothing),  # Eq. (7)
-        _to_mode(counts.pi.reshape(-1, 1), prior.pi.reshape(-1, 1)[:, 0], smoothing),  # Eq. (9)
-        _to_mode(counts.xi, prior.xi[:, 0], smoothing),  # Eq. (8)
+    empty = (
+        _to_mode(counts.phi, prior.phi.reshape(-1), smoothing),  # Eq. (6)
+        _to_mode(counts.theta, prior.theta.reshape(-1), smoothing),  # Eq. (7)
+        _to_mode(counts.pi.reshape(-1, 1), prior.pi, smoothing),  # Eq. (9)
+        _to_mode(counts.xi, prior.xi.reshape(-1), smoothing),  # Eq. (8)
     )
+    return Parameters(*counts), empty
 
 
 @compiled
 def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> Flags:
     """`(h + n - 1)_+` over its column sum, then `+ smoothing` over its column sum, in place."""
     rows, columns = counts.shape
-    total = np.zeros(columns)
+    total, empty = np.zeros(columns), np.zeros(columns, dtype=np.bool_)
+    least = np.inf
+    for i in range(len(hyperparameter)):
+        least = min(least, hyperparameter[i])
     for i in range(rows):
         # First h - 1, then n: a count of 1e-20 keeps its digits where h is 1.
         extra = hyperparameter[i if len(hyperparameter) > 1 else 0] - 1
         for j in range(columns):
             counts[i, j] = max(counts[i, j] + extra, 0.0)
             total[j] += counts[i, j]
-    empty: Flags = total == 0
     for j in range(columns):
-        if empty[j]:
-            counts[:, j] = 1
-            total[j] = rows
-    added = smoothing if hyperparameter.min() <= 1 else 0.0
+        if total[j] == 0:
+            empty[j], total[j] = True, rows
+            for i in range(rows):
+                counts[i, j] = 1
+    added = smoothing if least <= 1 else 0.0
     spread = 1 + added * rows
     for i in range(rows):
         for j in range(columns):
@@ -158,7 +156,6 @@ def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> Flags:
     return empty
 
 
-@compiled
 def log_prior(parameters: Parameters, prior: Concentrations) -> float:
     """Return ln p(Omega) of Eq. (5) without its constants.
 
@@ -175,10 +172,10 @@ def log_prior(parameters: Parameters, prior: Concentrations) -> float:
         Sum of the log Dirichlet densities of all columns.
     """
     return (
-        _log_powers(parameters.phi, prior.phi[:, 0])
-        + _log_powers(parameters.theta, prior.theta[:, 0])
-        + _log_powers(parameters.pi.reshape(-1, 1), prior.pi.reshape(-1, 1)[:, 0])
-        + _log_powers(parameters.xi, prior.xi[:, 0])
+        _log_powers(parameters.phi, prior.phi.reshape(-1))
+        + _log_powers(parameters.theta, prior.theta.reshape(-1))
+        + _log_powers(parameters.pi.reshape(-1, 1), prior.pi)
+        + _log_powers(parameters.xi, prior.xi.reshape(-1))
     )
 
 

@@ -153,7 +153,7 @@ def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
     >>> evidence.counts.tolist(), evidence.n_documents
     ([2.0, 1.0], 2)
     """
-    counts = corpus.counts
+    counts = corpus.entries
     indptr = counts.indptr.astype(np.int64)
     words = counts.indices.astype(np.int32, copy=False)
     data = counts.data

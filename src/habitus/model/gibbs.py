@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled
@@ -90,8 +89,8 @@ def step(
     GibbsState
         State after the sweep.
     """
-    full = (
-        np.ascontiguousarray(np.broadcast_to(h.reshape(-1), (len(block),)))
+    full = (  # copies: a view that cannot be written is another type, compiled anew
+        np.array(np.broadcast_to(h.reshape(-1), (len(block),)))
         for h, block in zip(prior, state.counts, strict=True)
     )
     arrays = SweepArrays(*state.assignments, *state.counts, state.document_topics, *full)
@@ -142,6 +141,8 @@ def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
     float
         Sum over the columns of all blocks, each a Dirichlet-multinomial.
     """
+    from scipy.special import gammaln
+
     total = 0.0
     for block, hyperparameter in zip(counts, prior, strict=True):
         h = np.broadcast_to(hyperparameter.reshape(-1), (len(block),))

@@ -9,6 +9,7 @@ which is concave in h. Iterations of VB alternate with a maximisation over each 
 ELBO, so it never falls. This is not in the paper.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,10 @@ from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
 from habitus.model import vb
-from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.expected_counts import gather
 from habitus.model.learning import IterationCallback
 from habitus.model.parameters import Concentrations, DirichletPosterior, Prior
+from habitus.model.topic_model import TopicModel
 
 NAMES = ("beta", "alpha", "eta", "gamma")
 """Names of the hyperparameters in the order of the blocks phi, theta, pi, xi."""
@@ -44,7 +45,7 @@ class HyperparameterFit(NamedTuple):
 
     prior: Prior
     """Hyperparameters of the highest ELBO."""
-    model: MarkovClusteringTopicModel
+    model: TopicModel
     """Model learnt by VB under `prior`."""
     objective: Array
     """ELBO, iterations x 2: after the step of VB, and after that of the hyperparameters."""
@@ -119,7 +120,7 @@ def update_prior(
 
 
 def fit_hyperparameters(
-    model: MarkovClusteringTopicModel,
+    model: TopicModel,
     corpus: Corpus,
     *,
     n_iterations: int = 200,
@@ -176,7 +177,7 @@ def fit_hyperparameters(
     return HyperparameterFit(found, learnt, np.array(bounds), course)
 
 
-def _checked(model: MarkovClusteringTopicModel, n_iterations: int) -> DirichletPosterior:
+def _checked(model: TopicModel, n_iterations: int) -> DirichletPosterior:
     """Return the posterior to start from, if hyperparameters can be fitted to the model."""
     if model.learning != "vb" or model.posterior_ is None:
         raise InvalidInputError(
@@ -198,10 +199,10 @@ def _checked(model: MarkovClusteringTopicModel, n_iterations: int) -> DirichletP
 
 
 def _learn_under(
-    prior: Prior, posterior: DirichletPosterior, model: MarkovClusteringTopicModel, corpus: Corpus
-) -> MarkovClusteringTopicModel:
+    prior: Prior, posterior: DirichletPosterior, model: TopicModel, corpus: Corpus
+) -> TopicModel:
     """Return a model with this prior, after one more iteration."""
-    settings = model.get_params() | {"prior": prior, "init": posterior}
-    settings |= {"n_restarts": 1, "n_iterations": 1}
-    fitted = MarkovClusteringTopicModel(**settings).fit(corpus)
-    return fitted.set_params(init=None, n_iterations=model.n_iterations)
+    one_more = replace(model, prior=prior, init=posterior, n_restarts=1, n_iterations=1)
+    fitted = one_more.fit(corpus)
+    fitted.init, fitted.n_iterations = None, model.n_iterations
+    return fitted

@@ -9,7 +9,6 @@ from threading import Event
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from habitus.arrays import Array
 from habitus.errors import InvalidInputError
@@ -34,7 +33,7 @@ from habitus.model.starts import (
     start_posterior_each,
 )
 from habitus.model.vb import VBState
-from habitus.workers import Workers
+from habitus.workers import Workers, number_of_workers
 
 IterationCallback = Callable[[int, float], None]
 """Function of the iteration, counted from 0, and the objective after it."""
@@ -294,6 +293,19 @@ def _degenerate(state: EMState) -> tuple[str, ...]:
     )
 
 
+def n_threads_of(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` stands for: None for one, -1 for one per processor.
+
+    Examples
+    --------
+    >>> n_threads_of(None), n_threads_of(3), n_threads_of(-1) == number_of_workers(-1)
+    (1, 3, True)
+    """
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs or 1
+    return max(number_of_workers(-1) + 1 + n_jobs, 1)
+
+
 class Restarts(NamedTuple):
     """Results of several independent runs of a learner."""
 
@@ -334,7 +346,7 @@ def run_restarts(
     seeds
         One seed per run.
     n_jobs
-        Runs at a time, as in joblib, where there is one shard.
+        Runs at a time, as `n_threads_of` reads it, where there is one shard.
     keep_chains
         Keep the samples of all runs, not of the best one alone.
     workers
@@ -367,7 +379,7 @@ def run_restarts(
     n_threads, batches = 1, [rngs]
     if isinstance(evidence, Evidence):
         batches = [[rng] for rng in rngs]
-        n_threads = effective_n_jobs(n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
+        n_threads = n_threads_of(n_jobs) if len(evidence.words) > WORTH_A_THREAD else 1
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             return _best(chain.from_iterable(pool.map(run, batches)), keep_chains)

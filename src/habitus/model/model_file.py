@@ -8,13 +8,16 @@ import numpy as np
 from annotated_types import Interval
 from typing_extensions import TypedDict
 
-from habitus.corpus.documents import ExtractionSettings
+from habitus.corpus.checks import checked_looks, picture_sizes
+from habitus.corpus.documents import ExtractionSettings, stored_pictures
+from habitus.corpus.looks import GRID
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
 from habitus.files import Contents, Tensors, read_tensors, write_tensors
 from habitus.model.convergence import SampleChain
-from habitus.model.estimator import MarkovClusteringTopicModel
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
+from habitus.model.topic_model import TopicModel
+from habitus.model.validation import check_parameters
 from habitus.schema import (
     BYTE,
     MOST_NATS,
@@ -124,13 +127,15 @@ LAYOUTS: dict[str, Layout] = {
     "assignments.topics": Layout(WHOLE, ("tokens",), False),
     "assignments.behaviours": Layout(WHOLE, ("documents",), False),
     "picture": Layout(BYTE, ("height", "width", 3), False),
+    "pictures": Layout(BYTE, ("looks", *GRID), False),
 }
 """Arrays of a model file."""
 
 Blocks = TypeVar("Blocks", Parameters, DirichletPosterior, Assignments)
+Model = TypeVar("Model", bound=TopicModel)
 
 
-def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) -> None:
+def save_model(model: TopicModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to one file.
 
     Parameters
@@ -144,17 +149,19 @@ def save_model(model: MarkovClusteringTopicModel, path: str | os.PathLike[str]) 
     write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
 
 
-def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
+def load_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
     """Read a fitted model from a file.
 
     Parameters
     ----------
     path
         A file written by `save_model`, or by habitus 0.1.
+    kind
+        Class of the model: `TopicModel`, or the estimator.
 
     Returns
     -------
-    MarkovClusteringTopicModel
+    TopicModel
         The fitted model.
 
     Raises
@@ -166,21 +173,25 @@ def load_model(path: str | os.PathLike[str]) -> MarkovClusteringTopicModel:
         path, kind=KIND, version=VERSION, schema=ModelHeader, layouts=LAYOUTS, sizes=sizes_of
     )
     try:
-        return restore_model(contents)
+        return restore_model(contents, kind)
     except KeyError as error:
         raise FileError(f"{path}: the array {error} is missing") from error
     except (HabitusError, ValueError) as error:
         raise FileError(f"{path}: not a model this habitus understands: {error}") from error
 
 
-def sizes_of(header: ModelHeader) -> Mapping[str, int]:
+def sizes_of(header: ModelHeader) -> Mapping[str, int | range]:
     """Return the sizes of arrays that the header of a model tells."""
     settings, vocabulary = header["settings"], header["vocabulary"]
-    known = {"topics": settings["n_topics"], "behaviours": settings["n_behaviours"]}
-    return known if vocabulary is None else known | {"words": vocabulary.n_words}
+    return {
+        "topics": settings["n_topics"],
+        "behaviours": settings["n_behaviours"],
+        **({} if vocabulary is None else {"words": vocabulary.n_words}),
+        **picture_sizes(vocabulary),
+    }
 
 
-def model_contents(model: MarkovClusteringTopicModel) -> Contents:
+def model_contents(model: TopicModel) -> Contents:
     """Return the header and the tensors that describe a fitted model.
 
     Parameters
@@ -204,12 +215,11 @@ def model_contents(model: MarkovClusteringTopicModel) -> Contents:
         tensors |= _stacked("chains", [s for chain in model.chains_ for s in chain.samples])
     elif model.samples_:
         tensors |= _stacked("samples", model.samples_)
-    if model.picture_ is not None:
-        tensors["picture"] = model.picture_
+    tensors |= stored_pictures(model.picture_, model.looks_)
     return Contents(_header(model), tensors)
 
 
-def _header(model: MarkovClusteringTopicModel) -> dict[str, Any]:
+def _header(model: TopicModel) -> dict[str, Any]:
     """Return the settings and descriptions of a model as plain values."""
     seed, prior = model.random_state, model.prior
     settings = {name: getattr(model, name) for name in SETTINGS}
@@ -226,17 +236,19 @@ def _header(model: MarkovClusteringTopicModel) -> dict[str, Any]:
     }
 
 
-def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
+def restore_model(contents: Contents, kind: type[Model]) -> Model:
     """Return the fitted model that a header and tensors describe.
 
     Parameters
     ----------
     contents
         From `model_contents`. Header entries and tensors of other names are ignored.
+    kind
+        Class of the model.
 
     Returns
     -------
-    MarkovClusteringTopicModel
+    TopicModel
         The fitted model.
 
     Raises
@@ -247,12 +259,12 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
     header, tensors = contents
     prior, vocabulary = header["prior"], header["vocabulary"]
     settings = {"keep_chains": False} | header["settings"]
-    model = MarkovClusteringTopicModel(
+    model = kind(
         **{name: settings[name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),
         random_state=header["random_state"],
     )
-    model._validate_params()
+    check_parameters(model)
     Prior.of(model.prior)
     for name in ARRAYS:
         setattr(model, name, tensors[name])
@@ -262,12 +274,13 @@ def restore_model(contents: Contents) -> MarkovClusteringTopicModel:
     model.vocabulary_ = vocabulary
     model.clip_, model.settings_ = float(header["clip"]), header["video"]
     model.picture_ = tensors.get("picture")
+    model.looks_ = checked_looks(tensors.get("pictures"), model.picture_)
     model.n_iter_ = len(model.objective_)
     model.n_features_in_ = model.parameters_.sizes.n_words
     return model
 
 
-def _restore_estimates(model: MarkovClusteringTopicModel, tensors: Tensors) -> None:
+def _restore_estimates(model: TopicModel, tensors: Tensors) -> None:
     """Set the parameters and, where stored, the posterior, the samples and the assignments."""
     model.parameters_ = _gathered("parameters", Parameters, tensors).checked()
     sizes = model.parameters_.sizes
@@ -281,9 +294,7 @@ def _restore_estimates(model: MarkovClusteringTopicModel, tensors: Tensors) -> N
     model.samples_ = model.chains_[best].samples if model.chains_ else ()
 
 
-def _restored_chains(
-    model: MarkovClusteringTopicModel, tensors: Tensors
-) -> tuple[SampleChain, ...]:
+def _restored_chains(model: TopicModel, tensors: Tensors) -> tuple[SampleChain, ...]:
     """Return the samples of every stored chain; a file without other chains has the best one."""
     sizes = model.parameters_.sizes
     if "chains.log_joint" in tensors:

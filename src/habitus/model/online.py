@@ -5,7 +5,7 @@ approximation, Eq. (40) and (43). Each set has its own belief about the behaviou
 behaviour together are a *lane*: everything below runs over lanes, so that the same lines compute
 both approximations.
 
-This is the one place where documents are scored: `MarkovClusteringTopicModel.score_samples`, the
+This is the one place where documents are scored: `TopicModel.score_samples`, the
 detector, its calibration, the comparison and the tuning all call it.
 """
 
@@ -195,10 +195,14 @@ def word_surprisals(log_predicted: Array, words: WordIds, tables: FilterTables) 
 @compiled
 def predicted_behaviours(log_predicted: Array) -> Array:
     """Return p(z_t | x_{1:t-1}), behaviours: `np.exp(log_predicted).mean(axis=0)`."""
-    predicted = np.zeros(log_predicted.shape[1])
-    for s in range(len(log_predicted)):
-        predicted += np.exp(log_predicted[s])
-    return predicted / len(log_predicted)
+    n_sets, n = log_predicted.shape
+    predicted = np.zeros(n)
+    for s in range(n_sets):
+        for z in range(n):
+            predicted[z] += np.exp(log_predicted[s, z])
+    for z in range(n):
+        predicted[z] /= n_sets
+    return predicted
 
 
 @compiled
@@ -219,8 +223,12 @@ def _filter_documents(
     One flat tuple: Numba would make a NamedTuple by Python code, which Ctrl-C may cut short.
     """
     n_documents, (n_sets, n) = len(first), log_pi.shape
-    log_evidence, misfit, shift = np.empty((3, n_documents))
-    predicted, posterior = np.zeros((2, n_documents, n))
+    log_evidence, misfit, shift = (
+        np.empty(n_documents),
+        np.empty(n_documents),
+        np.empty(n_documents),
+    )
+    predicted, posterior = np.zeros((n_documents, n)), np.zeros((n_documents, n))
     surprisals, n_tokens = np.empty(len(words)), np.empty(n_documents)
     log_predicted = log_opening
     for t in range(n_documents):
@@ -251,8 +259,11 @@ def _filter_documents(
 @compiled
 def _word_surprisals(log_predicted: Array, words: WordIds, probability: Array) -> Array:
     """`-log(probability[words] @ (exp(log_predicted) / n_sets).ravel())`, Eq. (42) and (43)."""
-    n_lanes = probability.shape[1]
-    shares = np.exp(log_predicted.reshape(-1)) / log_predicted.shape[0]
+    n_lanes, (n_sets, n) = probability.shape[1], log_predicted.shape
+    shares = np.empty(n_lanes)
+    for s in range(n_sets):
+        for z in range(n):
+            shares[s * n + z] = np.exp(log_predicted[s, z]) / n_sets
     flat = probability.reshape(-1)
     surprisals = np.empty(len(words))
     whole = np.uint64(n_lanes - n_lanes % 4)
@@ -289,32 +300,46 @@ def _filter_document(
     Eq. (39), and the evidence is that sum, Eq. (38) and (40).
     """
     n_sets, n = log_predicted.shape
-    log_prior = log_predicted.reshape(-1) - np.log(n_sets)
     log_like = _log_likelihoods(words, counts, log_probability)
     surprisals = _word_surprisals(log_predicted, words, probability)
-    best_like = log_like.max()
-    if (log_prior + log_like).max() == -np.inf:  # impossible: carries no evidence
+    log_joint, posterior = np.empty((n_sets, n)), np.empty((n_sets, n))
+    n_tokens, log_sets = 0.0, np.log(n_sets)
+    for i in range(len(counts)):
+        n_tokens += counts[i]
+    best_like = best = -np.inf
+    for s in range(n_sets):
+        for z in range(n):
+            log_prior, like = log_predicted[s, z] - log_sets, log_like[s * n + z]
+            posterior[s, z] = np.exp(log_prior)
+            best_like, best = max(best_like, like), max(best, log_prior + like)
+    if best == -np.inf:  # impossible: carries no evidence
         log_next = _predictions(log_predicted, log_predicted, xi, log_xi)
-        prior = np.exp(log_prior).reshape(n_sets, n)
-        return -np.inf, np.inf, 0.0, prior, log_next, surprisals, counts.sum()
-    log_joint = log_prior + (log_like - best_like)
-    best = log_joint.max()
-    posterior = np.exp(log_joint - best)
-    total = posterior.sum()
-    posterior /= total  # Eq. (39)
+        return -np.inf, np.inf, 0.0, posterior, log_next, surprisals, n_tokens
+    best, total = -np.inf, 0.0
+    for s in range(n_sets):
+        for z in range(n):
+            like = log_like[s * n + z] - best_like
+            log_joint[s, z] = (log_predicted[s, z] - log_sets) + like
+            best = max(best, log_joint[s, z])
+    for s in range(n_sets):
+        for z in range(n):
+            posterior[s, z] = np.exp(log_joint[s, z] - best)
+            total += posterior[s, z]
     # Relative to the best likelihood, so that a short part keeps its digits beside a long one.
     log_relative = best + np.log(total)
     misfit, shift = 0.0, 0.0
-    for lane in range(len(posterior)):
-        if posterior[lane] > 0:
-            misfit -= posterior[lane] * log_like[lane]
-            shift += posterior[lane] * (log_like[lane] - best_like - log_relative)
+    for s in range(n_sets):
+        for z in range(n):
+            posterior[s, z] /= total  # Eq. (39)
+            if posterior[s, z] > 0:
+                like = log_like[s * n + z]
+                misfit -= posterior[s, z] * like
+                shift += posterior[s, z] * (like - best_like - log_relative)
     if len(words) == 0:
         shift = 0.0
-    joint = posterior.reshape(n_sets, n)
-    log_next = _predictions(log_joint.reshape(n_sets, n), log_predicted, xi, log_xi)
+    log_next = _predictions(log_joint, log_predicted, xi, log_xi)
     log_evidence, shift = best_like + log_relative, max(shift, 0.0)  # Eq. (38), (40)
-    return log_evidence, misfit, shift, joint, log_next, surprisals, counts.sum()
+    return log_evidence, misfit, shift, posterior, log_next, surprisals, n_tokens
 
 
 @compiled
@@ -348,14 +373,20 @@ def _predictions(log_joint: Array, log_predicted: Array, xi: Array, log_xi: Arra
     to a constant; a set under which the document is impossible keeps its prediction of z_t.
     """
     n_sets, n = log_joint.shape
-    log_next = np.empty((n_sets, n))
+    log_next, filtered, log_filtered = np.empty((n_sets, n)), np.empty(n), np.empty(n)
     for s in range(n_sets):
-        best = log_joint[s].max()
-        log_filtered = log_joint[s] - best if best > -np.inf else log_predicted[s].copy()
-        filtered = np.exp(log_filtered)
-        total = filtered.sum()
-        filtered /= total
-        log_filtered -= np.log(total)
+        best, total = -np.inf, 0.0
+        for z in range(n):
+            best = max(best, log_joint[s, z])
+        for z in range(n):
+            possible = best > -np.inf
+            log_filtered[z] = log_joint[s, z] - best if possible else log_predicted[s, z]
+            filtered[z] = np.exp(log_filtered[z])
+            total += filtered[z]
+        log_total = np.log(total)
+        for z in range(n):
+            filtered[z] /= total
+            log_filtered[z] -= log_total
         for z in range(n):
             log_next[s, z] = log_predict(z, xi[s], log_xi[s], filtered, log_filtered)
     return log_next

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, psi
 
 from habitus.arrays import Array
 from habitus.compiled import compiled
@@ -149,11 +148,13 @@ def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
     ExpectedLogs
         Tilde parameters and KL divergence of the block.
     """
+    from scipy.special import gammaln, psi
+
     rows = len(concentration)
     columns = concentration.reshape(rows, -1)
     total = columns.sum(axis=0)
     psi_total = psi(total)
-    hyper = np.broadcast_to(hyperparameter.reshape(-1), (rows,))
+    hyper = np.array(np.broadcast_to(hyperparameter.reshape(-1), (rows,)))  # one type for kernels
     copies = rows / hyperparameter.size  # a symmetric hyperparameter stands for all rows
     prior = copies * gammaln(hyperparameter).sum() - gammaln(copies * hyperparameter.sum())
     divergence = float(gammaln(total).sum() + total.size * prior)

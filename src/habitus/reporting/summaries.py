@@ -1,13 +1,14 @@
 """Summaries of models and corpora in numbers."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from habitus.corpus import Corpus
-from habitus.model import MarkovClusteringTopicModel
-from habitus.model.inspection import expected_durations, long_run_shares, successors
+
+if TYPE_CHECKING:
+    from habitus.model import TopicModel
 
 SHORT = 20
 """Documents with fewer words are short; by default, they are not judged."""
@@ -106,7 +107,7 @@ class ModelSummary:
         return asdict(self)
 
 
-def summarise_model(model: MarkovClusteringTopicModel) -> ModelSummary:
+def summarise_model(model: "TopicModel") -> ModelSummary:
     """Return a summary of a fitted model."""
     n_words, n_topics, n_behaviours = model.sizes
     return ModelSummary(
@@ -122,7 +123,9 @@ def summarise_model(model: MarkovClusteringTopicModel) -> ModelSummary:
     )
 
 
-def _behaviours(model: MarkovClusteringTopicModel) -> list[Behaviour]:
+def _behaviours(model: "TopicModel") -> list[Behaviour]:
+    from habitus.model.inspection import expected_durations, long_run_shares, successors
+
     _, theta, _, xi = model.parameters_
     shares, durations = long_run_shares(xi), expected_durations(xi)
     order = np.argsort(-theta, axis=0, kind="stable")

@@ -13,7 +13,7 @@ In the order of the data:
 - `windows`: sums over 8 x 8 pixels, their inner loops; `vectors`: the same in LLVM vector types
 """
 
-from habitus.video.decoding import PacketTap, Survey, survey
+from habitus.video.decoding import PacketTap, Survey, count_packets, survey
 from habitus.video.mask import region_of, watched_cells
 from habitus.video.motion import CellMotion, CellMoves, DisMotion, MotionMethod, motion_by
 from habitus.video.reader import Frame, Reader
@@ -29,6 +29,7 @@ __all__ = [
     "Reader",
     "Source",
     "Survey",
+    "count_packets",
     "motion_by",
     "region_of",
     "survey",

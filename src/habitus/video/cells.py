@@ -8,21 +8,20 @@ that no shift explains is not motion, nor is one in a flat window, where any shi
 more than that moves around it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Flags, Image
-from habitus.compiled import compiled, compiled_inline
+from habitus.compiled import compiled
 from habitus.corpus.vocabulary import N_SPEEDS
-from habitus.video.windows import SIDE, FlatImage, block_difference, window_sums
+from habitus.video.windows import SIDE, block_difference, window_sums
 
 # Correlation of two frames below which they do not show one view: a cut, a covered lens, frames
 # lost in between.
 LEAST_ALIKE = 0.5
-# Pixels whose products are summed as 32-bit integers, without overflow.
-SUMMED = 4096
 # A cell passes the gate if its mean change exceeds LEAST_CHANGE grey levels, and ABOVE_MEDIAN times
 # the change of the frame's median cell, which is due to noise, flicker and the codec.
 LEAST_CHANGE = 1.4
@@ -49,13 +48,43 @@ FLAT = 2.0
 TEXTURED = 32.0
 LEAST_TEXTURED = 2
 NEARBY = 2
-# Columns of the table of fits: structure tensor, motion, energy of the change left over by that
+# Rows of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
 
 Fits = NDArray[np.float64]
-"""One row per gated cell, with the columns above."""
+"""One column per gated cell, with the rows above."""
 NO_BOUNDS = np.empty(0)
+# Row and column, in `slots` from a cell's own on, of the neighbours whose motion is tried: those
+# fitted before it, then all four.
+NEIGHBOURS = np.array([[[1, 0], [0, 1], [0, 2], [0, 0]], [[0, 1], [1, 0], [1, 2], [2, 1]]])
+
+
+class Scratch(NamedTuple):
+    """Arrays to work in: what is found out about the cells of two frames on the way."""
+
+    line: NDArray[np.uint16]
+    """Sums over each column of pixels of a row of cells."""
+    changes: NDArray[np.int32]
+    """Rows x columns: sum of absolute differences of each cell."""
+    slots: NDArray[np.int32]
+    """Row of each cell in the tables below, or -1; with a margin of one cell on every side."""
+    gated: NDArray[np.int32]
+    """Row and column of each cell that passed the gate."""
+    fits: Fits
+    moved: Flags
+
+    @classmethod
+    def of(cls, rows: int, columns: int, side: int) -> "Scratch":
+        """Return arrays for a grid of cells of `side` pixels at half resolution."""
+        return cls(
+            np.empty(columns * side, dtype=np.uint16),
+            np.empty((rows, columns), dtype=np.int32),
+            np.empty((rows + 2, columns + 2), dtype=np.int32),
+            np.empty((rows * columns, 2), dtype=np.int32),
+            np.empty((7, rows * columns)),
+            np.empty(rows * columns, dtype=np.bool_),
+        )
 
 
 class Pyramid(NamedTuple):
@@ -63,15 +92,6 @@ class Pyramid(NamedTuple):
 
     half: Image
     quarter: Image
-
-
-class _ImagePair(NamedTuple):
-    """Two images of one size, as flat arrays."""
-
-    before: FlatImage
-    after: FlatImage
-    width: int
-    height: int
 
 
 def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
@@ -99,20 +119,13 @@ def pyramid(luma: Image, width: int, height: int, scale: float) -> Pyramid:
     >>> half.shape, quarter.shape
     ((36, 48), (18, 24))
     """
-    return Pyramid(*_pyramid(luma, width, height, round(2 * scale)))
+    half = luma if scale >= 1 else np.ascontiguousarray(luma[:height, :width])
+    while scale >= 1:
+        half = halve(half, width, height)
+        (height, width), scale = half.shape, scale / 2
+    return Pyramid(half, halve(half, width, height))
 
 
-@compiled
-def _pyramid(luma: Image, width: int, height: int, pixels: int) -> tuple[Image, Image]:
-    """Halve the frame `log2(pixels)` times, and once more."""
-    half = halve(luma, width, height) if pixels > 1 else luma[:height, :width].copy()
-    while pixels > 2:
-        half = halve(half, half.shape[1], half.shape[0])
-        pixels //= 2
-    return half, halve(half, half.shape[1], half.shape[0])
-
-
-@compiled
 def halve(image: Image, width: int, height: int) -> Image:
     """Return the rounded means of 2 x 2 pixels; columns beyond `width` are padding.
 
@@ -120,15 +133,22 @@ def halve(image: Image, width: int, height: int) -> Image:
     `h, w = height // 2, width // 2`.
     """
     half = np.empty((height // 2, width // 2), dtype=np.uint8)
-    two, one = np.uint64(2), np.uint64(1)
-    for y in range(half.shape[0]):
-        upper, lower, out = image[2 * y], image[2 * y + 1], half[y]
-        for x in range(np.uint64(half.shape[1])):
-            i = two * x
-            above = np.uint16(upper[i]) + np.uint16(upper[i + one])
-            below = np.uint16(lower[i]) + np.uint16(lower[i + one])
-            out[x] = np.uint8((above + below + np.uint16(2)) >> np.uint16(2))
+    _halve(image, half)
     return half
+
+
+@compiled
+def _halve(image: Image, half: Image) -> None:
+    """Fill `half` from an image of twice its size or more."""
+    height, width = np.uint64(half.shape[0]), np.uint64(half.shape[1])
+    two, one = np.uint64(2), np.uint64(1)
+    for y in range(height):
+        upper, lower = two * y, two * y + one
+        for x in range(width):
+            left, right = two * x, two * x + one
+            above = np.uint16(image[upper, left]) + np.uint16(image[upper, right])
+            below = np.uint16(image[lower, left]) + np.uint16(image[lower, right])
+            half[y, x] = np.uint8((above + below + np.uint16(2)) >> np.uint16(2))
 
 
 def cell_motion(
@@ -139,6 +159,7 @@ def cell_motion(
     least_motion: float,
     bounds: NDArray[np.float64] = NO_BOUNDS,
     flat: float = FLAT,
+    scratch: Scratch | None = None,
 ) -> tuple[NDArray[np.int16], float]:
     """Return the move of each cell between two frames, and the mean change of the frame.
 
@@ -157,6 +178,8 @@ def cell_motion(
     flat
         Mean squared gradient plus mean squared change below which a window is flat: its cell does
         not move unless textured cells nearby do. 0 for none.
+    scratch
+        Arrays of `Scratch.of(*watched.shape, side)` to work in, for a caller with many frames.
 
     Returns
     -------
@@ -174,26 +197,18 @@ def cell_motion(
     >>> (moves == -1).all(), change
     (np.True_, 0.0)
     """
-    return _cell_motion(*before, *after, watched, side, least_motion, bounds, flat)
-
-
-@compiled
-def _cell_motion(
-    half: Image,
-    quarter: Image,
-    next_half: Image,
-    next_quarter: Image,
-    watched: Flags,
-    side: int,
-    least_motion: float,
-    bounds: NDArray[np.float64],
-    flat: float,
-) -> tuple[NDArray[np.int16], float]:
-    """Return what `cell_motion` does; a call with plain arrays costs less than one with tuples."""
+    rows, columns = watched.shape
+    line, changes, slots, gated, fits, moved = scratch or Scratch.of(rows, columns, side)
+    moves = np.full((rows, columns), -1, dtype=np.int16)
+    half, quarter, next_half, next_quarter = *before, *after
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
-        return np.full(watched.shape, np.int16(-1)), 255.0
-    levels = (half, quarter, next_half, next_quarter)
-    return moving_cells(*levels, watched, side, least_motion, bounds, flat)
+        return moves, 255.0
+    total = cell_changes(half, next_half, side, line, changes)
+    n = gated_cells(changes, watched, LEAST_CHANGE * side * side, slots, gated)
+    if n:
+        fit_all(half, quarter, next_half, next_quarter, side, n, gated, slots, fits)
+        move_all(n, gated, slots, fits, least_motion, bounds, flat, moved, moves)
+    return moves, total / (rows * columns * side * side)
 
 
 @compiled
@@ -203,13 +218,12 @@ def likeness(one: Image, other: Image) -> float:
     Equals `np.corrcoef(one.ravel(), other.ravel())[0, 1]` where both variances are at least 1.
     """
     n = one.size
-    a, b = one.reshape(-1), other.reshape(-1)
     sa, sb, saa, sbb, sab = 0.0, 0.0, 0.0, 0.0, 0.0
-    for start in range(0, n, SUMMED):
+    for row in range(one.shape[0]):
         zero = np.uint32(0)
         ta, tb, taa, tbb, tab = zero, zero, zero, zero, zero
-        for i in range(np.uint64(start), np.uint64(min(start + SUMMED, n))):
-            x, y = np.uint32(a[i]), np.uint32(b[i])
+        for i in range(np.uint64(one.shape[1])):
+            x, y = np.uint32(one[row, i]), np.uint32(other[row, i])
             ta += x
             tb += y
             taa += x * x
@@ -223,329 +237,260 @@ def likeness(one: Image, other: Image) -> float:
     va, vb = saa - sa * sa / n, sbb - sb * sb / n
     if va < n and vb < n:  # a standard deviation under one grey level each
         return 1.0
-    return float((sab - sa * sb / n) / np.sqrt(max(va, 1.0) * max(vb, 1.0)))
-
-
-@compiled
-def moving_cells(
-    half: Image,
-    quarter: Image,
-    next_half: Image,
-    next_quarter: Image,
-    watched: Flags,
-    side: int,
-    least_motion: float,
-    bounds: NDArray[np.float64],
-    flat: float,
-) -> tuple[NDArray[np.int16], float]:
-    """Return the moves and the change of two frames of one view, as `cell_motion` does."""
-    rows, columns = watched.shape
-    changes = cell_changes(half, next_half, rows, columns, side)
-    gated, slots = _gated(changes, watched, _gate(changes, LEAST_CHANGE * side * side))
-    fits = _fit_all(half, quarter, next_half, next_quarter, gated, slots, side)
-    moved = np.zeros(len(gated), dtype=np.bool_)
-    for k in range(len(gated)):
-        moved[k] = (
-            fits[k, LEFT] <= (1 - EXPLAINED) * fits[k, ENERGY]
-            and 4 * (fits[k, DX] ** 2 + fits[k, DY] ** 2) >= least_motion**2
-        )
-    moves = _moves(gated, slots, fits, moved, bounds)
-    for k in range(len(gated)):
-        if moved[k] and _texture(fits, k) < flat and _is_apart(gated[k], slots, fits, moved):
-            moves[gated[k, 0], gated[k, 1]] = -1
-    return moves, changes.sum() / (rows * columns * side * side)
+    return (sab - sa * sb / n) / math.sqrt(max(va, 1.0) * max(vb, 1.0))
 
 
 @compiled
 def cell_changes(
-    before: Image, after: Image, rows: int, columns: int, side: int
-) -> NDArray[np.int32]:
-    """Return the sum of absolute differences in each cell of `side` x `side` pixels.
+    before: Image, after: Image, side: int, line: NDArray[np.uint16], sums: NDArray[np.int32]
+) -> int:
+    """Fill in the sum of absolute differences in each cell; return the sum over all.
 
-    Equals `abs(after - before)[: rows * side, : columns * side]`, as integers, reshaped to
-    (rows, side, columns, side) and summed over the axes 1 and 3.
+    With rows and columns of `sums`, it equals `abs(after - before)[: rows * side, : columns *
+    side]`, as integers, reshaped to (rows, side, columns, side) and summed over the axes 1 and 3.
     """
-    sums = np.empty((rows, columns), dtype=np.int32)
-    one, other = before.reshape(-1), after.reshape(-1)
-    stride, width = np.uint64(before.shape[1]), np.uint64(columns * side)
-    line = np.empty(columns * side, dtype=np.uint16)
-    for r in range(rows):
-        line[:] = 0
-        for y in range(side):
-            i = np.uint64(r * side + y) * stride
-            for x in range(width):
-                a, b = one[i + x], other[i + x]
+    total = 0
+    for r in range(sums.shape[0]):
+        for x in range(np.uint64(len(line))):
+            line[x] = 0
+        for y in range(r * side, (r + 1) * side):
+            for x in range(np.uint64(len(line))):
+                a, b = before[y, x], after[y, x]
                 line[x] += np.uint16(max(a, b) - min(a, b))
-        _add_up(line, side, sums[r])
-    return sums
+        if side == 4:  # the usual one, as vectors
+            for c in range(np.uint64(sums.shape[1])):
+                i = np.uint64(4) * c
+                one, two, three = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+                left = np.int32(line[i]) + np.int32(line[one])
+                sums[r, c] = left + np.int32(line[two]) + np.int32(line[three])
+        else:
+            for c in range(sums.shape[1]):
+                sums[r, c] = 0
+                for x in range(c * side, (c + 1) * side):
+                    sums[r, c] += np.int32(line[x])
+        for c in range(np.uint64(sums.shape[1])):
+            total += sums[r, c]
+    return total
 
 
 @compiled
-def _add_up(line: NDArray[np.uint16], side: int, sums: NDArray[np.int32]) -> None:
-    """Assign `line.reshape(-1, side).sum(axis=1)` to `sums`; the usual side of 4 as vectors."""
-    if side == 4:
-        for c in range(np.uint64(len(sums))):
-            i = np.uint64(4) * c
-            one, two, three = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
-            left = np.int32(line[i]) + np.int32(line[one])
-            sums[c] = left + np.int32(line[two]) + np.int32(line[three])
-        return
-    for c in range(len(sums)):
-        total = np.int32(0)
-        for x in range(c * side, (c + 1) * side):
-            total += np.int32(line[x])
-        sums[c] = total
+def gated_cells(
+    changes: NDArray[np.int32],
+    watched: Flags,
+    least: float,
+    slots: NDArray[np.int32],
+    gated: NDArray[np.int32],
+) -> int:
+    """Fill in `np.argwhere((changes > gate) & watched)` and the slots; return the number of cells.
 
-
-@compiled
-def _gate(changes: NDArray[np.int32], least: float) -> float:
-    """Return `max(ABOVE_MEDIAN * median, least)`; the median is computed only where it decides."""
-    flat = changes.reshape(-1)
-    quiet, n_quiet = np.int32(least / ABOVE_MEDIAN), np.int32(0)
-    for value in flat:
-        n_quiet += np.int32(value <= quiet)
-    if n_quiet > len(flat) // 2:
-        return least
-    return max(ABOVE_MEDIAN * _median(changes), least)
-
-
-@compiled
-def _median(sums: NDArray[np.int32]) -> int:
-    """Return `np.sort(sums, axis=None)[sums.size // 2]`, by counting."""
-    flat = sums.reshape(-1)
-    counts = np.zeros(flat.max() + 1, dtype=np.int32)
-    for value in flat:
-        counts[value] += 1
-    seen, middle = np.int32(0), len(flat) // 2
-    for level in range(len(counts)):
-        seen += counts[level]
-        if seen > middle:
-            return level
-    return 0
-
-
-@compiled
-def _gated(
-    changes: NDArray[np.int32], watched: Flags, gate: float
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return `np.argwhere((changes > gate) & watched)`, and each cell's row in it or -1.
-
-    The second array has a margin of one cell on every side, so that every cell has neighbours.
+    The gate is `max(ABOVE_MEDIAN * np.sort(changes, axis=None)[changes.size // 2], least)`.
     """
     rows, columns = changes.shape
-    slots = np.full((rows + 2, columns + 2), -1, dtype=np.int32)
-    gated = np.empty((rows * columns, 2), dtype=np.int32)
-    n = 0
+    # The median by bisection, from the level on below which it decides nothing.
+    low, high = int(least / ABOVE_MEDIAN), 2**31 - 1
+    level = low
+    while low < high:
+        n_below, bound = np.int32(0), np.int32(level)
+        for r in range(rows):
+            for c in range(np.uint64(columns)):
+                n_below += np.int32(changes[r, c] <= bound)
+        if n_below > changes.size // 2:
+            high = level
+        else:
+            low = level + 1
+        level = (low + high) // 2
+    gate, n = max(ABOVE_MEDIAN * low, least), 0
+    for r in range(rows + 2):
+        for c in range(columns + 2):
+            slots[r, c] = -1
     for r in range(rows):
         for c in range(columns):
             if changes[r, c] > gate and watched[r, c]:
-                gated[n, 0], gated[n, 1] = r, c
-                slots[r + 1, c + 1] = n
+                gated[n, 0], gated[n, 1], slots[r + 1, c + 1] = r, c, n
                 n += 1
-    return gated[:n], slots
+    return n
 
 
 @compiled
-def _fit_all(
+def fit_all(
     half: Image,
     quarter: Image,
     next_half: Image,
     next_quarter: Image,
+    side: int,
+    n: int,
     gated: NDArray[np.int32],
     slots: NDArray[np.int32],
-    side: int,
-) -> Fits:
-    """Return the fit of every gated cell.
+    fits: Fits,
+) -> None:
+    """Fill in the fit of every gated cell.
 
     The first pass starts from rest, then from the motions of the neighbours fitted before, then
     from the best matching block. The second pass tries the motions of all four neighbours, because
     objects are larger than cells.
     """
+    dx, dy, left_over, energy = fits[DX], fits[DY], fits[LEFT], fits[ENERGY]
     height, width = half.shape
-    height4, width4 = quarter.shape
-    pair = _ImagePair(half.reshape(-1), next_half.reshape(-1), width, height)
-    pair4 = _ImagePair(quarter.reshape(-1), next_quarter.reshape(-1), width4, height4)
-    fits = np.empty((len(gated), 7))
-    middle = (side - WINDOW) // 2
-    for again in (False, True):
-        for k in range(len(gated)):
+    for again in range(2):
+        for k in range(n):
             r, c = gated[k, 0], gated[k, 1]
-            top = min(max(r * side + middle, 1), height - WINDOW - 1)
-            left = min(max(c * side + middle, 1), width - WINDOW - 1)
-            up, before_it, after_it = slots[r, c + 1], slots[r + 1, c], slots[r + 1, c + 2]
-            if again:
-                if fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]:
+            top = min(max(r * side + (side - WINDOW) // 2, 1), height - WINDOW - 1)
+            left = min(max(c * side + (side - WINDOW) // 2, 1), width - WINDOW - 1)
+            if not again:
+                left_over[k] = np.inf
+                _refine(half, next_half, top, left, 0, 0, fits, k)
+            well = left_over[k] <= (1 - WELL_EXPLAINED) * energy[k]
+            if well and (again or max(abs(dx[k]), abs(dy[k])) <= 1):
+                continue
+            own_x, own_y = math.floor(dx[k] + 0.5), math.floor(dy[k] + 0.5)
+            last_x, last_y = own_x, own_y
+            for i in range(4):
+                s = slots[r + NEIGHBOURS[again, i, 0], c + NEIGHBOURS[again, i, 1]]
+                if s < 0 or left_over[s] > (1 - EXPLAINED) * energy[s]:
                     continue
-                around = (up, before_it, after_it, slots[r + 2, c + 1])
-                _follow(pair, top, left, around, fits, k)
-                continue
-            first = _fit(pair, top, left, 0, 0)
-            for i in range(7):
-                fits[k, i] = first[i]
-            well = fits[k, LEFT] <= (1 - WELL_EXPLAINED) * fits[k, ENERGY]
-            if well and max(abs(fits[k, DX]), abs(fits[k, DY])) <= 1:
-                continue
-            fitted = (before_it, up, slots[r, c + 2], slots[r, c])
-            _follow(pair, top, left, fitted, fits, k)
-            if fits[k, LEFT] > (1 - EXPLAINED) * fits[k, ENERGY]:
+                sx, sy = math.floor(dx[s] + 0.5), math.floor(dy[s] + 0.5)
+                known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
+                if not known and not (sx == last_x and sy == last_y):
+                    _refine(half, next_half, top, left, sx, sy, fits, k)
+                    last_x, last_y = sx, sy
+            if not again and left_over[k] > (1 - EXPLAINED) * energy[k]:
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
-                sx, sy = _match(pair4, y, x)
-                _refine(pair, top, left, 2 * sx, 2 * sy, fits, k)
-    return fits
+                sx, sy = _match(quarter, next_quarter, y, x)
+                _refine(half, next_half, top, left, 2 * sx, 2 * sy, fits, k)
 
 
-@compiled_inline
-def _fit(
-    pair: _ImagePair, top: int, left: int, sx: int, sy: int
-) -> tuple[float, float, float, float, float, float, float]:
-    """Return one row of fits: a Lucas-Kanade step between a window and one shifted by (sx, sy).
+@compiled
+def _refine(
+    before: Image,
+    after: Image,
+    top: int,
+    left: int,
+    sx: int,
+    sy: int,
+    fits: Fits,
+    k: int,
+) -> None:
+    """Take up to three steps from a shift on; keep in column `k` what explains more than before.
 
-    With G the gradients (WINDOW**2 x 2) and d the change, both centred, so that a change of
-    brightness is not motion: `step = -solve(G.T @ G + NOISE / 4 * WINDOW**2 * eye(2), G.T @ d)`,
-    and the energy left over is `((d + G @ step) ** 2).sum()`.
+    A step is Lucas and Kanade's between a window and one shifted by (sx, sy). With G the gradients
+    (WINDOW**2 x 2) and d the change, both centred, so that a change of brightness is not motion:
+    `step = -solve(G.T @ G + NOISE / 4 * WINDOW**2 * eye(2), G.T @ d)`, and the energy left over is
+    `((d + G @ step) ** 2).sum()`. The first of all is one step: it tells the energy of the change.
     """
-    before, after, width, _ = pair
-    i, j = np.uint64(top * width + left), np.uint64((top + sy) * width + left + sx)
-    sums = window_sums(before, i, after, j, np.uint64(width))
-    x1, y1, t1, xx, xy, yy, xt, yt, tt = sums
-    n = WINDOW * WINDOW
-    # The gradients are four times too large: two differences over two pixels each, added.
-    cxx = (n * xx - x1 * x1) / (16 * n)
-    cxy = (n * xy - x1 * y1) / (16 * n)
-    cyy = (n * yy - y1 * y1) / (16 * n)
-    cxt = (n * xt - x1 * t1) / (4 * n)
-    cyt = (n * yt - y1 * t1) / (4 * n)
-    ctt = (n * tt - t1 * t1) / n
-    held = NOISE * WINDOW * WINDOW / 4
-    scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
-    dx = (cxy * cyt - (cyy + held) * cxt) * scale
-    dy = (cxy * cxt - (cxx + held) * cyt) * scale
-    left_over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
-    return cxx, cxy, cyy, sx + dx, sy + dy, max(left_over, 0.0), ctt
-
-
-@compiled_inline
-def _refine(pair: _ImagePair, top: int, left: int, sx: int, sy: int, fits: Fits, k: int) -> None:
-    """Take up to three steps from a shift on; keep in row `k` what explains more than before."""
-    for _ in range(3):
-        sx = min(max(sx, 1 - left), pair.width - WINDOW - 1 - left)
-        sy = min(max(sy, 1 - top), pair.height - WINDOW - 1 - top)
-        xx, xy, yy, dx, dy, left_over, _ = _fit(pair, top, left, sx, sy)
-        if left_over < fits[k, LEFT]:
-            fits[k, XX], fits[k, XY], fits[k, YY] = xx, xy, yy
-            fits[k, DX], fits[k, DY], fits[k, LEFT] = dx, dy, left_over
-        nx, ny = _nearest(dx), _nearest(dy)
+    height, width = before.shape
+    n, held = WINDOW * WINDOW, NOISE * WINDOW * WINDOW / 4
+    for _ in range(1 if fits[LEFT, k] == np.inf else 3):
+        sx = min(max(sx, 1 - left), width - WINDOW - 1 - left)
+        sy = min(max(sy, 1 - top), height - WINDOW - 1 - top)
+        sums = window_sums(before, top, left, after, top + sy, left + sx)
+        x1, y1, t1, xx, xy, yy, xt, yt, tt = sums
+        # The gradients are four times too large: two differences over two pixels each, added.
+        cxx = (n * xx - x1 * x1) / (16 * n)
+        cxy = (n * xy - x1 * y1) / (16 * n)
+        cyy = (n * yy - y1 * y1) / (16 * n)
+        cxt = (n * xt - x1 * t1) / (4 * n)
+        cyt = (n * yt - y1 * t1) / (4 * n)
+        ctt = (n * tt - t1 * t1) / n
+        scale = 1 / ((cxx + held) * (cyy + held) - cxy * cxy)
+        dx = (cxy * cyt - (cyy + held) * cxt) * scale
+        dy = (cxy * cxt - (cxx + held) * cyt) * scale
+        over = ctt + 2 * (dx * cxt + dy * cyt) + dx * dx * cxx + 2 * dx * dy * cxy + dy * dy * cyy
+        if fits[LEFT, k] == np.inf:
+            fits[ENERGY, k] = ctt
+        if max(over, 0.0) < fits[LEFT, k]:
+            fits[XX, k], fits[XY, k], fits[YY, k] = cxx, cxy, cyy
+            fits[DX, k], fits[DY, k], fits[LEFT, k] = sx + dx, sy + dy, max(over, 0.0)
+        nx, ny = math.floor(sx + dx + 0.5), math.floor(sy + dy + 0.5)
         if (nx == sx and ny == sy) or abs(nx - sx) > 3 or abs(ny - sy) > 3:
             return
         sx, sy = nx, ny
 
 
-@compiled_inline
-def _nearest(value: float) -> int:
-    """Return the nearest integer, halves rounded up."""
-    return int(np.floor(value + 0.5))
-
-
-@compiled_inline
-def _follow(
-    pair: _ImagePair, top: int, left: int, neighbours: tuple[int, ...], fits: Fits, k: int
-) -> None:
-    """Refine row `k` from the motions of neighbours (-1: none) that explain their own change."""
-    own_x, own_y = _nearest(fits[k, DX]), _nearest(fits[k, DY])
-    last_x, last_y = own_x, own_y
-    for s in neighbours:
-        if s < 0 or fits[s, LEFT] > (1 - EXPLAINED) * fits[s, ENERGY]:
-            continue
-        sx, sy = _nearest(fits[s, DX]), _nearest(fits[s, DY])
-        known = max(abs(sx - own_x), abs(sy - own_y)) <= 1
-        if not known and not (sx == last_x and sy == last_y):
-            _refine(pair, top, left, sx, sy, fits, k)
-            last_x, last_y = sx, sy
-
-
-@compiled_inline
-def _match(pair: _ImagePair, y: int, x: int) -> tuple[int, int]:
+@compiled
+def _match(before: Image, after: Image, y: int, x: int) -> tuple[int, int]:
     """Return the shift (x, y) of the best match of the block around a pixel, at most REACH.
 
-    Every second shift is compared, then those around the best; the first of equals wins.
+    The block where it is, then every second shift, then those around the best are compared; the
+    first of equals wins.
     """
-    before, after, width, height = pair
+    height, width = before.shape
     top = min(max(y - BLOCK // 2, 0), height - BLOCK)
     left = min(max(x - BLOCK // 2, 0), width - BLOCK)
-    start, line = np.uint64(top * width + left), np.uint64(width)
-    best, bx, by = block_difference(before, start, after, start, line), 0, 0
-    for step in (2, 1):
-        cx, cy, reach = bx, by, REACH if step == 2 else 1
+    best, bx, by = 255 * BLOCK * BLOCK + 1, 0, 0
+    for search in range(3):
+        reach = REACH if search == 1 else search // 2
+        step = 2 if search == 1 else 1
+        cx, cy = bx, by
         first, last = max(cx - reach, -left), min(cx + reach, width - BLOCK - left)
         for sy in range(max(cy - reach, -top), min(cy + reach, height - BLOCK - top) + 1, step):
             for sx in range(first, last + 1, step):
-                shifted = np.uint64((top + sy) * width + left + sx)
-                total = block_difference(before, start, after, shifted, line)
+                total = block_difference(before, top, left, after, top + sy, left + sx)
                 if total < best:
                     best, bx, by = total, sx, sy
     return bx, by
 
 
 @compiled
-def _moves(
+def move_all(
+    n: int,
     gated: NDArray[np.int32],
     slots: NDArray[np.int32],
     fits: Fits,
-    moved: Flags,
+    least_motion: float,
     bounds: NDArray[np.float64],
-) -> NDArray[np.int16]:
-    """Return the move of every cell: least squares over its own fit and those of its neighbours.
+    flat: float,
+    moved: Flags,
+    moves: NDArray[np.int16],
+) -> None:
+    """Fill in the moves of cells: least squares over their own fits and those of neighbours.
 
     A fit with structure tensor T and motion v counts with the weight 1 / (left over + 1). The
     motion is `solve(sum(weight * T) + held * eye(2), sum(weight * T @ v))`, here times the
-    determinant.
+    determinant. A flat cell does not move where fewer than LEAST_TEXTURED textured cells do.
     """
-    rows, columns = slots.shape[0] - 2, slots.shape[1] - 2
-    moves = np.full((rows, columns), -1, dtype=np.int16)
-    for k in range(len(gated)):
+    rows, columns = slots.shape
+    xx, xy, yy, dx, dy = fits[XX], fits[XY], fits[YY], fits[DX], fits[DY]
+    left_over, energy = fits[LEFT], fits[ENERGY]
+    for k in range(n):
+        motion = 4 * (dx[k] * dx[k] + dy[k] * dy[k])
+        explained = left_over[k] <= (1 - EXPLAINED) * energy[k]
+        moved[k] = explained and motion >= least_motion * least_motion
+    for k in range(n):
         if not moved[k]:
             continue
-        r, c = gated[k, 0], gated[k, 1]
-        xx = xy = yy = x = y = 0.0
-        for i in range(r, r + 3):
-            for j in range(c, c + 3):
+        r, c = gated[k, 0] + 1, gated[k, 1] + 1
+        sxx, sxy, syy, sx, sy = 0.0, 0.0, 0.0, 0.0, 0.0
+        n_textured = 0
+        for i in range(max(r - NEARBY, 0), min(r + NEARBY + 1, rows)):
+            for j in range(max(c - NEARBY, 0), min(c + NEARBY + 1, columns)):
                 s = slots[i, j]
-                if s >= 0 and moved[s]:
-                    weight = 1 / (fits[s, LEFT] + 1)
-                    xx += weight * fits[s, XX]
-                    xy += weight * fits[s, XY]
-                    yy += weight * fits[s, YY]
-                    x += weight * (fits[s, XX] * fits[s, DX] + fits[s, XY] * fits[s, DY])
-                    y += weight * (fits[s, XY] * fits[s, DX] + fits[s, YY] * fits[s, DY])
-        held = 1e-3 * (xx + yy) + 1e-9
-        dx = (yy + held) * x - xy * y
-        dy = (xx + held) * y - xy * x
-        determinant = (xx + held) * (yy + held) - xy * xy
+                if s < 0 or not moved[s]:
+                    continue
+                texture = (xx[s] + yy[s] + energy[s]) / (WINDOW * WINDOW)
+                n_textured += texture >= TEXTURED
+                if max(abs(i - r), abs(j - c)) > 1:
+                    continue
+                weight = 1 / (left_over[s] + 1)
+                sxx += weight * xx[s]
+                sxy += weight * xy[s]
+                syy += weight * yy[s]
+                sx += weight * (xx[s] * dx[s] + xy[s] * dy[s])
+                sy += weight * (xy[s] * dx[s] + yy[s] * dy[s])
+        texture = (xx[k] + yy[k] + energy[k]) / (WINDOW * WINDOW)
+        if n_textured < LEAST_TEXTURED and texture < flat:
+            continue
+        held = 1e-3 * (sxx + syy) + 1e-9
+        right = (syy + held) * sx - sxy * sy
+        down = (sxx + held) * sy - sxy * sx
+        determinant = (sxx + held) * (syy + held) - sxy * sxy
         # Pixels of the analysed frame are half those of half resolution.
-        squared, speed = 4 * (dx * dx + dy * dy), 0
-        while speed < len(bounds) and squared >= (bounds[speed] * determinant) ** 2:
+        squared, speed = 4 * (right * right + down * down), 0
+        while speed < len(bounds):
+            least = bounds[speed] * determinant
+            if squared < least * least:
+                break
             speed += 1
-        moves[r, c] = N_SPEEDS * fine_direction(dx, dy) + speed
-    return moves
-
-
-@compiled_inline
-def _texture(fits: Fits, k: int) -> float:
-    """Return the mean squared gradient plus the mean squared change of a window."""
-    return float((fits[k, XX] + fits[k, YY] + fits[k, ENERGY]) / (WINDOW * WINDOW))
-
-
-@compiled
-def _is_apart(cell: NDArray[np.int32], slots: NDArray[np.int32], fits: Fits, moved: Flags) -> bool:
-    """Return whether fewer than LEAST_TEXTURED textured cells move around a cell."""
-    rows, columns = slots.shape
-    r, c, n = cell[0] + 1, cell[1] + 1, 0
-    for i in range(max(r - NEARBY, 0), min(r + NEARBY + 1, rows)):
-        for j in range(max(c - NEARBY, 0), min(c + NEARBY + 1, columns)):
-            s = slots[i, j]
-            if s >= 0 and moved[s] and _texture(fits, s) >= TEXTURED:
-                n += 1
-    return n < LEAST_TEXTURED
+        moves[r - 1, c - 1] = N_SPEEDS * fine_direction(right, down) + speed
 
 
 @compiled

@@ -134,6 +134,40 @@ def survey(source: Source, *, until: float = math.inf) -> Survey:
         return Survey(timeline.duration, bool(timeline.steady))
 
 
+def count_packets(source: Source) -> int:
+    """Return the number of packets of a file, one for each frame, without decoding them.
+
+    Raises
+    ------
+    VideoError
+        If it cannot be opened, or has no video.
+    """
+    if source.is_images:
+        return len(image_paths(source.address))
+    with open_container(source) as container:
+        stream = video_stream(container, source)
+        return sum(packet.size > 0 for packet in read_packets(container, stream, source, []))
+
+
+# What a picture begins with that later ones need, by codec: the head of a sequence.
+SEQUENCE_HEADS = {
+    b"\x00\x00\x01\xb3": "mpeg2video",
+    b"\x00\x00\x01\xb0": "mpeg4",
+    b"\x00\x00\x01\x40\x01": "hevc",
+    b"\x00\x00\x01\x67": "h264",
+    b"\x00\x00\x01\x27": "h264",
+}
+# Bytes at the beginning of a packet in which that stands.
+HEAD = 64
+
+
+def codec_begun(packet: Any) -> str | None:
+    """Return the codec of a packet of a transport stream that begins a sequence, else None."""
+    head = bytes(memoryview(packet)[:HEAD]) if packet.size else b""
+    places = {head.find(mark): name for mark, name in SEQUENCE_HEADS.items() if mark in head}
+    return places[min(places)] if places else None
+
+
 class PictureDecoder:
     """Iterator over the decoded pictures of a stream, each with a timestamp.
 
@@ -162,6 +196,7 @@ class PictureDecoder:
         tap: PacketTap | None = None,
     ) -> None:
         self.source, self.codec, self.clock, self.notes = source, stream.codec_context, clock, notes
+        self._may_change = container.format.name == "mpegts"
         self.tap, self.timed = tap, not container.format.flags & NO_TIMESTAMPS
         ahead = 0 if source.is_live else AHEAD
         self.timeline = Timeline(container, stream, clock, ahead=ahead)
@@ -195,7 +230,7 @@ class PictureDecoder:
             self._damaged = (self._damaged and not packet.is_keyframe) or packet.is_corrupt
             self._set_skipping(packet.pts)
             try:
-                pictures = packet.decode()
+                pictures = [*self._of_codec_before(packet), *self.codec.decode(packet)]
             except av.error.EOFError:
                 break
             except av.error.FFmpegError:
@@ -210,6 +245,23 @@ class PictureDecoder:
         if damaged:
             self.notes.append(f"{damaged} damaged packet(s) were skipped")
         self.notes += self.timeline.notes()
+
+    def _of_codec_before(self, packet: Any) -> list[Any]:
+        """Change the decoder where another codec begins; return the last pictures before that.
+
+        FFmpeg decodes all of a stream by the codec that it begins with.
+        """
+        found = codec_begun(packet) if self._may_change else None
+        if found is None or found == self.codec.name:
+            return []
+        self.notes.append(
+            f"the codec changes from {self.codec.name} to {found} at "
+            f"{self.clock.at(packet.pts):.2f} s"
+        )
+        pictures, options = self.codec.decode(None), self.codec.options
+        self.codec = av.CodecContext.create(found, "r")
+        self.codec.thread_count, self.codec.options = 1, options
+        return list(pictures)
 
     def _time(self, packet: Any) -> float | None:
         """Return when a frame is shown by the clock of the source, where that has one."""

@@ -139,5 +139,17 @@ def _polygons(text: str, vocabulary: Vocabulary, name: str) -> Flags:
                 f"{shortened(repr(polygon.strip()))}",
                 parameter=name,
             )
+        (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+        if right < 0 or bottom < 0 or left >= vocabulary.width or top >= vocabulary.height:
+            raise InvalidInputError(
+                f"{name} must be polygons of the frame, which has {vocabulary.width}x"
+                f"{vocabulary.height} pixels, found {shortened(repr(polygon.strip()))} outside it",
+                parameter=name,
+            )
+        if not cv2.contourArea(corners.astype(np.float32)):
+            raise InvalidInputError(
+                f"{name} must be polygons with an area, found {shortened(repr(polygon.strip()))}",
+                parameter=name,
+            )
         cv2.fillPoly(area, [np.round(corners).astype(np.int32)], 255)
     return area > 0

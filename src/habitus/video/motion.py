@@ -17,6 +17,7 @@ from habitus.video.cells import (
     LEAST_CHANGE,
     LEAST_MOTION,
     Pyramid,
+    Scratch,
     cell_changes,
     cell_motion,
     likeness,
@@ -52,7 +53,7 @@ class MotionMethod(Protocol):
 
 
 class CellMotion:
-    """The default method: a change gate, Lucas-Kanade and block matching in one compiled kernel.
+    """The default method: a change gate, Lucas-Kanade and block matching in compiled kernels.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ class CellMotion:
     def __init__(self, vocabulary: Vocabulary, watched: Flags) -> None:
         self.vocabulary, self.watched = vocabulary, watched
         self.side = vocabulary.cell // 2
+        self.scratch = Scratch.of(vocabulary.rows, vocabulary.columns, self.side)
 
     def prepare(self, frame: Frame) -> Pyramid:
         """Return half and quarter resolution of the analysed frame."""
@@ -73,7 +75,8 @@ class CellMotion:
     def between(self, before: Pyramid, after: Pyramid, seconds: float) -> CellMoves:
         """Return the motion of each cell; none across a cut."""
         least, bounds = least_motion(seconds), BOUNDS * seconds
-        return CellMoves(*cell_motion(before, after, self.watched, self.side, least, bounds))
+        settings = (self.watched, self.side, least, bounds)
+        return CellMoves(*cell_motion(before, after, *settings, scratch=self.scratch))
 
 
 class DisMotion:
@@ -107,6 +110,7 @@ class DisMotion:
             "medium": cv2.DISOPTICAL_FLOW_PRESET_MEDIUM,
         }
         self.vocabulary, self.watched, self.gated = vocabulary, watched, gated
+        self.scratch = Scratch.of(vocabulary.rows, vocabulary.columns, vocabulary.cell // 2)
         self.cv2: Any = cv2
         self.flow: Any = cv2.DISOpticalFlow.create(presets[preset])
 
@@ -124,7 +128,8 @@ class DisMotion:
         flow = self.flow.calc(before, after, None)
         mean = flow.reshape(v.rows, v.cell, v.columns, v.cell, 2).mean(axis=(1, 3))
         halves = self._resized(before, 1 / 2), self._resized(after, 1 / 2)
-        changes = cell_changes(*halves, v.rows, v.columns, side)
+        changes = self.scratch.changes
+        cell_changes(*halves, side, self.scratch.line, changes)
         speed = np.hypot(mean[..., 0], mean[..., 1])
         moving = (speed >= least_motion(seconds)) & self.watched
         if self.gated:

@@ -5,31 +5,17 @@ may lead to other hosts. Here a file is opened alone, and an address stays on it
 is allowed. Every container is opened here.
 """
 
-import base64
-import io
-import ssl
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import cached_property
-from http.client import HTTPException, InvalidURL
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import (
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    Request,
-    build_opener,
-)
 
 import av
 import av.error
 
 from habitus.errors import VideoError
 from habitus.video.addresses import check_address
-from habitus.video.source import IMAGES, Source, redacted
+from habitus.video.source import IMAGES, Source
 
 # Containers, raw streams and single images: all that FFmpeg reads from one file alone. Those of
 # sound are there to be told what they are.
@@ -96,15 +82,15 @@ def open_container(source: Source) -> Iterator[Any]:
             raise VideoError(f"{source.name}: no such file")
         if path.stat().st_size == 0:
             raise VideoError(f"{source.name}: the file is empty")
-    with closing(_OwnHost(source)) as own_host, _opened(source, own_host) as container:
+    with ExitStack() as stack, _opened(source, stack) as container:
         yield container
 
 
 @contextmanager
-def _opened(source: Source, own_host: "_OwnHost") -> Iterator[Any]:
+def _opened(source: Source, stack: ExitStack) -> Iterator[Any]:
     """Open a source, and tell in one line why it cannot be."""
     try:
-        container = _av_opened(source, own_host)
+        container = _av_opened(source, stack)
     except av.error.ExitError:
         raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
     except (av.error.FFmpegError, OSError, ValueError) as error:
@@ -139,8 +125,8 @@ def _reason(source: Source, error: Exception) -> str:
     return reason
 
 
-def _av_opened(source: Source, own_host: "_OwnHost") -> Any:
-    """Open a source with the protocols and formats of its kind."""
+def _av_opened(source: Source, stack: ExitStack) -> Any:
+    """Open a source with the protocols and formats of its kind, until the stack is closed."""
     scheme = source.url.partition(":")[0].lower()
     if scheme not in PROTOCOLS:
         raise VideoError(
@@ -160,7 +146,10 @@ def _av_opened(source: Source, own_host: "_OwnHost") -> Any:
     try:
         return _av_open(source, protocols, further, {"max_redirects": "0"})
     except LEADING_ON:  # now each address that it leads to is looked at
+        from habitus.video.own_host import OwnHost  # half of what opening a file would import
+
         options = {"http_persistent": "0", "http_multiple": "0"}
+        own_host = stack.enter_context(closing(OwnHost(source)))
         return _av_open(source, protocols, "hls", options, own_host)
 
 
@@ -169,125 +158,7 @@ def _av_open(
     protocols: str,
     further: str,
     options: dict[str, str],
-    io_open: "_OwnHost | None" = None,
+    io_open: Callable[[str, int, dict[str, str]], Any] | None = None,
 ) -> Any:
     allowed = {"protocol_whitelist": protocols, "format_whitelist": f"{FORMATS},{further}"}
     return av.open(source.url, timeout=source.timeout, options=allowed | options, io_open=io_open)
-
-
-class _OwnHost:
-    """Opens addresses of a source's own host for FFmpeg, and refuses all others."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.bodies: list[_Body] = []
-        self.has_opened = False
-
-    @cached_property
-    def own(self) -> SplitResult:
-        """Address of the source."""
-        return urlsplit(self.source.address)
-
-    @cached_property
-    def opener(self) -> OpenerDirector:
-        """What opens addresses and follows redirections."""
-        context = ssl.create_default_context()
-        # As FFmpeg does: cameras sign their certificates themselves.
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return build_opener(_CheckedRedirections(self), HTTPSHandler(context=context))
-
-    def __call__(self, url: str, flags: int, options: dict[str, str]) -> Any:
-        """Open an address, as PyAV asks for it; what cannot be had is empty, but for the first."""
-        self.bodies = [body for body in self.bodies if not body.closed]
-        try:
-            self.check(url)
-            request = self._request(url, options)
-            body = _Body(self.opener.open(request, timeout=self.source.timeout), self.source)
-        except HTTPError as error:
-            error.close()
-            body = self._nothing(error)
-        except (InvalidURL, ValueError):  # whose text would show a part of a password
-            raise VideoError(
-                f"{self.source.name}: not an address that can be understood: / ? # and @ in a "
-                "user or password are written as %2F %3F %23 and %40"
-            ) from None
-        except (OSError, HTTPException) as error:
-            body = self._nothing(error)
-        self.bodies.append(body)
-        self.has_opened = True
-        return body
-
-    def _nothing(self, error: Exception) -> "_Body":
-        if not self.has_opened:
-            raise VideoError(f"{self.source.name}: {reason_of(error)}") from error
-        return _Body(io.BytesIO(), self.source)
-
-    def close(self) -> None:
-        """Close what FFmpeg left open."""
-        for body in self.bodies:
-            body.close()
-
-    def check(self, url: str) -> None:
-        """Raise if an address is not one of the source's own host."""
-        parts = urlsplit(url)
-        if parts.scheme not in WEB or parts.hostname != self.own.hostname:
-            raise VideoError(
-                f"{self.source.name}: it leads to {redacted(url)}, which is not on its host: "
-                "that is opened only where other_hosts allows it",
-                parameter="other_hosts",
-            )
-        if self.source.elsewhere:  # its name may lead to another address by now
-            check_address(url)
-
-    def _request(self, url: str, options: dict[str, str]) -> Request:
-        parts = urlsplit(url)
-        request = Request(_without_user(parts))  # noqa: S310 - checked
-        # A password that was given for https is not sent in clear.
-        if self.own.username is not None and parts.scheme in (self.own.scheme, "https"):
-            user = f"{unquote(self.own.username)}:{unquote(self.own.password or '')}"
-            token = base64.b64encode(user.encode()).decode()
-            request.add_unredirected_header("Authorization", f"Basic {token}")
-        if "end_offset" in options:  # a part of a file
-            first, end = int(options.get("offset", 0)), int(options["end_offset"])
-            request.add_header("Range", f"bytes={first}-{end - 1}")
-        return request
-
-
-def _without_user(parts: SplitResult) -> str:
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-class _CheckedRedirections(HTTPRedirectHandler):
-    """Follows redirections within a host."""
-
-    def __init__(self, host: _OwnHost) -> None:
-        self.host = host
-
-    def redirect_request(
-        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> Request | None:
-        with closing(fp):
-            self.host.check(newurl)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-class _Body:
-    """What an address answers, in parts as they arrive."""
-
-    def __init__(self, response: Any, source: Source) -> None:
-        self.response, self.source, self.closed = response, source, False
-
-    def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, none at the end or where the connection is lost."""
-        try:
-            found: bytes = self.response.read1(size)
-        except TimeoutError:
-            raise silence_of(self.source) from None
-        except (OSError, HTTPException):
-            return b""
-        return found
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.closed = True
-        self.response.close()

@@ -21,43 +21,44 @@ PAIR_SHORTS = ir.VectorType(ir.IntType(16), PAIR)
 PAIR_WORDS = ir.VectorType(ir.IntType(32), PAIR)
 
 
-def _block_difference(typing: Any, one: Any, i: Any, other: Any, j: Any, line: Any) -> Any:
+def _block_difference(typing: Any, one: Any, y: Any, x: Any, other: Any, v: Any, u: Any) -> Any:
     """Build `habitus.video.windows.block_difference`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        images = _images(context, builder, signature, args, (0, 2))
+        windows = _windows(context, builder, signature, args)
         total = ir.Constant(PAIR_WORDS, [0] * PAIR)
         for row in range(0, SIDE, 2):  # two rows fill a register of x86
             a, b = (
                 builder.zext(
                     _both(
                         builder,
-                        *(_row(builder, image, args[start], args[4], row + k) for k in (0, 1)),
+                        *(_row(builder, window, row + k) for k in (0, 1)),
                     ),
                     PAIR_WORDS,
                 )
-                for image, start in zip(images, (1, 3), strict=True)
+                for window in windows
             )
             apart = builder.sub(a, b)
             negative = builder.icmp_signed("<", apart, ir.Constant(PAIR_WORDS, [0] * PAIR))
             total = builder.add(total, builder.select(negative, builder.neg(apart), apart))
         return _sum(builder, total)
 
-    return types.int32(one, types.uint64, other, types.uint64, types.uint64), codegen
+    index = types.int64
+    return types.int32(one, index, index, other, index, index), codegen
 
 
 block_difference: Any = intrinsic(_block_difference)
 
 
-def _window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any) -> Any:
+def _window_sums(typing: Any, before: Any, y: Any, x: Any, after: Any, v: Any, u: Any) -> Any:
     """Build `habitus.video.windows.window_sums`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        images = _images(context, builder, signature, args, (0, 2))
+        windows = _windows(context, builder, signature, args)
         plain = [ir.Constant(PAIR_SHORTS, [0] * PAIR)] * 3
         squared = [ir.Constant(WORDS, [0] * SIDE)] * 6
         for row in range(0, SIDE, 2):
-            upper, lower = (_gradients(builder, images, args, row + k) for k in (0, 1))
+            upper, lower = (_gradients(builder, windows, row + k) for k in (0, 1))
             gx, gy, d = (_both(builder, u, v) for u, v in zip(upper, lower, strict=True))
             plain = [builder.add(*pair) for pair in zip(plain, (gx, gy, d), strict=True)]
             products = ((gx, gx), (gx, gy), (gy, gy), (gx, d), (gy, d), (d, d))
@@ -72,26 +73,29 @@ def _window_sums(typing: Any, before: Any, i: Any, after: Any, j: Any, line: Any
 
     several: Any = types.UniTuple
     returned = several(types.int32, 9)
-    return returned(before, types.uint64, after, types.uint64, types.uint64), codegen
+    index = types.int64
+    return returned(before, index, index, after, index, index), codegen
 
 
 window_sums: Any = intrinsic(_window_sums)
 
 
-def _images(context: Any, builder: Any, signature: Any, args: Any, places: tuple[int, ...]) -> Any:
-    """Return the data pointers of the images among the arguments."""
-    return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
+def _windows(context: Any, builder: Any, signature: Any, args: Any) -> list[tuple[Any, Any]]:
+    """Return, for each of the two windows, a pointer to its first pixel, and the pixels per row."""
+    found = []
+    for k in (0, 3):
+        array = context.make_array(signature.args[k])(context, builder, args[k])
+        line = builder.extract_value(array.strides, 0)
+        start = builder.add(builder.mul(args[k + 1], line), args[k + 2])
+        found.append((builder.gep(array.data, [start]), line))
+    return found
 
 
-def _offset(builder: Any, start: Any, line: Any, y: int, x: int = 0) -> Any:
-    """Return the index of the pixel `y` rows below and `x` columns right of `start`."""
-    down = builder.mul(line, ir.Constant(line.type, y % 2**64))
-    return builder.add(builder.add(start, down), ir.Constant(line.type, x % 2**64))
-
-
-def _row(builder: Any, image: Any, start: Any, line: Any, y: int, x: int = 0) -> Any:
-    """Load eight neighbouring pixels."""
-    place = builder.gep(image, [_offset(builder, start, line, y, x)])
+def _row(builder: Any, window: tuple[Any, Any], y: int, x: int = 0) -> Any:
+    """Load eight neighbouring pixels, `y` rows below and `x` columns right of the first."""
+    first, line = window
+    offset = builder.add(builder.mul(line, line.type(y)), line.type(x))
+    place = builder.gep(first, [offset])
     return builder.load(builder.bitcast(place, BYTES.as_pointer()), align=1)
 
 
@@ -100,13 +104,10 @@ def _both(builder: Any, one: Any, other: Any) -> Any:
     return builder.shuffle_vector(one, other, ir.Constant(PAIR_WORDS, list(range(PAIR))))
 
 
-def _gradients(builder: Any, images: Any, args: Any, row: int) -> tuple[Any, Any, Any]:
+def _gradients(builder: Any, windows: Any, row: int) -> tuple[Any, Any, Any]:
     """Return gx, gy and d of one row of the two windows."""
     right, left, below, above, here = (
-        [
-            builder.zext(_row(builder, image, args[start], args[4], row + y, x), SHORTS)
-            for image, start in zip(images, (1, 3), strict=True)
-        ]
+        [builder.zext(_row(builder, window, row + y, x), SHORTS) for window in windows]
         for y, x in ((0, 1), (0, -1), (1, 0), (-1, 0), (0, 0))
     )
     gx = builder.sub(builder.add(*right), builder.add(*left))

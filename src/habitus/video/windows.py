@@ -9,23 +9,18 @@ sums of integers, so the results are the same to the bit.
 from functools import cache, partial
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import overload
-from numpy.typing import NDArray
 
-from habitus.compiled import PLAIN_KERNELS
+from habitus.arrays import Image
+from habitus.compiled import PLAIN_KERNELS, before_compiling
 
 SIDE = 8
 """Pixels along each side of a window."""
 
-FlatImage = NDArray[np.uint8]
-"""Pixels of an image in one dimension, row after row."""
-Index = int | np.uint64
 Sums = tuple[int, int, int, int, int, int, int, int, int]
 
 
-def block_difference(one: FlatImage, i: Index, other: FlatImage, j: Index, width: Index) -> int:
+def block_difference(one: Image, y: int, x: int, other: Image, v: int, u: int) -> int:
     """Return the sum of absolute differences of two windows.
 
     Equals `abs(a - b).sum()` for the windows `a` and `b` as integers.
@@ -33,11 +28,9 @@ def block_difference(one: FlatImage, i: Index, other: FlatImage, j: Index, width
     Parameters
     ----------
     one, other
-        Images of one width, as flat arrays.
-    i, j
-        Index of the upper left pixel of the window in each.
-    width
-        Pixels per row of both images.
+        The images.
+    y, x, v, u
+        Row and column of the upper left pixel of the window in each.
 
     Returns
     -------
@@ -46,20 +39,18 @@ def block_difference(one: FlatImage, i: Index, other: FlatImage, j: Index, width
 
     Examples
     --------
-    >>> dark, bright = np.full(100, 50, np.uint8), np.full(100, 53, np.uint8)
-    >>> int(block_difference(dark, 0, bright, 11, 10))
+    >>> dark, bright = np.full((10, 10), 50, np.uint8), np.full((10, 10), 53, np.uint8)
+    >>> int(block_difference(dark, 0, 0, bright, 1, 1))
     192
     """
-    corner, other_corner, line = np.uint64(i), np.uint64(j), np.uint64(width)
     total: Any = 0
-    for y in range(np.uint64(SIDE)):
-        for x in range(np.uint64(SIDE)):
-            step = np.uint64(y) * line + np.uint64(x)
-            total += abs(np.int32(one[corner + step]) - np.int32(other[other_corner + step]))
+    for r in range(SIDE):
+        for c in range(SIDE):
+            total += abs(np.int32(one[y + r, x + c]) - np.int32(other[v + r, u + c]))
     return int(total)
 
 
-def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: Index) -> Sums:
+def window_sums(before: Image, y: int, x: int, after: Image, v: int, u: int) -> Sums:
     """Return the sums over two windows that least squares need.
 
     With `gx` and `gy` the central differences (right minus left, lower minus upper pixel) added
@@ -69,11 +60,9 @@ def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: 
     Parameters
     ----------
     before, after
-        Images of one width, as flat arrays.
-    i, j
-        Index of the upper left pixel of the window in each.
-    width
-        Pixels per row of both images.
+        The images.
+    y, x, v, u
+        Row and column of the upper left pixel of the window in each.
 
     Returns
     -------
@@ -82,22 +71,20 @@ def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: 
 
     Examples
     --------
-    >>> ramp = np.tile(np.arange(10, dtype=np.uint8), 10)
-    >>> [int(sum_) for sum_ in window_sums(ramp, 11, ramp, 11, 10)]
+    >>> ramp = np.tile(np.arange(10, dtype=np.uint8), (10, 1))
+    >>> [int(sum_) for sum_ in window_sums(ramp, 1, 1, ramp, 1, 1)]
     [256, 0, 0, 1024, 0, 0, 0, 0, 0]
     """
-    corner, other_corner, line, one = np.uint64(i), np.uint64(j), np.uint64(width), np.uint64(1)
     zero: Any = 0
     x1 = y1 = t1 = xx = xy = yy = xt = yt = tt = zero
-    for y in range(np.uint64(SIDE)):
-        for x in range(np.uint64(SIDE)):
-            step = np.uint64(y) * line + np.uint64(x)
-            p, q = corner + step, other_corner + step
-            gx = np.int32(before[p + one]) - np.int32(before[p - one])
-            gx += np.int32(after[q + one]) - np.int32(after[q - one])
-            gy = np.int32(before[p + line]) - np.int32(before[p - line])
-            gy += np.int32(after[q + line]) - np.int32(after[q - line])
-            d = np.int32(after[q]) - np.int32(before[p])
+    for r in range(SIDE):
+        for c in range(SIDE):
+            i, j, k, m = y + r, x + c, v + r, u + c
+            gx = np.int32(before[i, j + 1]) - np.int32(before[i, j - 1])
+            gx += np.int32(after[k, m + 1]) - np.int32(after[k, m - 1])
+            gy = np.int32(before[i + 1, j]) - np.int32(before[i - 1, j])
+            gy += np.int32(after[k + 1, m]) - np.int32(after[k - 1, m])
+            d = np.int32(after[k, m]) - np.int32(before[i, j])
             x1 += gx
             y1 += gy
             t1 += d
@@ -113,8 +100,8 @@ def window_sums(before: FlatImage, i: Index, after: FlatImage, j: Index, width: 
 @cache
 def vectors_work() -> bool:
     """Return whether the vector instructions can be built here and give the right sums."""
-    image = np.random.default_rng(0).integers(0, 256, 400).astype(np.uint8)
-    windows = image, np.uint64(21), image, np.uint64(64), np.uint64(20)
+    image = np.random.default_rng(0).integers(0, 256, (20, 20)).astype(np.uint8)
+    windows = image, 1, 2, image, 3, 5
     try:
         from habitus.video import vectors
 
@@ -127,28 +114,35 @@ def vectors_work() -> bool:
 
 def _called(intrinsic: Any) -> Any:
     """Return a compiled function that calls an intrinsic and nothing else."""
-    return numba.njit(lambda one, i, other, j, width: intrinsic(one, i, other, j, width))
+    import numba
+
+    return numba.njit(lambda one, y, x, other, v, u: intrinsic(one, y, x, other, v, u))
 
 
-# Not strict: annotations are part of the signatures that Numba would compare.
-_overloaded = partial(overload, jit_options={"forceinline": True}, strict=False)
+@before_compiling
+def _overload() -> None:
+    """Have Numba use the vector instructions where a kernel calls the definitions."""
+    from numba.extending import overload
+
+    # Not strict: annotations are part of the signatures that Numba would compare.
+    overloaded: Any = partial(overload, jit_options={"forceinline": True}, strict=False)
+    overloaded(block_difference)(_compiled_block_difference)
+    overloaded(window_sums)(_compiled_window_sums)
 
 
-@_overloaded(block_difference)
-def _compiled_block_difference(one: Any, i: Any, other: Any, j: Any, width: Any) -> Any:
+def _compiled_block_difference(one: Any, y: Any, x: Any, other: Any, v: Any, u: Any) -> Any:
     if PLAIN_KERNELS or not vectors_work():
         return block_difference
     from habitus.video import vectors
 
     vector = vectors.block_difference
-    return lambda one, i, other, j, width: vector(one, i, other, j, width)
+    return lambda one, y, x, other, v, u: vector(one, y, x, other, v, u)
 
 
-@_overloaded(window_sums)
-def _compiled_window_sums(before: Any, i: Any, after: Any, j: Any, width: Any) -> Any:
+def _compiled_window_sums(before: Any, y: Any, x: Any, after: Any, v: Any, u: Any) -> Any:
     if PLAIN_KERNELS or not vectors_work():
         return window_sums
     from habitus.video import vectors
 
     vector = vectors.window_sums
-    return lambda before, i, after, j, width: vector(before, i, after, j, width)
+    return lambda before, y, x, after, v, u: vector(before, y, x, after, v, u)

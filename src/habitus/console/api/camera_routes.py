@@ -145,7 +145,7 @@ def list_behaviours(request: Request, actor: Viewer, camera: str) -> Any:
     if known.model is None or console.supervisor is None:
         return []
     path = console.settings.camera_folder(camera) / Path(known.model).name
-    return describe(path, nursery=console.supervisor.nursery)
+    return describe(path, fork_server=console.supervisor.fork_server)
 
 
 @router.get("/{camera}/behaviours/{number}.jpg", response_class=FileResponse, responses=JPEG)

@@ -212,6 +212,7 @@ CUES = {
     "speed": "the speed of motion",
     "together": "place, direction and speed together",
     "behaviours": "the behaviours of the scene",
+    "hour": "motion at an unusual hour",
     "scan": "at one place",
     "sum": "over the whole picture",
 }

@@ -334,7 +334,7 @@ def split_footage(corpus: Corpus, labels: Sequence[Label], train: float) -> Spli
             f"{train:g} s of training",
             parameter="train",
         )
-    check_labels(list(labels), first, last)
+    check_labels(list(labels), first, last, clip=corpus.clip)
     footage = SplitFootage(corpus, n_train, list(labels), abnormal_places(labels))
     check_both(footage.abnormal)
     return footage
@@ -344,9 +344,9 @@ def identity_of(footage: SplitFootage, protocol: ComparisonProtocol) -> dict[str
     """Return hashes of everything that results depend on: results mix if and only if all agree."""
     corpus = footage.corpus
     arrays = (
-        corpus.counts.data,
-        corpus.counts.indices,
-        corpus.counts.indptr,
+        corpus.entries.data,
+        corpus.entries.indices,
+        corpus.entries.indptr,
         corpus.times,
         corpus.lengths,
         corpus.conditions,

@@ -40,7 +40,7 @@ from habitus.lab.comparison.scoring import (
     score_test,
 )
 from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult, stored_documents
-from habitus.model import MarkovClusteringTopicModel, Parameters
+from habitus.model import Parameters, TopicModel
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Source
 from habitus.workers import LocalWorkers, Workers, number_of_workers
@@ -210,11 +210,9 @@ def _learn(
     }
 
 
-def _model(
-    run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Generator
-) -> MarkovClusteringTopicModel:
+def _model(run: LearningRun, protocol: ComparisonProtocol, rng: np.random.Generator) -> TopicModel:
     needed = {method.samples for method in run.methods}
-    return MarkovClusteringTopicModel(
+    return TopicModel(
         protocol.n_topics,
         protocol.n_behaviours,
         learning=run.learning,
@@ -228,9 +226,7 @@ def _model(
     )
 
 
-def _gibbs_sets(
-    model: MarkovClusteringTopicModel, times: list[float], few: int
-) -> dict[Samples, _LearntSets]:
+def _gibbs_sets(model: TopicModel, times: list[float], few: int) -> dict[Samples, _LearntSets]:
     """Return the first, the first few and all samples, with the times of their last sweeps.
 
     Any one sample is a point estimate; the first exists when the burn-in ends, at no further cost.

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from habitus.lab.comparison.protocol import LearningRun
 from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
+from habitus.version import __version__
 from habitus.video import Source
 from habitus.workers import Workers
 
@@ -256,7 +256,7 @@ def _check_origin(origin: Path, identity: str, source: Source) -> None:
 
 def _video_identity(source: Source, settings: DocumentSettings) -> str:
     """Return a hash of the video file and of how it is read."""
-    what = [source.address, source.fps, source.fast, asdict(settings), version("habitus")]
+    what = [source.address, source.fps, source.fast, asdict(settings), __version__]
     for file in filter(None, (source.address, settings.mask, settings.region)):
         if Path(file).exists():
             what += [Path(file).stat().st_size, Path(file).stat().st_mtime_ns]

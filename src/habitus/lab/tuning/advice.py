@@ -27,7 +27,7 @@ from habitus.lab.tuning.selection import (
     predict_held_out,
     select_size,
 )
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.workers import Workers
@@ -263,7 +263,7 @@ def tune_hyperparameters(
         As in `select_size`.
     """
     candidate = replace(choice.candidate, learning="vb", prior=FITTED)
-    model = MarkovClusteringTopicModel(
+    model = TopicModel(
         candidate.n_topics,
         candidate.n_behaviours,
         learning="vb",

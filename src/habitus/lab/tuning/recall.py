@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
 from habitus.anomaly.calibration import CalibratedFold, Calibration, held_out_folds
 from habitus.anomaly.detector import Detector
@@ -83,8 +82,10 @@ def jeffreys(n_found: int, n_trials: int, coverage: float = 0.9) -> tuple[float,
     >>> round(low, 3), round(high, 3)
     (0.262, 0.738)
     """
+    from scipy.special import betaincinv
+
     tails = ((1 - coverage) / 2, (1 + coverage) / 2)
-    low, high = (float(beta.ppf(q, n_found + 0.5, n_trials - n_found + 0.5)) for q in tails)
+    low, high = (float(betaincinv(n_found + 0.5, n_trials - n_found + 0.5, q)) for q in tails)
     return (0.0 if n_found == 0 else low, 1.0 if n_found == n_trials else high)
 
 
@@ -213,6 +214,7 @@ class _SegmentJudge:
             times=self.corpus.times,
             lengths=self.corpus.lengths,
             conditions=self.corpus.conditions,
+            clocks=self.corpus.clocks,
         )
         self.detector.new_sequence()
         judged = self.detector.judge_all(changed)

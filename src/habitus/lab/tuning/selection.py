@@ -20,7 +20,6 @@ from threading import Event as ThreadEvent
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from habitus.anomaly.calibration import CalibrationSettings
@@ -28,10 +27,10 @@ from habitus.anomaly.measures import novelty_background
 from habitus.arrays import Array
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
-from habitus.model import MarkovClusteringTopicModel, Parameters, Prior
+from habitus.model import Parameters, Prior, TopicModel
 from habitus.model.expected_counts import gather
 from habitus.model.hyperparameters import fit_hyperparameters
-from habitus.model.learning import IterationCallback
+from habitus.model.learning import IterationCallback, n_threads_of
 from habitus.model.online import Background, filter_documents, filter_tables
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.workers import Workers
@@ -156,7 +155,7 @@ def select_size(
     candidates
         Models to compare; those of `grid()` if None.
     n_restarts, min_words
-        As in `MarkovClusteringTopicModel`.
+        As in `TopicModel`.
     jobs
         Number of threads; below 1, one per processor. The result does not depend on it.
     seed
@@ -316,7 +315,7 @@ def predict_held_out(
     ]
     folds, tell = selection_folds(corpus, min_words), progress or ignore_progress
     finished = (
-        _by_threads(folds, tasks, effective_n_jobs(jobs))
+        _by_threads(folds, tasks, n_threads_of(jobs))
         if workers is None
         else workers.as_completed(partial(_prediction_alone, folds), tasks)
     )
@@ -386,7 +385,7 @@ def _learn(
 ) -> Parameters:
     rng = np.random.default_rng([*seeds, candidate.n_topics, candidate.n_behaviours])
     prior = candidate.prior
-    model = MarkovClusteringTopicModel(
+    model = TopicModel(
         candidate.n_topics,
         candidate.n_behaviours,
         learning=candidate.learning,

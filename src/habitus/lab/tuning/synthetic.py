@@ -27,7 +27,7 @@ from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 
 OPPOSITE = [Direction.DOWN, Direction.RIGHT, Direction.UP, Direction.LEFT]
 """Opposite of each direction, in their order."""
@@ -298,7 +298,7 @@ class HeldOutSegment(NamedTuple):
     """Documents x rows x columns x moves."""
     path: NDArray[np.int64]
     """Most probable behaviour of each document."""
-    model: MarkovClusteringTopicModel
+    model: TopicModel
 
 
 class Injection(NamedTuple):

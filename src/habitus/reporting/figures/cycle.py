@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from habitus.arrays import Array
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 from habitus.model.inspection import expected_durations, long_run_shares, successors
 from habitus.reporting.figures.drawing import INK, behaviour_colour, ink_on
 
@@ -88,7 +88,7 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def cycle_svg(model: MarkovClusteringTopicModel) -> str:
+def cycle_svg(model: TopicModel) -> str:
     """Return the graph as SVG for a page: transparent, in the text colour of the page."""
     # Identifiers that do not change from run to run: the same model, the same page.
     with mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"}):

@@ -1,30 +1,28 @@
 """Drawing on pictures and axes: colours, the scene as background, arrows, boxes and text.
 
 Pictures are RGB arrays, rows x columns x 3. Visual words are drawn as arrows of one shape, on
-matplotlib axes and on pictures alike.
+matplotlib axes and on pictures alike; whoever draws on pictures alone does without matplotlib.
 """
 
 import os
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
-from PIL import Image as PillowImage
-from PIL import ImageDraw, ImageFont
 
 from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.files import MARK, written_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from PIL import ImageFont
 
 # Colours are distinct for colour-blind readers too: those of Okabe and Ito, and of Paul Tol.
 COLOURS = {
@@ -76,8 +74,10 @@ def check_picture(path: str | os.PathLike[str]) -> None:
         )
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int) -> None:
+def save_figure(figure: "Figure", path: str | os.PathLike[str], *, dpi: int) -> None:
     """Write a figure as a picture, whole or not at all."""
+    import matplotlib as mpl
+
     check_picture(path)
     # Identifiers that do not change from run to run.
     stable = mpl.rc_context({"svg.hashsalt": "habitus", "svg.fonttype": "path"})
@@ -127,6 +127,10 @@ def _luminance(colour: str) -> float:
 
 PLAIN, EDGE = "#F4F4F2", "#C8C8C4"
 """Background of a scene without a picture, and the frame around any scene."""
+TALLEST = 2.0
+"""Height of a panel over its width, at most; a scene that is taller is drawn narrower."""
+MOST_DRAWN = 2048
+"""Pixels of a picture in each direction that are drawn in a figure, at most."""
 FINER = 2
 """Arrows are drawn on a picture this many times as large, which is then reduced."""
 # Share of its own colours that a pale picture keeps, and share of white over it.
@@ -140,9 +144,29 @@ def paled(picture: Image) -> Image:
     return np.asarray(255 - (255 - soft) * (1 - WHITENED)).round().astype(np.uint8)
 
 
+def drawn_height(vocabulary: Vocabulary) -> float:
+    """Return the height of a panel that shows the scene, as a share of its width."""
+    return min(vocabulary.height / vocabulary.width, TALLEST)
+
+
+def drawn_size(vocabulary: Vocabulary, width: int) -> tuple[int, int]:
+    """Return width and height of a picture of the frame in a panel that is `width` pixels wide.
+
+    Examples
+    --------
+    >>> drawn_size(Vocabulary.of_frame(1280, 720), 720)
+    (720, 405)
+    >>> drawn_size(Vocabulary(rows=1000, columns=10), 720)
+    (14, 1400)
+    """
+    aspect = vocabulary.height / vocabulary.width
+    width = max(round(width * drawn_height(vocabulary) / aspect), FINER)
+    return width, max(round(width * aspect), FINER)
+
+
 def background(picture: Image | None, vocabulary: Vocabulary, width: int) -> Image:
-    """Return the pale scene, `width` pixels wide; a plain colour if there is no picture."""
-    height = round(width * vocabulary.height / vocabulary.width)
+    """Return the pale scene for a panel of a width; a plain colour if there is no picture."""
+    width, height = drawn_size(vocabulary, width)
     if picture is None:
         return np.full((height, width, 3), rgb(PLAIN), dtype=np.uint8)
     return paled(resized(picture, width, height))
@@ -160,11 +184,13 @@ def resized(picture: Image, width: int, height: int) -> Image:
     return np.asarray(cv2.resize(picture, (width, height), interpolation=method), dtype=np.uint8)
 
 
-def prepare_axes(ax: Axes, vocabulary: Vocabulary, picture: Image | None = None) -> None:
+def prepare_axes(ax: "Axes", vocabulary: Vocabulary, picture: Image | None = None) -> None:
     """Give axes the coordinates of the camera's frame, in pixels, and the scene as background."""
     v = vocabulary
     ax.set(xlim=(0, v.width), ylim=(v.height, 0), xticks=[], yticks=[], facecolor=PLAIN)
     ax.set_aspect("equal")
+    if picture is not None and max(picture.shape) > MOST_DRAWN:
+        picture = resized(picture, *(min(n, MOST_DRAWN) for n in picture.shape[1::-1]))
     if picture is not None:
         ax.imshow(paled(picture), extent=(0, v.width, v.height, 0), zorder=0)
     for spine in ax.spines.values():
@@ -259,8 +285,10 @@ def _corners(strength: Array) -> tuple[Array, Array]:
     return along, across
 
 
-def draw_on_axes(ax: Axes, arrows: Arrows) -> None:
+def draw_on_axes(ax: "Axes", arrows: Arrows) -> None:
     """Draw arrows with a thin white edge on axes that `prepare_axes` prepared."""
+    from matplotlib.collections import PolyCollection
+
     shapes = PolyCollection(
         list(arrows.outlines),
         facecolors=arrows.colours,
@@ -346,7 +374,8 @@ def draw_heat(picture: Image, heat: Array, vocabulary: Vocabulary) -> None:
         Gives the sizes of frame and cell.
     """
     v, scale = vocabulary, picture.shape[1] / vocabulary.width
-    width, height = round(v.columns * v.cell_side * scale), round(v.rows * v.cell_side * scale)
+    covers = v.columns * v.cell_side, v.rows * v.cell_side
+    width, height = (max(round(n * scale), 1) for n in covers)
     covered = picture[:height, :width]
     share = OPACITY * np.minimum(heat / HOTTEST, 1.0).astype(np.float32)
     smooth = cv2.resize(share, covered.shape[1::-1], interpolation=cv2.INTER_LINEAR)[..., None]
@@ -355,6 +384,8 @@ def draw_heat(picture: Image, heat: Array, vocabulary: Vocabulary) -> None:
 
 def add_legend(ax_or_figure: Any, **where: Any) -> None:
     """Add a legend of the colours of the directions to axes or a figure."""
+    from matplotlib.lines import Line2D
+
     handles = [
         Line2D([], [], color=COLOURS[d], linewidth=3, label=d.name.lower()) for d in Direction
     ]
@@ -399,6 +430,9 @@ def draw_text(
     int
         Width of the text in pixels.
     """
+    from PIL import Image as PillowImage
+    from PIL import ImageDraw
+
     width = text_width(text, size, bold=bold)
     x, y = place
     # One pixel more to the right: hinted glyphs may be wider than their advance.
@@ -413,8 +447,11 @@ def draw_text(
 
 
 @lru_cache(maxsize=64)
-def _font(size: float, bold: bool) -> ImageFont.FreeTypeFont:
+def _font(size: float, bold: bool) -> "ImageFont.FreeTypeFont":
     """Return DejaVu Sans, which comes with matplotlib."""
+    import matplotlib as mpl
+    from PIL import ImageFont
+
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     file = Path(mpl.get_data_path(), "fonts", "ttf", name)
     # The basic layout, as Raqm is not part of every build of Pillow.

@@ -18,7 +18,7 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
 from habitus.files import written_whole
 from habitus.habits import Votes
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 from habitus.reporting.figures.drawing import (
     EVENT,
     FINER,
@@ -28,6 +28,7 @@ from habitus.reporting.figures.drawing import (
     draw_boxes,
     draw_heat,
     draw_on_picture,
+    drawn_size,
     probable_arrows,
     reduced,
 )
@@ -124,8 +125,7 @@ def still_thumbnail(
     event: Event, still: Image, v: Vocabulary, habits: HabitModel | None = None
 ) -> bytes:
     """Return a JPEG of a frame of any size that was kept of an event, with all marks."""
-    size = (WIDTH, round(WIDTH * v.height / v.width))
-    enlarged = cv2.resize(still, size, interpolation=cv2.INTER_CUBIC)
+    enlarged = cv2.resize(still, drawn_size(v, WIDTH), interpolation=cv2.INTER_CUBIC)
     seen = SeenMoment(event, v, np.array(event.words, dtype=np.int64))
     if habits is not None:
         seen = _seen_by_habits(event, habits)
@@ -155,14 +155,15 @@ def seen_moment(event: Event, detection: Detection) -> SeenMoment | None:
         return None
     if detection.habits is not None:
         return _seen_by_habits(event, detection.habits)
-    words = detection.corpus.counts[[event.peak_document]].indices.astype(np.int64)
+    words = detection.corpus.bag(event.peak_document).words.astype(np.int64)
     unusual = np.array(event.words, dtype=np.int64)
     return SeenMoment(event, v, unusual, words, expected_words(event, detection.model))
 
 
 def _seen_by_habits(event: Event, habits: HabitModel) -> SeenMoment:
     v, words = habits.vocabulary, np.array(event.moment, dtype=np.int64)
-    finding = find_unusual(habits.judge(Votes.of_codes(words, v)), habits)
+    judgement = habits.judge(Votes.of_codes(words, v), clock=event.minute)
+    finding = find_unusual(judgement, habits)
     usual = habits.all_counts.direction.reshape(-1)
     return SeenMoment(
         event, v, words[finding.votes], words, usual / max(usual.sum(), 1.0), heat_map(finding, v)
@@ -216,16 +217,15 @@ def event_pictures(
     return found
 
 
-def expected_words(event: Event, model: MarkovClusteringTopicModel) -> Array:
+def expected_words(event: Event, model: TopicModel) -> Array:
     """Return p(word | x_{1:t-1}) of the strongest document of an event."""
     return np.asarray(model.parameters_.word_given_behaviour @ np.array(event.expected))
 
 
-def _thumbnail(seen: SeenMoment, model: MarkovClusteringTopicModel, source: Source | None) -> Image:
+def _thumbnail(seen: SeenMoment, model: TopicModel, source: Source | None) -> Image:
     """Return the frame in the middle of an event's strongest document, with all marks."""
     v, middle = seen.vocabulary, seen.event.peak + model.clip_ / 2
-    height = round(WIDTH * v.height / v.width)
-    picture = frame_at(source, middle, WIDTH, height) if source else None
+    picture = frame_at(source, middle, *drawn_size(v, WIDTH)) if source else None
     return _marked(background(model.picture_, v, WIDTH) if picture is None else picture, seen)
 
 

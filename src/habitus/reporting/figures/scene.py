@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.model import MarkovClusteringTopicModel
+from habitus.model import TopicModel
 from habitus.model.inspection import expected_durations, long_run_shares
 from habitus.reporting.figures.cycle import draw_cycle, duration_text
 from habitus.reporting.figures.drawing import (
@@ -22,6 +22,7 @@ from habitus.reporting.figures.drawing import (
     background,
     draw_on_axes,
     draw_on_picture,
+    drawn_height,
     prepare_axes,
     probable_arrows,
     reduced,
@@ -31,6 +32,8 @@ from habitus.reporting.summaries import SHORT
 
 # Inches: width of the figure of a model, height of the title of a panel, height of the cycle.
 WIDTH, TITLE, GRAPH = 15.0, 0.45, 5.6
+MOST_PANELS = 40
+"""Behaviours, and topics, that are drawn at most."""
 
 
 class PanelGroup(NamedTuple):
@@ -51,12 +54,10 @@ class PanelGroup(NamedTuple):
 
     def height(self, v: Vocabulary) -> float:
         """Return the height of all panels in inches."""
-        return self.rows * (WIDTH / self.columns * v.height / v.width + TITLE) + 0.5
+        return self.rows * (WIDTH / self.columns * drawn_height(v) + TITLE) + 0.5
 
 
-def draw_model(
-    path: str | os.PathLike[str], model: MarkovClusteringTopicModel, *, title: str
-) -> None:
+def draw_model(path: str | os.PathLike[str], model: TopicModel, *, title: str) -> None:
     """Write a figure of a model: its behaviours and topics as arrows on the scene, its cycle.
 
     Parameters
@@ -84,24 +85,30 @@ def draw_model(
     save_figure(figure, path, dpi=110)
 
 
-def _panel_groups(model: MarkovClusteringTopicModel) -> list[PanelGroup]:
+def _panel_groups(model: TopicModel) -> list[PanelGroup]:
     captions = [f"behaviour {z + 1}: {text}" for z, text in enumerate(behaviour_captions(model))]
     phi = model.parameters_.phi
     topics = [f"topic {y + 1}" for y in range(phi.shape[1])]
     return [
         PanelGroup(
-            "Behaviours: words that make up half of p(word | behaviour)",
-            captions,
+            f"{_first('Behaviours', captions)}: words that make up half of p(word | behaviour)",
+            captions[:MOST_PANELS],
             model.parameters_.word_given_behaviour,
             2 if len(captions) <= 4 else 3,
         ),
         PanelGroup(
-            "Topics: words that make up half of p(word | topic)",
-            topics,
+            f"{_first('Topics', topics)}: words that make up half of p(word | topic)",
+            topics[:MOST_PANELS],
             phi,
             min(4, max(len(topics), 2)),
         ),
     ]
+
+
+def _first(heading: str, names: list[str]) -> str:
+    """Return a heading that tells how many are drawn, where not all are."""
+    few = len(names) <= MOST_PANELS
+    return heading if few else f"{heading}, the first {MOST_PANELS} of {len(names)}"
 
 
 def _draw_panels(part: Any, group: PanelGroup, v: Vocabulary, picture: Image | None) -> None:
@@ -115,7 +122,7 @@ def _draw_panels(part: Any, group: PanelGroup, v: Vocabulary, picture: Image | N
         ax.set_title(name, fontsize=12)
 
 
-def behaviour_captions(model: MarkovClusteringTopicModel) -> list[str]:
+def behaviour_captions(model: TopicModel) -> list[str]:
     """Return the share of the time and the mean duration of each behaviour, as text."""
     xi = model.parameters_.xi
     return [
@@ -124,7 +131,7 @@ def behaviour_captions(model: MarkovClusteringTopicModel) -> list[str]:
     ]
 
 
-def behaviour_pictures(model: MarkovClusteringTopicModel, *, width: int) -> list[Image]:
+def behaviour_pictures(model: TopicModel, *, width: int) -> list[Image]:
     """Return each behaviour as arrows on the scene.
 
     Parameters
@@ -164,7 +171,7 @@ def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> 
         Heading of the figure.
     """
     vocabulary = corpus.vocabulary
-    aspect = vocabulary.height / vocabulary.width if vocabulary else 0.75
+    aspect = drawn_height(vocabulary) if vocabulary else 0.75
     figure = Figure(figsize=(9, 9 * aspect + 3.1), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=[9 * aspect, 2.2])
     if vocabulary is None:
@@ -179,8 +186,8 @@ def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> 
 def _draw_motion(ax: Axes, corpus: Corpus, v: Vocabulary) -> None:
     """Draw an arrow per word, wider if more frequent."""
     prepare_axes(ax, v, corpus.picture)
-    usable = corpus.conditions == 0
-    counts = np.asarray(corpus.paper.counts[usable].sum(axis=0))
+    used = corpus.take(np.flatnonzero(corpus.conditions == 0)).paper.entries
+    counts = np.bincount(used.indices, weights=used.data, minlength=used.n_words)
     words = np.flatnonzero(counts > 0)
     if len(words):
         # The square root keeps rarely used lanes visible beside busy ones.

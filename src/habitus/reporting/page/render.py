@@ -20,8 +20,8 @@ from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array
 from habitus.files import written_whole
-from habitus.habits import STATISTICS, Votes
-from habitus.model import MarkovClusteringTopicModel
+from habitus.habits import HOUR_STATISTICS, STATISTICS, Votes
+from habitus.model import TopicModel
 from habitus.reporting.figures.cycle import cycle_svg
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
@@ -29,6 +29,7 @@ from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictur
 from habitus.reporting.film.annotation import film_start
 from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
 from habitus.reporting.timeline import timeline_of
+from habitus.version import __version__
 from habitus.video import Source
 
 MOST_PICTURES = 60
@@ -194,7 +195,7 @@ def _false_alarms(detection: Detection) -> str:
     )
 
 
-def _behaviours(model: MarkovClusteringTopicModel) -> list[dict[str, Any]]:
+def _behaviours(model: TopicModel) -> list[dict[str, Any]]:
     """Return number, caption, picture and colours of each behaviour."""
     pictures = behaviour_pictures(model, width=SCENE)
     return [
@@ -297,6 +298,7 @@ def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseB
         habits.judge(
             Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
             event.behaviours,
+            clock=event.minute,
         )
         for event in detection.moments
     ]
@@ -306,8 +308,9 @@ def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseB
 
 def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[SurpriseBar]:
     """Return the score of one moment, the rarity of each statistic, and that of behaviours."""
-    names = [f"{cue.capitalize()}, {GATHERING_WORDS[how]}" for cue, how in STATISTICS]
     values = [*judgement.rarities.tolist(), judgement.behaviour_rarity]
+    cues = (*STATISTICS, *HOUR_STATISTICS)[: len(judgement.rarities)]
+    names = [f"{cue.capitalize()}, {GATHERING_WORDS[how]}" for cue, how in cues]
     parts = [
         SurpriseBar(name, f"{value:.1f} nats", "", round(100 * value / full, 1), None)
         for name, value in zip([*names, "Behaviours"], values, strict=True)
@@ -399,7 +402,7 @@ def detection_facts(detection: Detection) -> Facts:
     ]
 
 
-def model_facts(model: MarkovClusteringTopicModel) -> Facts:
+def model_facts(model: TopicModel) -> Facts:
     """Return how the model was learnt."""
     n_words, n_topics, n_behaviours = model.sizes
     v = model.vocabulary_
@@ -420,7 +423,7 @@ def model_facts(model: MarkovClusteringTopicModel) -> Facts:
 
 def version_facts() -> Facts:
     """Return the versions of the software."""
-    found = [("habitus", version("habitus")), ("Python", platform.python_version())]
+    found = [("habitus", __version__), ("Python", platform.python_version())]
     for package, name in PACKAGES.items():
         try:
             found.append((name, version(package)))

@@ -1,13 +1,15 @@
-"""A process that has everything loaded, from which all others of the console are forked.
+"""A process that has code loaded, from which others are forked: workers, cameras, decoders.
 
-A process that is forked shares the libraries and compiled kernels of the nursery, and has little
-memory of its own. `multiprocessing` has such a server too, but one whose children cannot ask it
-for further processes, and which runs the script that started it in each of them.
+A process that is forked shares the libraries and compiled kernels of the fork server, and has
+little memory of its own. `multiprocessing` has such a server too, but one whose children cannot ask
+it for further processes, and which runs the script that started it in each of them.
 
-The nursery ends with the process that started it: nobody else holds the other end of its socket.
+The fork server ends with the process that started it: nobody else holds the other end of its
+socket. Whatever it forked is killed by its process id: no tool of the system is needed.
 """
 
 import contextlib
+import errno
 import gc
 import importlib
 import os
@@ -22,31 +24,41 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 from habitus.errors import HabitusError
 
 # What the process runs.
-COMMAND = "from habitus.cameras.nursery import main; main()"
-# What is loaded in it: all that cameras, decoders and learning need.
-LOADED = "habitus.cameras.loaded"
-# Threads of numerical libraries, and heaps of the C library for threads: a camera is one core's
-# work, and each thread and heap costs memory.
-SMALL = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MALLOC_ARENA_MAX"), "1"
+COMMAND = "from habitus.fork_server import main; main()"
+# Variables of libraries that would otherwise use every core in each process; one thread each also
+# makes results independent of the number of processes.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+    ),
+    "1",
 )
+# Of processes that are forked, besides: heaps of the C library for threads cost memory.
+SMALL = {**ONE_THREAD, "MALLOC_ARENA_MAX": "1"}
 # Precedes a request and its answer: length in bytes, or a process id.
 HEADER = struct.Struct("<q")
 # Most open files that are handed to a process.
 MOST_DESCRIPTORS = 8
-# The nursery never has as many files open.
+# The fork server never has as many files open.
 MOST_OPEN = 1 << 16
 # Seconds that processes may take to end by themselves once the server is gone.
 ENDING = 10.0
-# Signals that end the server: it ends its processes itself.
+# Seconds between two looks at whether the parent process is alive.
+PARENT_CHECK = 0.5
+# Signals that end a command: by the terminal, by whoever started it, or with the session. The
+# command handles them, and ends its processes itself.
 ENDINGS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
@@ -62,7 +74,7 @@ class Child:
     status
         Open file from which its exit code can be read once it has ended.
     connection
-        To talk to it, where it was started by `Nursery.start_process`.
+        To talk to it, where it was started by `ForkServer.start_process`.
     """
 
     def __init__(self, pid: int, status: int, connection: Connection | None = None) -> None:
@@ -97,8 +109,8 @@ class Child:
         code = os.read(self._status, HEADER.size)
         if len(code) == HEADER.size:
             return int(HEADER.unpack(code)[0])
-        # Nobody knows the code of a process whose nursery was killed; it may still be there, and
-        # must not be beside the one that is started in its place.
+        # Nobody knows the code of a process whose fork server was killed; it may still be there,
+        # and must not be beside the one that is started in its place.
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         return -signal.SIGKILL
@@ -125,32 +137,38 @@ class _Request(NamedTuple):
     """Its first argument; open files that were handed over follow."""
 
 
-class Nursery:
+class ForkServer:
     """Forks processes on request; see the module.
 
     It is started with the first request, and again if it was killed.
 
+    Parameters
+    ----------
+    preload
+        Module to import before the first process is forked, by its name.
+
     Examples
     --------
-    >>> with Nursery() as nursery:
-    ...     child = nursery.start_process("habitus.cameras.nursery:echo", "hello")
+    >>> with ForkServer() as fork_server:
+    ...     child = fork_server.start_process("habitus.fork_server:echo", "hello")
     ...     child.connection.recv(), child.wait(within=10)
     ('hello', 0)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, preload: str = "habitus.errors") -> None:
+        self.preload = preload
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
 
     @classmethod
     def inherited(cls) -> Self:
-        """Return the nursery that this process was forked from."""
+        """Return the fork server that this process was forked from."""
         if _own_socket is None:
-            raise HabitusError("this process was not forked from a nursery")
-        nursery = cls()
-        nursery._socket = _own_socket
-        return nursery
+            raise HabitusError("this process was not forked from a fork server")
+        fork_server = cls()
+        fork_server._socket = _own_socket
+        return fork_server
 
     def __enter__(self) -> Self:
         self.start()
@@ -166,16 +184,22 @@ class Nursery:
                 self._start()
 
     def close(self) -> None:
-        """End the nursery, and all that was forked from it."""
+        """End the fork server, and all that was forked from it."""
         with self._lock:
             self._forget()
 
+    def kill(self) -> None:
+        """End the fork server at once, whatever it is loading, and forget what it has forked."""
+        if self._process is not None:
+            self._process.kill()
+        self.close()
+
     @property
     def pid(self) -> int | None:
-        """Process id of the nursery, if this process has started it."""
+        """Process id of the fork server, if this process has started it."""
         return self._process.pid if self._process else None
 
-    def start_process(self, target: str, job: Any) -> Child:
+    def start_process(self, target: str, job: Any, *, grace: float = ENDING / 2) -> Child:
         """Fork a process that calls a function with a job and a connection to here.
 
         The connection is the process's lifeline as well: it ends soon after our end is closed.
@@ -186,6 +210,8 @@ class Nursery:
             Function to call, as "module:name".
         job
             Anything that can be pickled.
+        grace
+            Seconds that it may take to end by itself after our end was closed.
 
         Returns
         -------
@@ -194,7 +220,8 @@ class Nursery:
         """
         ours, theirs = Pipe()
         with theirs:
-            child = self.fork("habitus.cameras.nursery:connected", (target, job), [theirs.fileno()])
+            what = target, job, grace
+            child = self.fork("habitus.fork_server:connected", what, [theirs.fileno()])
         child.connection = ours
         return child
 
@@ -222,27 +249,28 @@ class Nursery:
                     return self._ask(self._socket, data, descriptors)
                 except (OSError, EOFError) as error:
                     if self._process is None or attempt:
-                        raise HabitusError(f"cannot start a process: {error}") from error
+                        reason = getattr(error, "strerror", None) or "it ended at once"
+                        raise HabitusError(f"cannot start a process: {reason}") from error
                     self._forget()
         raise AssertionError
 
     def _start(self) -> None:
         if not hasattr(os, "fork"):
-            raise HabitusError("the console needs Linux or macOS: this system cannot fork")
+            raise HabitusError("habitus needs Linux or macOS: this system cannot fork")
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, interrupts_blocked():
             path = {"PYTHONPATH": os.pathsep.join(sys.path)}
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-c", COMMAND, str(theirs.fileno())],
+                [sys.executable, "-P", "-c", COMMAND, str(theirs.fileno()), self.preload],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, **path, **SMALL},
             )
-        self._socket = ours
+            self._socket = ours
 
     def _forget(self) -> None:
-        """End the nursery; another one is started with the next request."""
+        """End the fork server; another one is started with the next request."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -250,14 +278,19 @@ class Nursery:
             self._process.wait()
             self._process = None
 
-    def _ask(self, nursery: socket.socket | None, data: bytes, descriptors: Sequence[int]) -> Child:
-        if nursery is None:
+    def _ask(
+        self, fork_server: socket.socket | None, data: bytes, descriptors: Sequence[int]
+    ) -> Child:
+        if fork_server is None:
             raise EOFError
         status, theirs = os.pipe()
         try:
-            socket.send_fds(nursery, [HEADER.pack(len(data))], [theirs, *descriptors])
-            nursery.sendall(data)
-            (pid,) = HEADER.unpack(_receive(nursery, HEADER.size))
+            socket.send_fds(fork_server, [HEADER.pack(len(data))], [theirs, *descriptors])
+            fork_server.sendall(data)
+            (pid,) = HEADER.unpack(_receive(fork_server, HEADER.size))
+            if pid == 0:
+                (size,) = HEADER.unpack(_receive(fork_server, HEADER.size))
+                raise HabitusError(f"cannot load code: {_receive(fork_server, size).decode()}")
         except BaseException:
             os.close(status)
             raise
@@ -267,6 +300,41 @@ class Nursery:
             os.close(status)
             raise OSError(-pid, os.strerror(-pid))
         return Child(pid, status)
+
+
+@contextlib.contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Start processes that never see what ends the parent, where signals can be blocked.
+
+    The parent handles them, and ends its processes. A process inherits the signal mask of the
+    thread that starts it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(pid: int) -> None:
+    """Make this process ignore what ends its parent, and end it when its parent has ended.
+
+    For processes that were started as commands; those that are forked notice the end of whoever
+    asked for them. `pid` is the process id of the parent. A thread watches: FFmpeg may never
+    return.
+    """
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
+
+
+def _watch_parent(pid: int) -> None:
+    while os.getppid() == pid:
+        time.sleep(PARENT_CHECK)
+    os._exit(1)
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
@@ -281,23 +349,40 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 _own_socket: socket.socket | None = None
-"""How a process that was forked asks the nursery for another one."""
+"""How a process that was forked asks the fork server for another one."""
 
 
 def main() -> None:
-    """Run the nursery: load everything, then fork a process for each request."""
+    """Run the fork server: load everything, then fork a process for each request."""
     for number in ENDINGS:
         signal.signal(number, signal.SIG_IGN)
-    server = socket.socket(fileno=int(sys.argv[1]))
-    _name_process("habitus-nursery")
-    importlib.import_module(LOADED)
+    descriptor, preload = sys.argv[1:]
+    server = socket.socket(fileno=int(descriptor))
+    _name_process("habitus-forks")
+    try:
+        importlib.import_module(preload)
+    except Exception as error:  # for want of memory, for instance
+        _refuse(server, f"{type(error).__name__}: {error}")
     gc.collect()
     gc.freeze()  # else the first collection of each process would copy all that is shared
-    _Forking(server).run()
+    try:
+        forking = _Forking(server)
+    except OSError as error:
+        _refuse(server, f"{error.strerror}")
+    forking.run()
+
+
+def _refuse(server: socket.socket, reason: str) -> NoReturn:
+    """Answer the first request with the reason for which no process can be forked, and end."""
+    said = reason.encode()
+    with contextlib.suppress(OSError):
+        server.recv(1)
+        server.sendall(HEADER.pack(0) + HEADER.pack(len(said)) + said)
+    os._exit(1)
 
 
 class _Forking:
-    """The nursery's own side."""
+    """The fork server's own side."""
 
     def __init__(self, server: socket.socket) -> None:
         self.server = server
@@ -315,7 +400,7 @@ class _Forking:
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
 
     def run(self) -> None:
-        """Serve until the process that started the nursery ends."""
+        """Serve until the process that started the fork server ends."""
         serving = True
         while serving:
             for key, _ in self.selector.select():
@@ -337,23 +422,21 @@ class _Forking:
             self.selector.unregister(client)
             client.close()
             return client is not self.server
-        ours, theirs = socket.socketpair()
+        kept = list(descriptors)
         try:
-            pid = os.fork()
+            if not descriptors:  # there was no room for what was handed over
+                raise OSError(errno.EMFILE, "")
+            ours, theirs = socket.socketpair()
+            with theirs:
+                pid = os.fork()
+                if pid == 0:
+                    _grow_up(data, theirs, descriptors)
+            self.statuses[pid] = kept.pop(0)
+            self.selector.register(ours, selectors.EVENT_READ)
         except OSError as error:
             pid = -(error.errno or 1)
-        if pid == 0:
-            _grow_up(data, theirs, descriptors)
-        theirs.close()
-        status, *handed = descriptors
-        for descriptor in handed:
+        for descriptor in kept:
             os.close(descriptor)
-        if pid > 0:
-            self.statuses[pid] = status
-            self.selector.register(ours, selectors.EVENT_READ)
-        else:
-            os.close(status)
-            ours.close()
         with contextlib.suppress(OSError):
             client.sendall(HEADER.pack(pid))
         return True
@@ -380,7 +463,7 @@ class _Forking:
         os._exit(0)
 
 
-def _grow_up(data: bytes, nursery: socket.socket, descriptors: Sequence[int]) -> None:
+def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]) -> None:
     """Be a process of its own: call what was asked for, then end."""
     global _own_socket
     code = 1
@@ -388,11 +471,13 @@ def _grow_up(data: bytes, nursery: socket.socket, descriptors: Sequence[int]) ->
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, *handed = descriptors
-        _close_all_but([*handed, nursery.fileno()])
-        _own_socket = nursery
+        _close_all_but([*handed, fork_server.fileno()])
+        _own_socket = fork_server
         request: _Request = pickle.loads(data)  # noqa: S301 - from our own process
         _call(request.target, request.job, *handed)
         code = 0
+    except MemoryError:
+        pass  # whoever waits for it is told that it died
     except BaseException:
         traceback.print_exc()
     finally:
@@ -417,18 +502,18 @@ def _close_all_but(wanted: Sequence[int]) -> None:
     os.closerange(last + 1, MOST_OPEN)
 
 
-def connected(what: tuple[str, Any], descriptor: int) -> None:
+def connected(what: tuple[str, Any, float], descriptor: int) -> None:
     """Call a function with a job and a connection, and end soon after its other end is closed."""
-    target, job = what
+    target, job, grace = what
     connection = Connection(descriptor)
-    threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(descriptor, grace), daemon=True).start()
     _call(target, job, connection)
 
 
-def _end_with(descriptor: int) -> None:
+def _end_with(descriptor: int, grace: float) -> None:
     """End this process when nobody is at the other end, with time to end by itself."""
     wait_for_hang_up(descriptor)
-    time.sleep(ENDING / 2)
+    time.sleep(grace)
     os._exit(1)
 
 

@@ -3,16 +3,23 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
 
-from habitus.cameras.nursery import Child, Nursery
 from habitus.errors import HabitusError
+from habitus.fork_server import Child, ForkServer
 from reference.processes import LONG, running, wait_until
 
-HERE = "cameras.test_nursery"
+HERE = "test_fork_server"
+
+
+@pytest.fixture
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer() as fork_server:
+        yield fork_server
 
 
 def answer(child: Child) -> Any:
@@ -27,8 +34,8 @@ def echo_twice(job: Any, connection: Connection) -> None:
     connection.send(connection.recv())
 
 
-def test_a_process_gets_its_job_and_a_connection(nursery: Nursery):
-    child = nursery.start_process(f"{HERE}:echo_twice", {"address": "rtsp://me:secret@camera"})
+def test_a_process_gets_its_job_and_a_connection(fork_server: ForkServer):
+    child = fork_server.start_process(f"{HERE}:echo_twice", {"address": "rtsp://me:secret@camera"})
     assert answer(child) == {"address": "rtsp://me:secret@camera"}
     assert child.is_alive
     child.connection.send("more")
@@ -38,13 +45,13 @@ def test_a_process_gets_its_job_and_a_connection(nursery: Nursery):
 
 def ask_for_another(job: Any, connection: Connection) -> None:
     """In the process: have another one forked, and send its id and its word."""
-    child = Nursery.inherited().start_process(f"{HERE}:echo_twice", "grandchild")
+    child = ForkServer.inherited().start_process(f"{HERE}:echo_twice", "grandchild")
     connection.send((child.pid, answer(child)))
     connection.recv()
 
 
-def test_a_process_asks_for_another_which_ends_with_it(nursery: Nursery):
-    child = nursery.start_process(f"{HERE}:ask_for_another", None)
+def test_a_process_asks_for_another_which_ends_with_it(fork_server: ForkServer):
+    child = fork_server.start_process(f"{HERE}:ask_for_another", None)
     pid, word = answer(child)
     assert word == "grandchild"
     assert running(pid)
@@ -57,34 +64,34 @@ def fail(job: Any, connection: Connection) -> None:
     raise ValueError(job)
 
 
-def test_exit_codes_are_told(nursery: Nursery):
-    assert nursery.start_process(f"{HERE}:fail", "on purpose").wait(LONG) == 1
-    assert nursery.start_process(f"{HERE}:no_such_function", None).wait(LONG) == 1
+def test_exit_codes_are_told(fork_server: ForkServer):
+    assert fork_server.start_process(f"{HERE}:fail", "on purpose").wait(LONG) == 1
+    assert fork_server.start_process(f"{HERE}:no_such_function", None).wait(LONG) == 1
 
 
 def open_files(job: Any, connection: Connection) -> None:
     connection.send(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
 
 
-def test_a_process_holds_no_files_of_others(nursery: Nursery):
-    alone = answer(nursery.start_process(f"{HERE}:open_files", None))
-    others = [nursery.start_process(f"{HERE}:echo_twice", n) for n in range(3)]
+def test_a_process_holds_no_files_of_others(fork_server: ForkServer):
+    alone = answer(fork_server.start_process(f"{HERE}:open_files", None))
+    others = [fork_server.start_process(f"{HERE}:echo_twice", n) for n in range(3)]
     assert [answer(child) for child in others] == [0, 1, 2]
-    last = nursery.start_process(f"{HERE}:open_files", None)
+    last = fork_server.start_process(f"{HERE}:open_files", None)
     assert answer(last) == alone
     for child in others:
         child.kill()
     assert last.wait(LONG) == 0
 
 
-def test_a_nursery_that_was_killed_is_started_again():
-    with Nursery() as nursery:
-        child = nursery.start_process(f"{HERE}:echo_twice", 1)
+def test_a_fork_server_that_was_killed_is_started_again():
+    with ForkServer() as fork_server:
+        child = fork_server.start_process(f"{HERE}:echo_twice", 1)
         assert answer(child) == 1
-        assert nursery.pid is not None
-        os.kill(nursery.pid, signal.SIGKILL)
-        wait_until(lambda: not running(nursery.pid or 0), "the nursery ends")
-        again = nursery.start_process(f"{HERE}:echo_twice", 2)
+        assert fork_server.pid is not None
+        os.kill(fork_server.pid, signal.SIGKILL)
+        wait_until(lambda: not running(fork_server.pid or 0), "the fork server ends")
+        again = fork_server.start_process(f"{HERE}:echo_twice", 2)
         assert answer(again) == 2
         for each in (child, again):
             each.connection.close()
@@ -93,22 +100,22 @@ def test_a_nursery_that_was_killed_is_started_again():
 
 def test_a_process_is_not_there_any_more_when_it_is_said_to_have_ended():
     """Else another one would be started beside it, in the same folder."""
-    with Nursery() as nursery:
-        child = nursery.start_process(f"{HERE}:echo_twice", 1)
+    with ForkServer() as fork_server:
+        child = fork_server.start_process(f"{HERE}:echo_twice", 1)
         assert answer(child) == 1
-        assert nursery.pid is not None
-        os.kill(nursery.pid, signal.SIGKILL)
+        assert fork_server.pid is not None
+        os.kill(fork_server.pid, signal.SIGKILL)
         wait_until(lambda: not child.is_alive, "its end is told")
         wait_until(lambda: not running(child.pid), "it has ended")
 
 
 SERVER = f"""
 import time
-from habitus.cameras.nursery import Nursery
-nursery = Nursery()
-child = nursery.start_process("{HERE}:ask_for_another", None)
+from habitus.fork_server import ForkServer
+fork_server = ForkServer()
+child = fork_server.start_process("{HERE}:ask_for_another", None)
 pid, _ = child.connection.recv()
-print(nursery.pid, child.pid, pid, flush=True)
+print(fork_server.pid, child.pid, pid, flush=True)
 time.sleep(600)
 """
 
@@ -123,6 +130,6 @@ def test_everything_ends_with_a_server_that_is_killed(start: Any):
     wait_until(lambda: not any(map(running, pids)), "all processes end")
 
 
-def test_a_process_that_was_not_forked_has_no_nursery():
+def test_a_process_that_was_not_forked_has_no_fork_server():
     with pytest.raises(HabitusError, match="not forked"):
-        Nursery.inherited()
+        ForkServer.inherited()

@@ -1,0 +1,88 @@
+"""Clocks: local time of documents in whole minutes, as the clock on the wall shows it."""
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from habitus.errors import InvalidInputError
+
+NO_CLOCK = -1
+"""In place of the minute where nobody knows it."""
+LAST_MINUTE, LAST_YEAR = (1 << 31) - 1, 6000
+"""Minutes since the beginning of 1970 that fit into a file, and a year that they reach."""
+N_HOURS = 24
+NO_HOUR = N_HOURS
+"""In place of the hour of the day where there is no clock."""
+_START = datetime(1970, 1, 1)
+
+
+def minute_of(seconds: float) -> int:
+    """Return the minute that this machine's clock shows, given seconds since the epoch."""
+    try:
+        found = datetime.fromtimestamp(seconds)
+    except (OverflowError, ValueError, OSError):  # no such year
+        return NO_CLOCK
+    return max(int(clocks_since(found, 0.0)), NO_CLOCK)
+
+
+def clocks_since(start: datetime, times: ArrayLike) -> NDArray[np.int32]:
+    """Return the minutes of documents, given what the clock showed at time 0.
+
+    Examples
+    --------
+    >>> clocks_since(datetime(1970, 1, 2, 1, 30, 50), [0.0, 9.0, 10.0]).tolist()
+    [1530, 1530, 1531]
+    """
+    seconds = (start.replace(tzinfo=None) - _START).total_seconds() + np.asarray(times)
+    return np.asarray(seconds // 60, dtype=np.int32)
+
+
+def parse_clock(text: str, parameter: str = "start") -> datetime:
+    """Return a date and time in ISO 8601 as a clock shows it; a zone in it is not looked at.
+
+    Examples
+    --------
+    >>> parse_clock("2026-11-16 13:00")
+    datetime.datetime(2026, 11, 16, 13, 0)
+    """
+    try:
+        found = datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        found = datetime.min
+    if not 1970 <= found.year <= LAST_YEAR:
+        raise InvalidInputError(
+            "a date and time such as 2026-11-16 13:00 is expected, of the years 1970 to "
+            f"{LAST_YEAR}, found {text!r}",
+            parameter=parameter,
+        )
+    return found
+
+
+def clock_text(minute: int) -> str:
+    """Return a minute as ISO 8601 without a zone.
+
+    Examples
+    --------
+    >>> clock_text(1530)
+    '1970-01-02T01:30'
+    """
+    return str(np.datetime64(int(minute), "m"))
+
+
+def hours_of(clocks: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the hour of the day of minutes, `NO_HOUR` where there is no clock.
+
+    Examples
+    --------
+    >>> hours_of(np.array([-1, 0, 59, 60, 1440 + 23 * 60])).tolist()
+    [24, 0, 0, 1, 23]
+    """
+    hours = np.where(clocks < 0, NO_HOUR, clocks // 60 % N_HOURS)
+    return np.asarray(hours, dtype=np.int64)
+
+
+def days_of(clocks: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the number of the day of minutes, -1 where there is no clock."""
+    return np.asarray(np.where(clocks < 0, -1, clocks // (60 * N_HOURS)), dtype=np.int32)

@@ -1,0 +1,48 @@
+"""What processes that decode files have loaded before they are forked; importing it does that.
+
+Kernels that must be compiled are left to each process, which says so.
+"""
+
+import sys
+from contextlib import suppress
+
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import warm_up
+from habitus.progress import when_compiling
+
+# Numba imports them for products of matrices, calls of C and a file of settings, where they are
+# installed. No kernel of decoding needs them, and they are a third of the start.
+UNUSED = ("scipy.linalg", "cffi", "yaml")
+
+
+class _NotCompiled(Exception):  # noqa: N818 - no error
+    """A kernel is not in the cache."""
+
+
+def _leave() -> None:
+    raise _NotCompiled
+
+
+def load_kernels() -> None:
+    """Load the kernels if they are compiled, and of Numba what is needed."""
+    hidden = [name for name in UNUSED if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]
+    when_compiling(_leave)
+    try:
+        warm_up(DocumentSettings())
+    except _NotCompiled:
+        _load_compiler()
+    for name in hidden:
+        del sys.modules[name]
+
+
+def _load_compiler() -> None:
+    """Load what Numba would before it compiles, once for all processes."""
+    with suppress(ImportError, AttributeError):  # internal names, which a later Numba may move
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+
+
+load_kernels()

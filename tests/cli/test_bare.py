@@ -1,0 +1,142 @@
+"""Each command as a process on a machine that has nothing: no tool on the path, no psutil.
+
+It ends, without a line of traceback, and loads only the libraries that it has a use for, in its
+own process and in those that it starts.
+"""
+
+import os
+import signal
+import subprocess
+from importlib.metadata import packages_distributions
+
+import pytest
+
+from reference.archives import PATTERN, put, record
+from reference.commands import COMMAND
+from reference.processes import LONG, wait_until
+from reference.streams import free_port
+
+NOTING = """
+import os, sys
+
+class Noted:
+    def find_spec(name, path=None, target=None):
+        if name.count(".") < (2 if name.startswith("scipy.") else 1) and "._" not in name:
+            with open(os.environ["NOTED_IMPORTS"], "a") as file:
+                file.write(name + "\\n")
+
+sys.meta_path.insert(0, Noted)
+"""
+"""A `sitecustomize` that notes each package that is looked for, and each part of SciPy."""
+
+SMALL = {
+    "_distutils_hack",
+    "annotated_doc",
+    "annotated_types",
+    "click",
+    "pydantic",
+    "pydantic_core",
+    "rich",
+    "safetensors",
+    "shellingham",
+    "typer",
+    "typing_extensions",
+    "typing_inspection",
+}
+"""What any command may load: a tenth of a second in all."""
+KERNELS = {"llvmlite", "numba", "numpy", "scipy", "scipy.linalg", "scipy.version"}
+KERNELS |= {"_cffi_backend", "cffi", "charset_normalizer", "colorama", "pycparser", "yaml"}
+"""Numba and NumPy; what Numba takes up where it is installed."""
+VIDEO = KERNELS | {"av"}
+JUDGING = VIDEO | {"scipy.ndimage", "scipy.special"}
+FRAMES = {"cv2"}
+"""What looks at the camera, and writes pictures of events."""
+PICTURES = {"PIL", "cv2", "cycler", "dateutil", "fontTools", "kiwisolver", "matplotlib"}
+PICTURES |= {"contourpy", "mpl_toolkits", "packaging", "pyparsing", "six"}
+PAGES = PICTURES | {"jinja2", "markupsafe"}
+VIDEO_FILE, SITE = "a.mp4", "site"
+MODEL = ("--model", "a.model")
+SHARE = ("--measure", "habits", "--share", 0.2)
+SIZES = ("--behaviours", 2, "--topics", 4)
+METHOD = ("--methods", "em-1", "--runs", 2)
+RECORDINGS = f"recordings/{PATTERN}"
+COMMANDS = {
+    ("--version",): set(),
+    ("extract", VIDEO_FILE, "-o", "a.corpus", "--jobs", 2): VIDEO,
+    ("learn", "a.corpus", "-o", "a.model", "--restarts", 1): JUDGING,
+    ("show", "a.model"): KERNELS | PICTURES,
+    ("detect", VIDEO_FILE, *MODEL, *SHARE, "-o", "a.jsonl"): JUDGING | FRAMES,
+    ("watch", VIDEO_FILE, *MODEL, *SHARE): JUDGING | FRAMES,
+    ("accept", "a.jsonl", 1, *MODEL): JUDGING,
+    ("evaluate", "a.model", VIDEO_FILE, "--labels", "a.csv", *SHARE): JUDGING | FRAMES,
+    ("report", VIDEO_FILE, *MODEL, *SHARE, "-o", "a.html"): JUDGING | PAGES,
+    ("archive", "learn", RECORDINGS, "-o", SITE, "--restarts", 1, "--jobs", 1): JUDGING,
+    ("archive", "detect", SITE, "--jobs", 1): JUDGING | FRAMES,
+    ("archive", "report", SITE): JUDGING | PAGES,
+    ("tune", VIDEO_FILE, *SIZES, "--restarts", 1, "--trials", 2): None,
+    ("compare", VIDEO_FILE, "--labels", "a.csv", "--train", "25s", *METHOD, *SIZES): None,
+}
+"""Commands in the order in which each finds what it needs, and what they may load; None: all."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small video with labels, the same as a camera's recording, and what notes imports."""
+    folder = tmp_path_factory.mktemp("bare")
+    record(folder / VIDEO_FILE, seconds=62, wrong=True)
+    put(folder / "recordings", "north", 0, folder / VIDEO_FILE)
+    (folder / "a.csv").write_text("start,end\n25,28\n")
+    (folder / "path").mkdir()
+    (folder / "first").mkdir()
+    (folder / "first/sitecustomize.py").write_text(NOTING)
+    (folder / "first/psutil.py").write_text("raise ImportError('psutil is not installed')\n")
+    return folder
+
+
+@pytest.fixture
+def environment(folder):
+    """What a bare machine has; imports are noted."""
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+    path = os.pathsep.join(filter(None, [str(folder / "first"), os.environ.get("PYTHONPATH")]))
+    own = {"PATH": str(folder / "path"), "PYTHONPATH": path}
+    return kept | own | {"NOTED_IMPORTS": str(folder / "loaded")}
+
+
+def loaded(start, folder, environment, arguments):
+    """Packages that a command and all that it starts load; of SciPy, which parts."""
+    notes = folder / "loaded"
+    notes.write_text("")
+    process = start(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    output, errors = process.communicate(timeout=LONG)
+    assert process.returncode == 0, (arguments, errors)
+    assert "Traceback" not in output + errors, arguments
+    assert "Error" not in errors, arguments
+    known = packages_distributions().keys() - {"habitus"}
+    return {name for name in notes.read_text().split() if name.split(".")[0] in known}
+
+
+def test_each_command_ends_and_loads_only_what_it_has_a_use_for(start, folder, environment):
+    surplus = {}
+    for arguments, allowed in COMMANDS.items():
+        found = loaded(start, folder, environment, arguments)
+        if allowed is not None:
+            surplus[" ".join(map(str, arguments))] = sorted(found - SMALL - allowed)
+    assert not any(surplus.values()), surplus
+
+
+def test_the_console_ends_without_a_traceback(start, folder, environment):
+    errors = folder / "errors"
+    with errors.open("w") as file:
+        command = [*COMMAND, "serve", "--data", "data", "--port", free_port()]
+        process = start(command, cwd=folder, env=environment, stdout=file, stderr=file)
+    wait_until(lambda: "http" in errors.read_text(), "the console answers")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LONG) in (0, 128 + signal.SIGTERM), errors.read_text()
+    assert "Traceback" not in errors.read_text()
