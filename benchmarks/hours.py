@@ -42,18 +42,26 @@ class Day(NamedTuple):
     corpus: habitus.Corpus
 
 
+def hours_in(folder: Path) -> list[Path]:
+    """Return the videos of a day."""
+    return sorted(folder.glob("[0-9][0-9].mp4"))
+
+
+def corpus_of_day(folder: Path, cache: Path | None) -> habitus.Corpus:
+    """Return the documents of a day; they are kept in another folder, where that is given."""
+    hours = []
+    for video in hours_in(folder):
+        corpus = _extracted(video, cache)
+        start = parse_clock(f"{folder.name} {video.stem}:00")
+        hours.append(replace(corpus, clocks=clocks_since(start, corpus.times)))
+    return habitus.Corpus.joined(hours)
+
+
 def days_of(path: Path, cache: Path | None) -> Iterator[Day]:
-    """Yield the days of a folder; documents are kept in another one, where that is given."""
-    for folder in sorted(each for each in path.iterdir() if each.is_dir()):
-        videos = sorted(folder.glob("[0-9][0-9].mp4"))
-        if len(videos) < LEAST_HOURS:
-            continue
-        hours = []
-        for video in videos:
-            corpus = _extracted(video, cache)
-            start = parse_clock(f"{folder.name} {video.stem}:00")
-            hours.append(replace(corpus, clocks=clocks_since(start, corpus.times)))
-        yield Day(folder.name, habitus.Corpus.joined(hours))
+    """Yield the days of a folder."""
+    for folder in sorted(path.iterdir()):
+        if len(hours_in(folder)) >= LEAST_HOURS:
+            yield Day(folder.name, corpus_of_day(folder, cache))
 
 
 def _extracted(video: Path, cache: Path | None) -> habitus.Corpus:

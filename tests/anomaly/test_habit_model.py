@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from habitus.anomaly import Detector, SceneModel, detect_events
-from habitus.anomaly.habit_model import HabitModel, judged_documents, learn_habits
+from habitus.anomaly.habit_model import (
+    HabitModel,
+    counted_hours,
+    judged_documents,
+    learn_habits,
+)
 from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.clocks import NO_CLOCK, clock_text
@@ -344,14 +349,34 @@ def test_motion_by_night_is_unusual_where_nights_are_quiet(nightly):
 def test_without_clocks_or_with_one_day_nothing_changes_to_the_bit():
     corpus = by_day(2, seed=3)
     plain = learn_habits(replace(corpus, clocks=None))
-    one_day = learn_habits(replace(corpus, clocks=np.arange(len(corpus))))
-    at_random = np.random.default_rng(0).permutation(by_day(2, seed=3, per_hour=6).clocks)
-    for model in (one_day, learn_habits(replace(corpus, clocks=at_random))):
+    one_day = np.arange(len(corpus))
+    midnight = 1440 - 7 * len(corpus) // 10 + one_day  # seven tenths are of the first day
+    for clocks in (one_day, midnight):
+        model = learn_habits(replace(corpus, clocks=clocks))
         assert HOUR not in model.concentrations
         assert np.array_equal(model.fusion.statistics, plain.fusion.statistics)
         assert np.array_equal(model.fusion.trust, plain.fusion.trust)
         found, wanted = model.judge_all(corpus), plain.judge_all(corpus)
         assert np.array_equal(found.normality, wanted.normality)
+
+
+def test_an_hour_that_predicts_nothing_is_no_cue():
+    corpus = by_day(2, seed=3)
+    at_random = np.random.default_rng(0).permutation(corpus.clocks)
+    assert HOUR not in learn_habits(replace(corpus, clocks=at_random)).concentrations
+
+
+def test_a_day_is_held_out_whole():
+    days = [by_day(1, seed=3 + day, first_day=day) for day in range(3)]
+    model = learn_habits(Corpus.joined(days))
+    for number, day in enumerate(days):
+        others = Corpus.joined([other for other in days if other is not day])
+        votes = votes_of_corpus(others, model.least_words)
+        usable = int((others.conditions == Condition.USABLE).sum())
+        counts = HabitCounts.of(votes, FINE, usable, counted_hours(others))
+        without = replace(model, counts=counts).judge_all(day).statistics
+        own = slice(number * len(day), (number + 1) * len(day))
+        np.testing.assert_array_equal(model.fusion.statistics[own], without)
 
 
 def test_hours_of_shards_are_those_of_one_corpus(nightly):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import gammainc
 from scipy.stats import genpareto, norm
 
 from habitus.anomaly.thresholds import (
+    CONFIDENCE,
     SHAPE_PRIOR,
     SHAPES,
     ExcessPosterior,
@@ -146,9 +148,33 @@ def test_a_budget_looser_than_the_tail_is_counted():
     scores = -np.random.default_rng(0).exponential(size=DAY)
     tail = all_judged(scores)
     for budget in (500.0, 5_000.0, 9_000.0):
-        threshold = tail.threshold(budget, DAY)
+        threshold = tail.threshold(2 * budget, 2 * DAY)
         assert threshold > tail.level
         assert len(runs(scores < threshold)) == pytest.approx(budget, abs=1)
+        n_runs = len(runs(scores < tail.threshold(budget, DAY)))
+        at_most = gammainc(np.array([n_runs, n_runs + 2]) + 0.5, budget)
+        assert at_most[0] >= CONFIDENCE > at_most[1]
+
+
+@pytest.mark.parametrize("budget", [2, 30, 300])
+def test_a_budget_for_as_long_as_the_footage_is_kept_nine_times_in_ten(budget):
+    rng, n = np.random.default_rng(budget), 4000
+    thresholds = [all_judged(-rng.exponential(size=n)).threshold(budget, n) for _ in range(150)]
+    long = -rng.exponential(size=2_000_000)
+    rates = np.array([len(runs(long < threshold)) for threshold in thresholds]) * n / len(long)
+    assert (rates <= budget).mean() > 0.85
+    assert rates.mean() > budget / 5
+    beyond = [all_judged(long[:n]).threshold(budget * (n + more) / n, n + more) for more in (0, 1)]
+    assert beyond[0] < beyond[1]  # more is asked than was seen: kept in the mean
+
+
+@pytest.mark.parametrize("length", [1000, 2 * DAY])
+def test_the_least_budget_of_a_score_is_that_whose_threshold_it_is(length):
+    tail = all_judged(-np.random.default_rng(0).exponential(size=length))
+    for budget in (0.1, 5.0, 200.0, 2000.0):
+        threshold = tail.threshold(budget, DAY)
+        least = tail.least_alerts(float(np.nextafter(threshold, -np.inf)), DAY)
+        assert least == pytest.approx(budget, rel=0.05)
 
 
 def test_more_alerts_than_runs_can_be_give_the_most():

@@ -294,7 +294,7 @@ class Fusion:
             apart[:, -1] = fleet
             own = np.concatenate([own, apart.ravel()])
             judged = np.concatenate([judged, (np.arange(apart.size) + 1) % (self.join + 2) == 0])
-        return Tail.of(own, judged, self.join, shape_prior)
+        return Tail.of(own, judged, self.join, shape_prior, int(self.judged.sum()))
 
     @cached_property
     def _tables(self) -> tuple[Indices, Array, Array, Array]:

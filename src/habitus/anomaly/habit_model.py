@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -65,7 +64,9 @@ from habitus.schema import (
 )
 
 N_FOLDS = 20
-"""Parts of the footage that are held out in turn."""
+"""Parts of the footage that are held out in turn, at most."""
+LARGEST_DAY = 0.6
+"""Share of the documents in one day up to which days are held out, not parts of them."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
 ALL_BYTES = sys.maxsize
@@ -526,7 +527,7 @@ def learn_habits(
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
     fusion = Fusion.of(gathered, columns.judged, implanted, behaviours=behaviours, prior=prior)
-    by_hour = _learn_hours(votes, columns, total, concentrations, seed)
+    by_hour = _learn_hours(votes, columns, counted, total, concentrations, seed)
     if by_hour is not None:
         concentrations = {**concentrations, HOUR: by_hour.concentrations}
         fusion = fusion.beside(*by_hour[1:])
@@ -549,23 +550,20 @@ class _HourCue(NamedTuple):
 def _learn_hours(
     votes: "_FoldedVotes",
     columns: "_Columns",
+    counted: "_CountsByFold",
     total: HabitCounts,
     concentrations: Concentrations,
     seed: int,
 ) -> _HourCue | None:
-    """Return what hours tell; None where there are no two days, or the hour predicts none."""
-    days, day_of = np.unique(columns.days, return_inverse=True)
-    n_days = int((days >= 0).sum())
-    if n_days < 2:
+    """Return what hours tell; None where no days were held out, or the hour predicts none."""
+    if not votes.by_days:
         return None
-    n_folds = min(N_FOLDS, len(days))
-    votes, v = votes.in_folds(day_of * n_folds // len(days)), votes.vocabulary
-    counted = votes.counts()
+    v = votes.vocabulary
     fit = fit_hours(list(counted.folds.values()), concentrations, v)
     if fit.gain <= 0:
         return None
     held_out = []
-    for fold in range(n_folds):
+    for fold in range(votes.n_folds):
         rest = total - counted.folds[fold]
         place = Habits.of(rest, concentrations, v).place
         held_out.append(hour_surprisals(rest, place, fit.concentrations, v))
@@ -577,6 +575,7 @@ def _learn_hours(
         return None
     hours = draw_hours(total.hour_documents, len(sources), rng)
     implanted = votes.at_hours(sources, hours, held_out)
+    n_days = len(np.unique(columns.days[columns.days >= 0]))
     return _HourCue(fit.concentrations, statistics, implanted, fit.gain, n_days)
 
 
@@ -657,6 +656,22 @@ class _TimedVotes(NamedTuple):
             yield segment, self.votes.take(own), self.hours[own]
 
 
+def _folds_of(days: NDArray[np.int32]) -> tuple[Indices, bool]:
+    """Return the fold of each document, given its day (-1 without a clock), and if folds are days.
+
+    Footage to come is of another day: where there are days, each is held out whole, or several of
+    them together. What was seen an hour before would make it look more usual than the next day is.
+    """
+    known, day_of, n_documents = np.unique(days, return_inverse=True, return_counts=True)
+    n, n_folds = len(days), min(N_FOLDS, len(known))
+    if (known >= 0).sum() >= 2 and n_documents.max() <= LARGEST_DAY * n:
+        return day_of * n_folds // len(known), True
+    # As np.array_split: the first folds have one document more where it does not come out even.
+    n_folds = min(N_FOLDS, n)
+    sizes = [n // n_folds + (i < n % n_folds) for i in range(n_folds)]
+    return np.repeat(np.arange(n_folds), sizes), False
+
+
 class _FoldedVotes:
     """Votes of all documents in folds; shards are read when needed."""
 
@@ -666,23 +681,11 @@ class _FoldedVotes:
         self.vocabulary = known_vocabulary(corpus)
         self.least = least_words_by_frames(columns.n_frames)
         self._starts, self._n_threads = corpus.starts, n_threads
-        n, n_folds = len(corpus), min(N_FOLDS, len(corpus))
-        # As np.array_split: the first folds have one document more where it does not come out even.
-        sizes = [n // n_folds + (i < n % n_folds) for i in range(n_folds)]
         self._votes = corpus.kept(partial(_TimedVotes.of, least=self.least))
-        self._usable = columns.usable
-        self._divide(np.repeat(np.arange(n_folds), sizes))
-
-    def in_folds(self, fold_of: Indices) -> "_FoldedVotes":
-        """Return the same votes in other folds, given the fold of each document."""
-        other = copy(self)
-        other._divide(fold_of)
-        return other
-
-    def _divide(self, fold_of: Indices) -> None:
+        fold_of, self.by_days = _folds_of(columns.days)
         self._fold_of = fold_of.astype(np.uint8)
         self._segments = [
-            list(_segments(self._fold_of[first:end], self._usable[first:end]))
+            list(_segments(self._fold_of[first:end], columns.usable[first:end]))
             for first, end in pairwise(self._starts)
         ]
 

@@ -14,6 +14,10 @@ An alarm is a run of documents: runs are counted, not documents, and their lowes
 excesses that the rate of alarms rests on. The survival of single documents rests on the excesses of
 all of them; these are not independent within a run, so that their likelihood is raised to the power
 runs / documents.
+
+A budget is a promise. Where the footage lasts as long as what the budget is for, a day, its
+threshold is the highest score at which the rate of alarms is at most the budget with a probability
+of `CONFIDENCE`. Shorter footage cannot promise as much: there the expected rate is the budget.
 """
 
 from dataclasses import dataclass
@@ -38,6 +42,8 @@ NEARLY_0 = 1e-4
 """A shape that stands for 0, where the formula has a limit instead of a value."""
 NEGLIGIBLE = 1e-12
 """Relative posterior density under which a point of the grid is left out."""
+CONFIDENCE = 0.9
+"""Probability with which a budget is kept."""
 TABLE = np.expm1(np.linspace(0, np.log(1e6), 257))[1:]
 """Excesses that survival is tabulated at, in units of the mean excess."""
 
@@ -169,6 +175,8 @@ class Tail:
     """Scores below it are in the tail."""
     n_documents: int
     """Documents that were judged."""
+    n_own: int
+    """Those of them that are of this camera, not of a fleet."""
     thresholds: Array
     """The level and all scores above it, ascending, and one beyond: to count the runs below."""
     n_runs: Indices
@@ -189,6 +197,7 @@ class Tail:
         judged: Flags,
         join: int = JOIN,
         shape_prior: tuple[float, float] = SHAPE_PRIOR,
+        n_own: int | None = None,
     ) -> "Tail":
         """Return the tail of the scores of normal documents in time order.
 
@@ -205,6 +214,8 @@ class Tail:
             Usual documents between two unusual ones of a run.
         shape_prior
             Mean and standard deviation of the prior of the shape.
+        n_own
+            Documents that were judged and are of this camera; all where None.
 
         Raises
         ------
@@ -237,6 +248,7 @@ class Tail:
         return cls(
             level=level,
             n_documents=len(times),
+            n_own=len(times) if n_own is None else n_own,
             thresholds=thresholds,
             n_runs=_runs_of_lowest(times[order], len(scores), join)[n_below],
             peaks=ExcessPosterior.of(peaks, shape_prior=shape_prior),
@@ -264,37 +276,45 @@ class Tail:
         return np.maximum(np.exp(-self.surprisal(scores)), np.finfo(np.float64).tiny)
 
     def threshold(self, alerts: float, n_documents: float) -> float:
-        """Return the score below which `alerts` alarms are expected in `n_documents`.
+        """Return the highest score below which at most `alerts` alarms come in `n_documents`.
 
         Parameters
         ----------
         alerts
             Budget; of one beyond `most_alarms` the threshold is that of the most alarms.
         n_documents
-            Judged documents to come.
+            Judged documents to come. Where at least as many were seen, the budget is kept with a
+            probability of `CONFIDENCE`, otherwise in the mean.
         """
         if not 0 < alerts < np.inf:
             raise InvalidInputError(
                 f"a budget must be above 0 alerts per day and finite, found {alerts:g}",
                 parameter="alerts_per_day",
             )
-        wanted, rates = alerts / n_documents, self._counted_rates()
-        if wanted < rates[0]:
-            return self._tail_threshold(wanted / rates[0])
-        more = np.flatnonzero(rates > wanted)
-        return float(self.thresholds[more[0] - 1 if len(more) else rates.argmax()])
+        if not self._keeps(alerts, n_documents, int(self.n_runs[0])):
+            return self._tail_threshold(alerts, n_documents)
+        kept, most = int(self.n_runs[0]), int(self.n_runs.max())
+        while kept < most:  # the most runs that keep the budget
+            middle = (kept + most + 1) // 2
+            keeps = self._keeps(alerts, n_documents, middle)
+            kept, most = (middle, most) if keeps else (kept, middle - 1)
+        more = np.flatnonzero(self.n_runs > kept)
+        return float(self.thresholds[more[0] - 1 if len(more) else self.n_runs.argmax()])
 
     def least_alerts(self, score: float, n_documents: float) -> float:
         """Return the least budget whose threshold this score is below: `threshold`, the other way.
 
         A score that no budget makes an alarm has the largest budget that any score has.
         """
-        rates = self._counted_rates()
-        if score < self.level:
-            found = rates[0] * float(self.peaks.survival(self.level - score))
-        else:
-            found = rates[: np.searchsorted(self.thresholds, score, side="right") + 1].max()
-        return float(found * n_documents)
+        excess = max(self.level - score, 0.0)
+        last = np.searchsorted(self.thresholds, score, side="right") + 1
+        n_runs = int(self.n_runs[0] if excess else self.n_runs[:last].max())
+        low, high = -700.0, 700.0  # ln of the budget
+        for _ in range(60):
+            middle = (low + high) / 2
+            keeps = self._keeps(float(np.exp(middle)), n_documents, n_runs, excess)
+            low, high = (low, middle) if keeps else (middle, high)
+        return float(np.exp(high))
 
     def expected_alarms(
         self, threshold: float, n_documents: float, *, coverage: float = 0.9
@@ -313,9 +333,7 @@ class Tail:
         """
         at = min(int(np.searchsorted(self.thresholds, threshold)), len(self.thresholds) - 1)
         counted = self.n_runs[at] + 0.5  # the posterior of the rate under Jeffreys' prior
-        share, weight = np.ones(1), np.ones(1)
-        if threshold < self.level:
-            share, weight = self.peaks.survivals(self.level - threshold), self.peaks.weight
+        share, weight = self._shares(max(self.level - threshold, 0.0))
         means = counted / self.n_documents * n_documents * share
         ends = ((1 - coverage) / 2, (1 + coverage) / 2)
         low, high = (_count_quantile(means, weight, counted, end) for end in ends)
@@ -326,21 +344,42 @@ class Tail:
 
         Where more documents are abnormal, they join to fewer alarms.
         """
-        return float(self._counted_rates().max() * n_documents)
+        return float((self.n_runs.max() + 0.5) / self.n_documents * n_documents)
 
-    def _counted_rates(self) -> Array:
-        """Return the rate of alarms at each of the thresholds."""
-        return np.asarray((self.n_runs + 0.5) / self.n_documents)
+    def _shares(self, excess: float) -> tuple[Array, Array]:
+        """Return the share of runs that exceed the level by as much, and weights of its values."""
+        if not excess:
+            return np.ones(1), np.ones(1)
+        return self.peaks.survivals(excess), self.peaks.weight
 
-    def _tail_threshold(self, share: float) -> float:
-        """Return the score that this share of the peaks of the tail are below, by bisection."""
+    def _keeps(self, alerts: float, n_documents: float, n_runs: int, excess: float = 0.0) -> bool:
+        """Return whether a budget for `n_documents` is kept.
+
+        Parameters
+        ----------
+        alerts, n_documents
+            The budget, as of `threshold`.
+        n_runs
+            Runs that were seen.
+        excess
+            How far beyond the level a run must reach to be an alarm.
+        """
+        from scipy.special import gammainc
+
+        share, weight = self._shares(excess)
+        most, counted = alerts / n_documents * self.n_documents, n_runs + 0.5
+        if n_documents > self.n_own:
+            return bool(counted * (share @ weight) <= most)
+        return bool(gammainc(counted, most / np.maximum(share, 1e-200)) @ weight >= CONFIDENCE)
+
+    def _tail_threshold(self, alerts: float, n_documents: float) -> float:
+        """Return the highest score of the tail that keeps a budget, by bisection."""
         low, high = 0.0, 700.0  # ln(1 + excess / unit)
         for _ in range(60):
             middle = (low + high) / 2
-            if self.peaks.survival(self.unit * np.expm1(middle)) > share:
-                low = middle
-            else:
-                high = middle
+            excess = float(self.unit * np.expm1(middle))
+            keeps = self._keeps(alerts, n_documents, int(self.n_runs[0]), excess)
+            low, high = (low, middle) if keeps else (middle, high)
         return float(self.level - self.unit * np.expm1(high))
 
 
@@ -362,7 +401,7 @@ def bar_of_budget(
     reach: float = -np.inf,
     n_learnt: float | None = None,
 ) -> Bar:
-    """Return the threshold below which normal footage raises a budget of alerts in a day.
+    """Return the threshold below which normal footage raises at most a budget of alerts in a day.
 
     The threshold depends on tail and budget alone. Where so rare a score was never seen, it is
     extrapolated, and a note gives the uncertainty.
