@@ -1,8 +1,10 @@
 """`python -m habitus` is the command `habitus`."""
 
+import atexit
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 
 
@@ -13,9 +15,25 @@ def main() -> None:
     _open_standard_files()
     if sys.argv[1:2] == ["extract"]:
         _load_decoding()
+    # Pydantic would look through all that is installed for extensions of itself.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from habitus.cli import main as run
 
-    run()
+    try:
+        run()
+    except SystemExit as leaving:
+        if not leaving.code and threading.active_count() == 1:
+            _end()
+        raise
+
+
+def _end() -> None:
+    """End well, and at once: taking down all that was imported would take a while."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, full: told in the usual way
+        sys.stdout.flush()
+        sys.stderr.flush()
+        atexit._run_exitfuncs()
+        os._exit(0)
 
 
 def _open_standard_files() -> None:
@@ -30,8 +48,10 @@ def _open_standard_files() -> None:
 def _load_decoding() -> None:
     """Load what decodes in a process of its own, beside all that is imported here."""
     from habitus.errors import HabitusError
+    from habitus.fork_server import ONE_THREAD
     from habitus.workers import DECODING, load_early
 
+    os.environ.update(ONE_THREAD)  # the other processors decode
     with suppress(HabitusError, OSError):  # whoever needs it tries again, and tells
         load_early(DECODING)
 

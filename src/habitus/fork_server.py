@@ -359,12 +359,13 @@ def main() -> None:
     descriptor, preload = sys.argv[1:]
     server = socket.socket(fileno=int(descriptor))
     _name_process("habitus-forks")
+    gc.disable()  # nearly all that is loaded stays: looking for the rest is a sixth of the time
     try:
         importlib.import_module(preload)
     except Exception as error:  # for want of memory, for instance
         _refuse(server, f"{type(error).__name__}: {error}")
-    gc.collect()
     gc.freeze()  # else the first collection of each process would copy all that is shared
+    gc.enable()
     try:
         forking = _Forking(server)
     except OSError as error:

@@ -22,6 +22,7 @@ from habitus.corpus.looks import (
     likeness,
     look_of,
     looks_of,
+    median_picture,
 )
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import write_tensors
@@ -257,3 +258,12 @@ def test_looks_of_another_size_are_refused(tmp_path, looks):
     )
     with pytest.raises(FileError, match="pictures"):
         Corpus.load(path)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_a_median_picture_is_that_of_numpy(n, dtype):
+    pictures = np.random.default_rng(n).integers(0, 256, (n, 6, 7, 3)).astype(dtype)
+    found = median_picture(pictures)
+    assert found.dtype == np.float64
+    assert np.array_equal(found, np.median(pictures, axis=0))

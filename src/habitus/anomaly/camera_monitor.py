@@ -11,7 +11,7 @@ import numpy as np
 from habitus.anomaly.camera_check import CameraCheck
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition
-from habitus.corpus.looks import LEAST_LIKENESS
+from habitus.corpus.looks import LEAST_LIKENESS, median_picture
 from habitus.ingest.clips import Document
 from habitus.ingest.condition import ConditionMonitor
 
@@ -194,4 +194,4 @@ class SceneMonitor:
         return Condition.MOVED
 
     def _median(self) -> Image:
-        return np.asarray(np.median(np.stack(list(self.stills)), axis=0), dtype=np.uint8)
+        return median_picture(self.stills).astype(np.uint8)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Image
 from habitus.corpus.documents import Condition, Corpus
-from habitus.corpus.looks import joined_looks, looks_of
+from habitus.corpus.looks import joined_looks, looks_of, median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
@@ -298,17 +298,19 @@ class CorpusBuilder:
         if not self.continued:
             self._settle_views()
             self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
-        first = len(self.chunks)
-        for chunk in chunks:
-            self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
-            for document in chunk.documents():
-                self._add(document)
-        own = (still for chunk in self.chunks[first:] for still in chunk.stills)
-        self.looks.extend(looks_of(own))
+        self.looks.extend(looks_of(self._added(chunks)))
         if self.times:
             self.offset = self.times[-1] + self.clip
         if self.before is not None:
             self.before = -1  # the next source would continue with its document 0
+
+    def _added(self, chunks: Iterable[Chunk]) -> Iterator[Image]:
+        """Add chunks, and yield the stills of each as soon as it has come."""
+        for chunk in chunks:
+            self.chunks.append(chunk._replace(thumbnails=np.empty(0, dtype=np.uint8)))
+            for document in chunk.documents():
+                self._add(document)
+            yield from chunk.stills
 
     def _add(self, document: Document) -> None:
         """Add the time, the condition and the sequence of a document."""
@@ -346,7 +348,7 @@ class CorpusBuilder:
             vocabulary=vocabulary,
             n_frames=np.concatenate([chunk.n_frames for chunk in self.chunks]),
             conditions=self.conditions,
-            picture=np.median(np.stack(stills), axis=0).astype(np.uint8) if stills else None,
+            picture=median_picture(stills).astype(np.uint8) if stills else None,
             looks=looks if len(looks) > 1 else None,  # the picture is the only one
             settings=self.settings.to_json(vocabulary),
         )

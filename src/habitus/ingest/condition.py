@@ -8,7 +8,7 @@ import numpy as np
 
 from habitus.arrays import Array, Image
 from habitus.corpus.documents import Condition
-from habitus.corpus.looks import compared, edges_of
+from habitus.corpus.looks import compared, edges_of, median_picture
 from habitus.ingest.clips import Document
 
 # Number of usable documents that the usual picture is the median of, and the least number of them.
@@ -118,7 +118,7 @@ class View:
         self.pictures.append(seen.picture)
         self.n_pictures += 1
         if self.n_pictures % PICTURES_NEEDED == 0:
-            self.usual = Look.of(np.median(np.stack(self.pictures), axis=0))
+            self.usual = Look.of(median_picture(self.pictures))
 
     def shows_scene_of(self, other: "View") -> bool:
         """Return whether two views are of one scene, apart from a small shift."""

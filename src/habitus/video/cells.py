@@ -459,16 +459,21 @@ def move_all(
         if not moved[k]:
             continue
         r, c = gated[k, 0] + 1, gated[k, 1] + 1
+        if (xx[k] + yy[k] + energy[k]) / (WINDOW * WINDOW) < flat:
+            n_textured = 0
+            for i in range(max(r - NEARBY, 0), min(r + NEARBY + 1, rows)):
+                for j in range(max(c - NEARBY, 0), min(c + NEARBY + 1, columns)):
+                    s = slots[i, j]
+                    if s >= 0 and moved[s]:
+                        texture = (xx[s] + yy[s] + energy[s]) / (WINDOW * WINDOW)
+                        n_textured += texture >= TEXTURED
+            if n_textured < LEAST_TEXTURED:
+                continue
         sxx, sxy, syy, sx, sy = 0.0, 0.0, 0.0, 0.0, 0.0
-        n_textured = 0
-        for i in range(max(r - NEARBY, 0), min(r + NEARBY + 1, rows)):
-            for j in range(max(c - NEARBY, 0), min(c + NEARBY + 1, columns)):
+        for i in range(r - 1, r + 2):
+            for j in range(c - 1, c + 2):
                 s = slots[i, j]
                 if s < 0 or not moved[s]:
-                    continue
-                texture = (xx[s] + yy[s] + energy[s]) / (WINDOW * WINDOW)
-                n_textured += texture >= TEXTURED
-                if max(abs(i - r), abs(j - c)) > 1:
                     continue
                 weight = 1 / (left_over[s] + 1)
                 sxx += weight * xx[s]
@@ -476,9 +481,6 @@ def move_all(
                 syy += weight * yy[s]
                 sx += weight * (xx[s] * dx[s] + xy[s] * dy[s])
                 sy += weight * (xy[s] * dx[s] + yy[s] * dy[s])
-        texture = (xx[k] + yy[k] + energy[k]) / (WINDOW * WINDOW)
-        if n_textured < LEAST_TEXTURED and texture < flat:
-            continue
         held = 1e-3 * (sxx + syy) + 1e-9
         right = (syy + held) * sx - sxy * sy
         down = (sxx + held) * sy - sxy * sx

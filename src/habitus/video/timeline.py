@@ -50,6 +50,7 @@ class StreamClock:
         self.rates = [float(rate) for rate in (stream.average_rate, stream.guessed_rate) if rate]
         self.given, self.fps = fps is not None, fps or next(iter(self.rates), 25.0)
         self.base = stream.time_base or Fraction(1, 1000)
+        self._ratio = self.base.as_integer_ratio()
         self.ignored = fps is not None and stream.average_rate is None
         """Whether the stream's own times are not to be used."""
         self.zero, self.last = 0, -1.0
@@ -72,13 +73,18 @@ class StreamClock:
         """Return a length of time in the unit of timestamps."""
         return round(seconds / self.base)
 
+    def seconds(self, ticks: int) -> float:
+        """Return a length of time in seconds: `float(ticks * base)`, without fractions."""
+        numerator, denominator = self._ratio
+        return ticks * numerator / denominator
+
     def pts(self, time: float) -> int:
         """Return the presentation timestamp of a time."""
         return self.zero + int(time / self.base)
 
     def at(self, pts: int) -> float:
         """Return the time of a presentation timestamp."""
-        return (pts - self.zero) * self.base.numerator / self.base.denominator
+        return self.seconds(pts - self.zero)
 
     def time(self, pts: int) -> float:
         """Return the time of the next frame, which is after that of the frame before."""
@@ -142,7 +148,7 @@ class Timeline:
         """Seconds of the recording so far."""
         if not self.ordered:
             return self._counted.n_stored / self.clock.fps
-        return float((self.front + self.interval - self.first) * self.clock.base)
+        return self.clock.seconds(self.front + self.interval - self.first)
 
     def restamped(self, packets: Iterator[Any]) -> Iterator[Any]:
         """Yield the packets in order, with timestamps that make sense.
@@ -274,7 +280,7 @@ class Timeline:
         pts = self.front + jump + shift
         self._breaks.append(pts + lead)
         found = self._gaps if paused else self._jumps
-        found.add(pts + lead, float((jump - self.interval) * self.clock.base))
+        found.add(pts + lead, self.clock.seconds(jump - self.interval))
         return pts
 
     def _estimated(self, following: Sequence[Any]) -> int:

@@ -78,8 +78,8 @@ def write_annotated(
             f"an annotated video needs a file; {source.name} can be read only once"
         )
     start = film_start(detection)
-    duration = survey(source).duration
-    with Reader(source, since=start) as reader:
+    duration, steady = survey(source)
+    with Reader(source, since=start, steady=steady) as reader:
         width, height = film_size(reader.width, reader.height)
         overlay = Overlay(detection, width)
         with film(path, (width, height + overlay.sizes.height), reader.fps) as add:
@@ -300,7 +300,7 @@ class _Encoder:
         self.stream.codec_context.time_base = self.stream.time_base = MILLISECOND
         self.stream.gop_size = max(1, round(KEYFRAMES * fps))
         self.stream.options = {"crf": "26", "preset": "superfast"}
-        self.stream.thread_count = 1  # the same film on every machine
+        self.stream.thread_count = 2  # the same film on every machine: it depends on the number
         self.last = -1
 
     def encode(self, picture: Image, time: float) -> None:
