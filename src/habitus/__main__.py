@@ -1,10 +1,8 @@
 """`python -m habitus` is the command `habitus`."""
 
-import atexit
 import os
 import signal
 import sys
-import threading
 from contextlib import suppress
 
 
@@ -15,25 +13,9 @@ def main() -> None:
     _open_standard_files()
     if sys.argv[1:2] == ["extract"]:
         _load_decoding()
-    # Pydantic would look through all that is installed for extensions of itself.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from habitus.cli import main as run
 
-    try:
-        run()
-    except SystemExit as leaving:
-        if not leaving.code and threading.active_count() == 1:
-            _end()
-        raise
-
-
-def _end() -> None:
-    """End well, and at once: taking down all that was imported would take a while."""
-    with suppress(OSError, ValueError, AttributeError):  # closed, full: told in the usual way
-        sys.stdout.flush()
-        sys.stderr.flush()
-        atexit._run_exitfuncs()
-        os._exit(0)
+    run()
 
 
 def _open_standard_files() -> None:
@@ -51,7 +33,7 @@ def _load_decoding() -> None:
     from habitus.fork_server import ONE_THREAD
     from habitus.workers import DECODING, load_early
 
-    os.environ.update(ONE_THREAD)  # the other processors decode
+    os.environ.update(ONE_THREAD | os.environ)  # the other processors decode
     with suppress(HabitusError, OSError):  # whoever needs it tries again, and tells
         load_early(DECODING)
 

@@ -30,20 +30,11 @@ def load_kernels() -> None:
         sys.modules[name] = None  # type: ignore[assignment]
     when_compiling(_leave)
     try:
-        _skip_extensions()
         warm_up(DocumentSettings())
     except _NotCompiled:
         _load_compiler()
     for name in hidden:
         del sys.modules[name]
-
-
-def _skip_extensions() -> None:
-    """Have Numba not look through all that is installed for extensions of itself."""
-    with suppress(ImportError, AttributeError):  # an internal name, which a later Numba may move
-        from numba.core import entrypoints
-
-        entrypoints._already_initialized = True
 
 
 def _load_compiler() -> None:
