@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import habitus
-from habitus.cameras.process import LOADED
 from habitus.fork_server import ForkServer
 from reference.two_lanes import WRONG, two_lanes
 
@@ -14,7 +13,7 @@ from reference.two_lanes import WRONG, two_lanes
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """Where processes of cameras are forked from, for all tests of a worker."""
-    with ForkServer(LOADED) as fork_server:
+    with ForkServer("reference.one_priority") as fork_server:
         yield fork_server
 
 
