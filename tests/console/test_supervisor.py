@@ -38,9 +38,9 @@ def supervised(console: Console, fork_server: ForkServer) -> Iterator[Callable[.
 
 
 @pytest.fixture
-def playing(console: Console, video: Path, model: Path) -> str:
+def playing(console: Console, turn: Path, model: Path) -> str:
     """A camera that plays the scene for ever, with a model."""
-    return add_playing(console, video, model)
+    return add_playing(console, turn, model)
 
 
 def camera(console: Console, camera_id: str = "north") -> Camera:
