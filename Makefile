@@ -24,8 +24,9 @@ types: $(VENV)/.ready-dev
 layers: $(VENV)/.ready-dev
 	$(BIN)/lint-imports
 
+# Threads of a product of matrices would wait for each other, busily, while other tests run.
 unit: $(VENV)/.ready-dev system
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 system:
 	@sh scripts/system_packages.sh

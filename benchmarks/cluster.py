@@ -41,7 +41,9 @@ RESTARTS, ITERATIONS = 4, 10
 THREADS = 50
 """Threads of each of two workers that are given empty tasks."""
 LOOPBACK = "127.0.0.1"
-BUSY = "for _ in range(50_000_000): pass"
+BUSY = "for _ in range({}): pass"
+LOOPS_PER_MINUTE = 1_000_000
+"""Of video: as long are processes busy that share nothing."""
 
 
 def measure(parts: Sequence[str], minutes: float, words: float, n_tasks: int) -> Iterator[Row]:
@@ -139,15 +141,15 @@ def load() -> str:
     return f"load {os.getloadavg()[0]:.1f} before"
 
 
-def ceiling() -> str:
+def ceiling(minutes: float) -> str:
     """Tell what two processes gain that share nothing: no two workers of this machine gain more.
 
     Processors of virtual machines may be two threads of one core.
     """
-    seconds = {}
+    seconds, code = {}, BUSY.format(round(minutes * LOOPS_PER_MINUTE))
     for n in (1, 2):
         start = time.perf_counter()
-        busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n)]
+        busy = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(n)]
         for process in busy:
             process.wait()
         seconds[n] = time.perf_counter() - start
@@ -156,7 +158,7 @@ def ceiling() -> str:
 
 def extraction(video: Path, minutes: float, folder: Path) -> Iterator[Row]:
     """Rows: two workers over one, and what was sent."""
-    before, traffic = f"{load()}; {ceiling()}", Traffic()
+    before, traffic = f"{load()}; {ceiling(minutes)}", Traffic()
     seconds, busiest, sent = {}, {}, 0
     for n in (1, 2):
         progress(f"extracting with {n} worker(s)")
@@ -187,7 +189,7 @@ def extraction(video: Path, minutes: float, folder: Path) -> Iterator[Row]:
 
 def learning(paths: Sequence[Path], words: float, folder: Path) -> Iterator[Row]:
     """Rows: two workers over one, the same to the bit, and what was sent."""
-    before, bits, traffic = f"{load()}; {ceiling()}", {}, Traffic()
+    before, bits, traffic = f"{load()}; {ceiling(60.0)}", {}, Traffic()
     seconds, busiest, sent = {}, {}, 0
     for n in (1, 2):
         progress(f"learning from {len(paths)} shards with {n} worker(s)")

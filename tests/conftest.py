@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import habitus
+from habitus.workers import available_processors
 from reference.browser import browser, opened
 from reference.footage import encode, moving_square
 from reference.kept_forks import kept_fork_servers, own_fork_servers
@@ -73,6 +74,12 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: all others run beside it."""
     items.sort(key=lambda item: "packaging" not in item.path.parts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return half as many workers again as processors: a third of the time, tests wait."""
+    return available_processors() * 3 // 2
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -1,9 +1,10 @@
 """Processes that are forked: they talk, ask for others, and end with whoever asked for them."""
 
 import os
+import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -41,6 +42,23 @@ def test_a_process_gets_its_job_and_a_connection(fork_server: ForkServer):
     child.connection.send("more")
     assert answer(child) == "more"
     assert child.wait(LONG) == 0
+
+
+def test_a_process_that_is_forked_though_it_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch):
+    """Else Ctrl-C while workers start takes until they are given up."""
+    lifelines: list[int] = []
+
+    def interrupted(self: ForkServer, target: str, job: Any, descriptors: Sequence[int]) -> Child:
+        lifelines.extend(map(os.dup, descriptors))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ForkServer, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept:  # and with it, all that was in its frames
+        ForkServer().start_process(f"{HERE}:echo_twice", None)
+    poll = select.poll()
+    poll.register(lifelines[0], 0)
+    assert poll.poll(0), f"its connection is open: {kept}"
+    os.close(lifelines[0])
 
 
 def ask_for_another(job: Any, connection: Connection) -> None:

@@ -219,9 +219,13 @@ class ForkServer:
             The process; the other end of the connection is its `connection`.
         """
         ours, theirs = Pipe()
-        with theirs:
-            what = target, job, grace
-            child = self.fork("habitus.fork_server:connected", what, [theirs.fileno()])
+        try:
+            with theirs:
+                what = target, job, grace
+                child = self.fork("habitus.fork_server:connected", what, [theirs.fileno()])
+        except BaseException:  # interrupted, it may have been forked all the same
+            ours.close()
+            raise
         child.connection = ours
         return child
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "cluster.py"
-SMALL = ("--only", "extraction", "tasks", "--minutes", "1.4", "--tasks", "50")
+SMALL = ("--only", "extraction", "tasks", "--minutes", "0.6", "--tasks", "50")
 
 
 def test_two_workers_are_measured_beside_one():

@@ -1,5 +1,5 @@
 """What all tests of cameras share."""
 
-from reference.watched_scene import fork_server, model, video
+from reference.watched_scene import fork_server, model, turn, video
 
-__all__ = ["fork_server", "model", "video"]
+__all__ = ["fork_server", "model", "turn", "video"]

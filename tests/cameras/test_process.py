@@ -118,8 +118,8 @@ def test_a_file_plays_as_a_camera_again_and_again(camera: Start, video: Path, mo
     assert {path.name for path in (seen.process.job.folder / "journal").iterdir()} == names
 
 
-def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, video: Path, model: Path):
-    seen = camera(video, kind="playback", model=str(model), options={"speed": 4.0})
+def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, turn: Path, model: Path):
+    seen = camera(turn, kind="playback", model=str(model), options={"speed": 4.0})
     folder = seen.process.job.folder
     seen.wait_for(lambda: [e for e in seen.entries("started") if e.alarm], "it has started")
     (started,) = (entry for entry in seen.entries("started") if entry.alarm)
@@ -145,16 +145,14 @@ def test_an_event_is_filed_with_its_pictures_and_its_clip(camera: Start, video: 
     seen.end()
 
 
-def test_a_clip_is_cut_though_the_process_was_killed_before(
-    camera: Start, video: Path, model: Path
-):
+def test_a_clip_is_cut_though_the_process_was_killed_before(camera: Start, turn: Path, model: Path):
     options = {"speed": 4.0}
-    killed = camera(video, kind="playback", model=str(model), options=options)
+    killed = camera(turn, kind="playback", model=str(model), options=options)
     killed.wait_for(lambda: [e for e in killed.entries("ended") if e.alarm], "it is over")
     killed.process.kill()
     (ended,) = (entry for entry in killed.entries("ended") if entry.alarm)
     assert not killed.entries("clip")
-    again = camera(video, kind="playback", model=str(model), options=options)
+    again = camera(turn, kind="playback", model=str(model), options=options)
     again.wait_for(lambda: again.entries("clip"), "its clip is cut")
     clip = again.entries("clip")[0]
     assert clip.id == ended.id
@@ -312,8 +310,8 @@ def test_a_mask_that_leaves_nothing_is_refused(camera: Start, video: Path):
     assert "no cell" in seen.all(StateChanged)[-1].reason
 
 
-def test_a_server_that_does_not_listen_stops_nothing(camera: Start, video: Path, model: Path):
-    seen = camera(video, kind="playback", model=str(model), options={"speed": 25.0})
+def test_a_server_that_does_not_listen_stops_nothing(camera: Start, turn: Path, model: Path):
+    seen = camera(turn, kind="playback", model=str(model), options={"speed": 25.0})
     journal = seen.process.job.folder / "journal"
     wait_until(lambda: len(list(journal.glob("*-ended.json"))) >= 2, "two turns are judged")
     assert not seen.all(Judged)
@@ -330,8 +328,8 @@ def test_a_process_ends_with_its_server(camera: Start, video: Path):
     wait_until(lambda: not any(map(running, pids)), "both end")
 
 
-def test_a_full_disk_is_told_and_events_wait(camera: Start, video: Path, model: Path):
-    seen = camera(video, kind="playback", model=str(model), options={"speed": 20.0})
+def test_a_full_disk_is_told_and_events_wait(camera: Start, turn: Path, model: Path):
+    seen = camera(turn, kind="playback", model=str(model), options={"speed": 20.0})
     seen.wait_for_state(CameraState.WATCHING)
     journal = seen.process.job.folder / "journal"
     journal.write_text("in the way: nothing can be written here")

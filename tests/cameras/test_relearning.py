@@ -274,11 +274,18 @@ def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server
     assert not list(folder.glob("model-*"))
 
 
-def test_a_learning_that_is_killed_fails_and_is_niced(tmp_path, lanes, fork_server):
+def test_a_learning_is_niced(tmp_path, lanes):
+    with ForkServer("habitus.cameras.model_work") as fork_server:
+        process = LearningProcess(LearningJob(watched(tmp_path, lanes), "night"), fork_server)
+        process.start()
+        wait_until(lambda: psutil.Process(process.pid).nice() >= 10, "low priority")
+        process.kill()
+
+
+def test_a_learning_that_is_killed_fails(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
     process = LearningProcess(LearningJob(folder, "night"), fork_server)
     process.start()
-    wait_until(lambda: psutil.Process(process.pid).nice() >= 10, "low priority")
     psutil.Process(process.pid).kill()
     reports = []
     wait_until(

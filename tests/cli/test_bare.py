@@ -73,8 +73,8 @@ COMMANDS = {
     ("archive", "learn", RECORDINGS, "-o", SITE, "--restarts", 1, "--jobs", 1): JUDGING,
     ("archive", "detect", SITE, "--jobs", 1): JUDGING | FRAMES,
     ("archive", "report", SITE): JUDGING | PAGES,
-    ("tune", VIDEO_FILE, *SIZES, "--restarts", 1, "--trials", 2): None,
-    ("compare", VIDEO_FILE, "--labels", "a.csv", "--train", "25s", *METHOD, *SIZES): None,
+    ("tune", "a.corpus", *SIZES, "--restarts", 1, "--trials", 2): None,
+    ("compare", "a.corpus", "--labels", "a.csv", "--train", "25s", *METHOD, *SIZES): None,
 }
 """Commands in the order in which each finds what it needs, and what they may load; None: all."""
 

@@ -5,7 +5,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -317,7 +316,5 @@ def test_a_scheduler_that_stays_away_is_told(tmp_path, monkeypatch):
         next(results)
         for process in found.processes:
             kill(process)
-        start = time.monotonic()
         with pytest.raises(WorkerError, match="went away and did not come back: no scheduler ans"):
             list(results)
-        assert time.monotonic() - start < 60

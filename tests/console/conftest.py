@@ -14,7 +14,7 @@ from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 from reference.console_pages import empty_site, look, open_site, seeded_folder, site
 from reference.consoles import PostgresServer
-from reference.watched_scene import fork_server, model, video
+from reference.watched_scene import fork_server, model, turn, video
 
 __all__ = [
     "empty_site",
@@ -24,6 +24,7 @@ __all__ = [
     "open_site",
     "seeded_folder",
     "site",
+    "turn",
     "video",
 ]
 

@@ -72,9 +72,9 @@ def serving(console: Console, start: Start) -> "tuple[subprocess.Popen[str], str
 
 
 def test_a_killed_server_loses_and_doubles_nothing(
-    console: Console, video: Path, model: Path, start: Start
+    console: Console, turn: Path, model: Path, start: Start
 ) -> None:
-    add_playing(console, video, model)
+    add_playing(console, turn, model)
     with receiver() as hook:
         add_channel(console, "webhook", {"url": hook.url})
         server, _ = serving(console, start)
@@ -108,11 +108,11 @@ def test_a_database_that_is_stopped_for_a_while(
     postgres_console: Console,
     postgres_server: PostgresServer,
     fork_server: ForkServer,
-    video: Path,
+    turn: Path,
     model: Path,
 ) -> None:
     console = postgres_console
-    add_playing(console, video, model)
+    add_playing(console, turn, model)
     journal = console.settings.camera_folder("north") / "journal"
 
     def waiting() -> set[str]:
@@ -151,9 +151,9 @@ def stopped(server: PostgresServer) -> Iterator[None]:
 
 
 def test_a_database_that_somebody_else_holds(
-    console: Console, fork_server: ForkServer, video: Path, model: Path
+    console: Console, fork_server: ForkServer, turn: Path, model: Path
 ) -> None:
-    add_playing(console, video, model)
+    add_playing(console, turn, model)
     with supervised(console, fork_server) as supervisor:
         wait_until(lambda: is_watching(supervisor), "it watches")
         with closing(sqlite3.connect(console.settings.data / "habitus.sqlite")) as other:
@@ -167,9 +167,9 @@ def test_a_database_that_somebody_else_holds(
 
 
 def test_a_disk_that_is_full_for_a_while(
-    console: Console, video: Path, model: Path, start: Start
+    console: Console, turn: Path, model: Path, start: Start
 ) -> None:
-    add_playing(console, video, model)
+    add_playing(console, turn, model)
     server, address = serving(console, start)
     wait_until(lambda: n_events(console) > 0, "an event")
     _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -217,9 +217,9 @@ def test_a_clock_that_is_set_back(console: Console, fork_server: ForkServer) -> 
 
 
 def test_a_server_that_is_told_to_end_leaves_no_process(
-    console: Console, video: Path, model: Path, start: Start
+    console: Console, turn: Path, model: Path, start: Start
 ) -> None:
-    add_playing(console, video, model)
+    add_playing(console, turn, model)
     server, _ = serving(console, start)
     wait_until(lambda: n_events(console) > 0, "an event")
     others = descendants(server.pid)

@@ -93,14 +93,12 @@ def test_it_ends_at_once_while_pages_listen(start: Start, tmp_path: Path) -> Non
         answer = connection.getresponse()
         assert answer.readline().startswith(b"retry:")
         connections.append((connection, answer))
-    begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=LONG)
     assert process.returncode == 0
     for connection, answer in connections:
         answer.read()  # to its end, not cut off
         connection.close()
-    assert time.monotonic() - begun < LONG
 
 
 def test_another_server_on_the_same_folder_is_refused(start: Start, tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def supervised(console: Console, fork_server: ForkServer) -> Iterator[Callable[.
 
 
 @pytest.fixture
-def playing(console: Console, video: Path, model: Path) -> str:
+def playing(console: Console, turn: Path, model: Path) -> str:
     """A camera that plays the scene for ever, with a model."""
-    return add_playing(console, video, model)
+    return add_playing(console, turn, model)
 
 
 def camera(console: Console, camera_id: str = "north") -> Camera:
@@ -197,9 +197,12 @@ def test_a_model_is_learnt_and_used_at_once(
     options = {"speed": 20.0, "local": True}
     add_camera(console, address=str(video), kind="playback", options=options)
     supervisor = supervised()
-    wait_for_state(console, "learning")
-    pid = pid_of(supervisor)
+    wait_until(lambda: len(supervisor.latest("north").recent) > 70, "footage")
+    change(console, enabled=False)  # what is held is written now, and not after a minute
+    wait_for_state(console, "off")
+    change(console, enabled=True)
     wait_until(lambda: (kept := supervisor.latest("north").kept) and kept.seconds > 60, "footage")
+    pid = pid_of(supervisor)
     supervisor.learn_now("north")
     wait_until(lambda: supervisor.learning("north") is not None, "it is being learnt")
     wait_for_state(console, "watching")

@@ -304,11 +304,13 @@ def test_the_scene_of_most_documents_counts():
     assert monitor.foreign(views) == {0}
 
 
-def test_what_is_remembered_does_not_grow():
+def test_what_is_remembered_does_not_grow(monkeypatch):
+    assert VIEWS_REMEMBERED < 1000
+    monkeypatch.setattr("habitus.ingest.condition.VIEWS_REMEMBERED", 6)
     monitor = accustomed()
-    for n in range(VIEWS_REMEMBERED + 5):
+    for n in range(6 + 5):
         conditions(monitor, [texture(COLUMNS, ROWS, 300 + n, SOFTNESS)] * STEADY)
-    assert len(monitor.views) == VIEWS_REMEMBERED
+    assert len(monitor.views) == 6
 
 
 BEGINNINGS = {

@@ -42,8 +42,9 @@ X264 = {"preset": "ultrafast", "tune": "zerolatency", "crf": "15", "g": "5"}
 CLIP = 0.2
 # Seconds of silence until a stream counts as lost, here: more than a busy machine makes.
 PATIENCE = 4.0
-# Seconds that anything may take that should happen at once, on a busy machine.
-SOON = 30.0
+# Seconds that anything may take that should happen at once, on a busy machine: what waits for
+# something else waits longer.
+SOON = LONG / 2
 # Bytes that memory may grow by for other reasons than documents being kept.
 NOISE = 12e6
 
@@ -248,11 +249,12 @@ def test_stop_while_waiting_for_the_next_attempt():
     with watching(f"tcp://127.0.0.1:{free_port()}", longest_wait=600) as (found, stop):
         waits = [until_notice(found)[1].text.partition("trying again in ")[2] for _ in range(3)]
         assert waits == ["1 s", "2 s", "4 s"]
-        assert seconds_to_end(found, stop, lambda: None) < 3.5
+        stop.set()
+        assert list(found) == [], "it does not try again"
 
 
 def test_stop_while_the_server_says_nothing():
-    with silent() as camera, watching(camera.address, patience=600) as (found, stop):
+    with silent() as camera, watching(camera.address, patience=LONG) as (found, stop):
         assert seconds_to_end(found, stop, camera.wait) < SOON
 
 

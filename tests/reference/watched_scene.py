@@ -1,20 +1,24 @@
 """Fixtures for tests of cameras: footage of two lanes, a model of it, a fork server."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 import habitus
-from habitus.cameras.process import LOADED
 from habitus.fork_server import ForkServer
-from reference.two_lanes import WRONG, two_lanes
+from reference.footage import encode
+from reference.two_lanes import FPS, WRONG, pictures, two_lanes
+
+TURN = int(WRONG[0]) - 12
+"""Second of the scene from which on it plays."""
 
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """Where processes of cameras are forked from, for all tests of a worker."""
-    with ForkServer(LOADED) as fork_server:
+    with ForkServer("reference.one_priority") as fork_server:
         yield fork_server
 
 
@@ -22,6 +26,13 @@ def fork_server() -> Iterator[ForkServer]:
 def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scene of two lanes in which something goes wrong once."""
     return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
+
+
+@pytest.fixture(scope="session")
+def turn(video: Path) -> Path:
+    """The last seconds of it: a file that plays shows again and again what goes wrong."""
+    last = islice(pictures(), TURN * FPS, None)
+    return encode(video.with_name("turn.mkv"), last, rate=FPS)
 
 
 @pytest.fixture(scope="session")
