@@ -44,7 +44,7 @@ from habitus.lab.junction.solids import (
     solids,
 )
 from habitus.lab.junction.vehicles import LAMP, ROLES, Colours
-from habitus.lab.junction.weather import Weather
+from habitus.lab.junction.weather import Shot, Weather
 
 MIN_PIXELS = 16
 """Visible pixels that an object needs to count as visible: a quarter of a cell."""
@@ -118,7 +118,7 @@ class Painter:
             solids(),
         )
         if self._weather:
-            self._weather.draw(parts, self._depths, objects, time)
+            self._weather.draw(Shot(parts, self._depths, objects, time))
         rng = np.random.default_rng([self.seed, 4, number])
         gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
         top, left = rng.integers(NOISE_SIDE, size=2)

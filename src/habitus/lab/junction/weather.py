@@ -4,15 +4,16 @@ Each kind is a function of the time of a frame alone: frames can be drawn in any
 and anomalies are the same with and without it. Sizes follow the width of the frame.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Array, Image
-from habitus.lab.junction.backdrop import Pole, Tree, structures
+from habitus.lab.junction.backdrop import Pole, Structure, Tree, structures
 from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.ground import Float32Array
 from habitus.lab.junction.raster import Planes, to_yuv
@@ -29,6 +30,8 @@ OVERCAST, SUNNY, NIGHT_DIRECT = 0.06, 0.5, 0.04
 """Share of the light that comes from the sun under rain or snow; between clouds; at night."""
 NIGHT_NOISE = 6.0
 """Standard deviation of a pixel's brightness at night."""
+LEAST_POST = 5.0
+"""Height of a pole, in metres, from which on it is a street lamp."""
 COARSE = 4
 """Pixels per sample of light, which changes slowly over the picture."""
 USUAL_WIDTH = 360.0
@@ -63,41 +66,48 @@ RAIN = Precipitation(420, 8.0, 0.25, 0.02, 0.004, 60.0, 1.2, 16.0, 0.0, 0.2)
 SNOW = Precipitation(600, 1.3, 0.8, 0.02, 0.018, 110.0, 1.2, 14.0, 0.15, 0.3)
 
 
+class Shot(NamedTuple):
+    """A picture before the noise of the sensor, and what it shows."""
+
+    planes: Planes
+    depths: Float32Array
+    """Metres to the structure in front of the ground: see `Backdrop`."""
+    objects: Array
+    """A row per object: see `solids`."""
+    time: float
+
+
+class Effect(Protocol):
+    """One kind of weather."""
+
+    def draw(self, shot: Shot) -> None:
+        """Draw it over a picture, in place."""
+        ...
+
+
 class Weather:
-    """The weather of a scene, drawn over pictures before the noise of the sensor."""
+    """The weather of a scene, drawn over its pictures."""
 
     def __init__(self, kinds: tuple[str, ...], camera: Camera, light: Daylight, seed: int) -> None:
-        self.kinds, self.camera = kinds, camera
         self.light = _light(kinds, light)
         """The daylight under which the scene is drawn."""
-        streams = {kind: np.random.default_rng([seed, 8, k]) for k, kind in enumerate(WEATHER)}
-        wind = Wind(np.random.default_rng([seed, 9]))
-        found = structures(camera, seed) if {"leaves", "night"} & set(kinds) else []
-        self._leaves = Leaves(camera, [s for s in found if isinstance(s, Tree)], wind, streams)
-        self._clouds = Clouds(camera, streams["clouds"])
-        posts = [s.at for s in found if isinstance(s, Pole) and s.height > 5]
-        self._night = Night(camera, posts, infrared="insects" in kinds)
-        self._rain = Falling(RAIN, camera, wind, streams["rain"])
-        self._snow = Falling(SNOW, camera, wind, streams["snow"])
-        self._insects = Insects(camera, seed)
-        self._shake = Shake(camera, wind, streams["shake"])
+        wind = Wind(np.random.default_rng([seed, 8]))
+        rng = np.random.default_rng([seed, 9])
+        makers: dict[str, Callable[[], Effect]] = {  # in the order of drawing
+            "leaves": lambda: Leaves(camera, structures(camera, seed), wind, rng),
+            "clouds": lambda: Clouds(camera, rng),
+            "night": lambda: Night(camera, structures(camera, seed), infrared="insects" in kinds),
+            "rain": lambda: Falling(RAIN, camera, wind, rng),
+            "snow": lambda: Falling(SNOW, camera, wind, rng),
+            "insects": lambda: Insects(camera, seed),
+            "shake": lambda: Shake(camera, wind, rng),
+        }
+        self._effects = [make() for kind, make in makers.items() if kind in kinds]
 
-    def draw(self, planes: Planes, depths: Float32Array, objects: Array, time: float) -> None:
-        """Draw the weather of a time over a picture of objects (see `solids`), in place."""
-        if "leaves" in self.kinds:
-            self._leaves.draw(planes, time)
-        if "clouds" in self.kinds:
-            self._clouds.draw(planes, time)
-        if "night" in self.kinds:
-            self._night.draw(planes, depths, objects)
-        if "rain" in self.kinds:
-            self._rain.draw(planes, time)
-        if "snow" in self.kinds:
-            self._snow.draw(planes, time)
-        if "insects" in self.kinds:
-            self._insects.draw(planes, time)
-        if "shake" in self.kinds:
-            self._shake.draw(planes, time)
+    def draw(self, shot: Shot) -> None:
+        """Draw the weather over a picture, in place."""
+        for effect in self._effects:
+            effect.draw(shot)
 
 
 def _light(kinds: tuple[str, ...], light: Daylight) -> Daylight:
@@ -140,9 +150,9 @@ class Falling:
         self._columns = rng.uniform(0, 1, 4096)
         self._swing = rng.uniform(0, 2 * np.pi)
 
-    def draw(self, planes: Planes, time: float) -> None:
+    def draw(self, shot: Shot) -> None:
         """Draw a veil and the traces of all drops of one exposure."""
-        luma = planes.luma
+        luma, time = shot.planes.luma, shot.time
         cv2.addWeighted(luma, 1 - self.style.haze, luma, 0, 150 * self.style.haze, dst=luma)
         overlay = np.zeros_like(luma)
         ends = np.stack([self._places(time - self.style.exposure, time), self._places(time, time)])
@@ -175,23 +185,20 @@ class Leaves:
     """Crowns of trees that sway, and a branch that hangs into an upper corner of the picture."""
 
     def __init__(
-        self,
-        camera: Camera,
-        trees: list[Tree],
-        wind: Wind,
-        streams: dict[str, np.random.Generator],
+        self, camera: Camera, found: list[Structure], wind: Wind, rng: np.random.Generator
     ) -> None:
-        self.wind, rng = wind, streams["leaves"]
+        self.wind = wind
         shape = camera.height, camera.width
         self._grid = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in shape[::-1]))
-        self._reach = _crowns(camera, trees)
+        self._reach = _crowns(camera, [each for each in found if isinstance(each, Tree)])
         self._colour, self._alpha, self._bend = _branch(camera, rng)
         grain = cv2.GaussianBlur(rng.standard_normal(shape).astype(np.float32), (0, 0), 5)
         self._turns = (2 * np.pi * grain / grain.std()).astype(np.float32)
         self._green = to_yuv(np.array([45.0, 80, 55]))
 
-    def draw(self, planes: Planes, time: float) -> None:
+    def draw(self, shot: Shot) -> None:
         """Move the crowns, then draw the branch."""
+        planes, time = shot.planes, shot.time
         x, y = self._grid
         strength = self.wind.at(time)
         lean = np.float32(np.sin(2 * np.pi * 0.55 * time) + 0.4 * np.sin(2 * np.pi * 0.83 * time))
@@ -262,14 +269,14 @@ class Clouds:
         self._depth = np.float32(self.DEPTH) * below.astype(np.float32)
         self._sky = _wrapped_noise(rng, self.SIDE)
 
-    def draw(self, planes: Planes, time: float) -> None:
+    def draw(self, shot: Shot) -> None:
         """Darken the ground where a cloud hides the sun."""
         x, y = (
-            ((p + v * time) / self.METRES % self.SIDE).astype(np.float32)
+            ((p + v * shot.time) / self.METRES % self.SIDE).astype(np.float32)
             for p, v in zip(self._places, self._velocity, strict=True)
         )
         hidden = cv2.remap(self._sky, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-        _light_up(planes.luma, 1 - self._depth * hidden)
+        _light_up(shot.planes.luma, 1 - self._depth * hidden)
 
 
 def _wrapped_noise(rng: np.random.Generator, side: int) -> Float32Array:
@@ -277,10 +284,10 @@ def _wrapped_noise(rng: np.random.Generator, side: int) -> Float32Array:
     frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(side), np.fft.fftfreq(side)))
     keep = np.exp(-((frequency * 18) ** 2)) + 0.15 * np.exp(-((frequency * 6) ** 2))
     field = np.fft.ifft2(np.fft.fft2(rng.standard_normal((side, side))) * keep).real
-    return np.clip(0.5 + 1.6 * field / field.std(), 0, 1).astype(np.float32)
+    return np.asarray(np.clip(0.5 + 1.6 * field / field.std(), 0, 1), np.float32)
 
 
-def _ground_places(camera: Camera, farthest: float = 150.0) -> tuple[Float32Array, Float32Array]:
+def _ground_places(camera: Camera, farthest: float = 60.0) -> tuple[Float32Array, Float32Array]:
     """Return x and y in metres of the ground that every `COARSE`-th pixel shows."""
     rays = camera.rays(1)[COARSE // 2 :: COARSE, COARSE // 2 :: COARSE]
     level = np.hypot(rays[..., 0], rays[..., 1])
@@ -304,8 +311,8 @@ class Night:
     ----------
     camera
         The camera.
-    posts
-        Places of the street lamps.
+    found
+        What stands beside the road, street lamps among it.
     infrared
         Whether an infrared lamp at the camera lights the scene: its picture has no colours.
     """
@@ -316,20 +323,23 @@ class Night:
     COLOURS = 0.25
     """Share of colour that is left."""
 
-    def __init__(self, camera: Camera, posts: list[Array], *, infrared: bool) -> None:
+    def __init__(self, camera: Camera, found: list[Structure], *, infrared: bool) -> None:
         self.camera, self.infrared = camera, infrared
         x, y = _ground_places(camera)
         self._ambient = np.full(x.shape, self.AMBIENT, np.float32)
-        for at in posts:
-            square = (x - at[0]) ** 2 + (y - at[1]) ** 2
+        for post in found:
+            if not isinstance(post, Pole) or post.height < LEAST_POST:
+                continue
+            square = (x - post.at[0]) ** 2 + (y - post.at[1]) ** 2
             self._ambient += np.float32(self.STREET) * np.exp(-square / (2 * 8.0**2))
         if infrared:
             rows, columns = (np.linspace(-1.3, 1.3, n, dtype=np.float32) for n in x.shape)
             spot = np.exp(-(rows[:, None] ** 2 + columns[None, :] ** 2))
             self._ambient += np.float32(self.INFRARED) * spot
 
-    def draw(self, planes: Planes, depths: Float32Array, objects: Array) -> None:
+    def draw(self, shot: Shot) -> None:
         """Darken a picture and light it by the lamps of its objects."""
+        planes, depths, objects, _ = shot
         driving = objects[(objects[:, KIND] != PERSON) & (objects[:, KIND] != LAMP)]
         beams = self._beams(driving[driving[:, KIND] != CYCLE])
         lamps = np.concatenate([_lamps_of(driving, self.camera), _signals(objects, self.camera)])
@@ -351,17 +361,18 @@ class Night:
     def _beams(self, vehicles: Array) -> Float32Array:
         """Return the light of headlights on the ground."""
         light = np.zeros(self._ambient.shape, np.uint8)
+        c, sine = vehicles[:, COS, None], vehicles[:, SIN, None]
         for length, wide, level in self.BEAMS:
-            ahead = np.array([[0.0, 0.5], [0.0, -0.5], [length, -wide], [length, wide]])
-            for vehicle in vehicles:
-                along, left = ahead[:, 0] + vehicle[LENGTH] / 2, ahead[:, 1]
-                x = vehicle[X] + vehicle[COS] * along - vehicle[SIN] * left
-                y = vehicle[Y] + vehicle[SIN] * along + vehicle[COS] * left
-                seen = self.camera.project(np.stack([x, y, np.zeros(4)], axis=1))
-                if seen[:, 2].min() > 2:
-                    corners = np.clip(seen[:, :2] / COARSE * 16, -(2**16), 2**16).astype(np.int32)
-                    cv2.fillConvexPoly(light, corners, level, cv2.LINE_AA, 4)
-        return cv2.GaussianBlur(light, (0, 0), 1.5).astype(np.float32) / 255
+            left = np.array([0.5, -0.5, -wide, wide])
+            along = np.array([0.0, 0.0, length, length]) + vehicles[:, LENGTH, None] / 2
+            x = vehicles[:, X, None] + c * along - sine * left
+            y = vehicles[:, Y, None] + sine * along + c * left
+            places = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
+            seen = self.camera.project(places).reshape(-1, 4, 3)
+            corners = np.clip(seen[..., :2] / COARSE * 16, -(2**16), 2**16).astype(np.int32)
+            for corner in corners[seen[..., 2].min(axis=1) > 2]:
+                cv2.fillConvexPoly(light, corner, level, cv2.LINE_AA, 4)
+        return np.asarray(cv2.GaussianBlur(light, (0, 0), 1.5), np.float32) / np.float32(255)
 
     def _visible(self, lamps: Array, depths: Float32Array) -> tuple[Array, Array, Array, Array]:
         """Return column, row, radius and strength of lamps that the camera sees."""
@@ -436,8 +447,9 @@ class Insects:
         self.camera, self.seed = camera, seed
         self._coming = lru_cache(maxsize=8)(self._visits)
 
-    def draw(self, planes: Planes, time: float) -> None:
+    def draw(self, shot: Shot) -> None:
         """Draw the blurred traces of all insects of one exposure."""
+        luma, time = shot.planes.luma, shot.time
         slot = int(time // self.SLOT)
         there = [v for k in (slot - 1, slot) for v in self._coming(k)]
         there = [v for v in there if v.start <= time < v.start + v.seconds]
@@ -451,8 +463,8 @@ class Insects:
             points = np.round(trace).astype(np.int32)
             cv2.polylines(overlay, [points], False, visit.brightness, wide, cv2.LINE_AA, 4)
         soft = cv2.GaussianBlur(overlay, (0, 0), 1.6 * size[0] / (USUAL_WIDTH / 2))
-        grown = cv2.resize(soft, planes.luma.shape[::-1], interpolation=cv2.INTER_LINEAR)
-        cv2.add(planes.luma, grown, dst=planes.luma)
+        grown = cv2.resize(soft, luma.shape[::-1], interpolation=cv2.INTER_LINEAR)
+        cv2.add(luma, grown, dst=luma)
 
     def _visits(self, slot: int) -> list[Visit]:
         """Return the visits that begin in a slot of time; more in some minutes than in others."""
@@ -491,10 +503,10 @@ class Shake:
         pixels = np.sin(turns) @ np.array(self.AMPLITUDES) * [1.0, 0.6]
         return np.asarray(pixels * self._scale * self.wind.at(time))
 
-    def draw(self, planes: Planes, time: float) -> None:
+    def draw(self, shot: Shot) -> None:
         """Move the picture; its edges are continued."""
-        for plane, share in ((planes.luma, 1.0), (planes.blue, 0.5), (planes.red, 0.5)):
-            dx, dy = share * self.shift(time)
+        for plane, share in zip(shot.planes, (1.0, 0.5, 0.5), strict=True):
+            dx, dy = share * self.shift(shot.time)
             move = np.array([[1.0, 0.0, dx], [0.0, 1.0, dy]])
             size = plane.shape[1], plane.shape[0]
             plane[:] = cv2.warpAffine(
