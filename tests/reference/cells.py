@@ -168,10 +168,11 @@ def fit_all(halves: Pair, quarters: Pair, found: Array, slots: Array, side: int)
         if not is_explained(fits[k], kernels.WELL_EXPLAINED):
             around = slots[r, c + 1], slots[r + 1, c], slots[r + 1, c + 2], slots[r + 2, c + 1]
             follow(halves, *corners[k], around, fits, k)
-    for row, corner in zip(fits, corners, strict=True):
-        light = left_by_light(halves, *corner)
-        if is_explained(row, kernels.EXPLAINED) and light <= kernels.LIGHT * row[LEFT]:
-            row[LEFT] = np.inf
+    explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
+    left = np.array([left_by_light(halves, *corner) for corner in corners])
+    lit = explained & (left <= kernels.LIGHT * fits[:, LEFT])
+    if lit.sum() >= max(kernels.LEAST_LIT, kernels.COMMON * explained.sum()):
+        fits[lit, LEFT] = np.inf
     return fits
 
 

@@ -53,6 +53,9 @@ NEARBY = 2
 # LEAST_GAIN fits best.
 LIGHT = 0.8
 LEAST_GAIN = 0.4
+# The light changed where that is so in at least LEAST_LIT cells, and in this share of all cells
+# whose change a shift explains: in a few it is chance.
+LEAST_LIT, COMMON = 6, 0.4
 # Rows of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
@@ -332,7 +335,8 @@ def fit_all(
 
     The first pass starts from rest, then from the motions of the neighbours fitted before, then
     from the best matching block. The second pass tries the motions of all four neighbours, because
-    objects are larger than cells. Where light explains the change better, everything is left over.
+    objects are larger than cells. Where the light changed, nothing counts as explained in the cells
+    whose change it explains better.
     """
     dx, dy, left_over, energy = fits[DX], fits[DY], fits[LEFT], fits[ENERGY]
     height, width = half.shape
@@ -362,12 +366,21 @@ def fit_all(
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
                 sx, sy = _match(quarter, next_quarter, y, x)
                 _refine(half, next_half, top, left, 2 * sx, 2 * sy, fits, k)
-    for k in range(n):
-        if left_over[k] <= (1 - EXPLAINED) * energy[k]:
+    n_explained, n_lit = 0, 0
+    for again in range(2):
+        for k in range(n):
+            if left_over[k] > (1 - EXPLAINED) * energy[k]:
+                continue
             top = min(max(gated[k, 0] * side + (side - WINDOW) // 2, 1), height - WINDOW - 1)
             left = min(max(gated[k, 1] * side + (side - WINDOW) // 2, 1), width - WINDOW - 1)
-            if _left_by_light(half, next_half, top, left) <= LIGHT * left_over[k]:
+            lit = _left_by_light(half, next_half, top, left) <= LIGHT * left_over[k]
+            if not again:
+                n_explained += 1
+                n_lit += lit
+            elif lit:
                 left_over[k] = np.inf
+        if n_lit < max(LEAST_LIT, COMMON * n_explained):
+            break
 
 
 @compiled
