@@ -10,6 +10,7 @@ that a camera sees); the traffic is the same, to the bit.
 - words: relative to the footage that the kind stands beside;
 - alarms per hour: counted at a budget of 60 per hour, all seeds together, beside those of the
   footage without it, and their ratio (of one alarm, where there is none without it);
+- documents that are abnormal at that budget: where nearly all are, they join to few alarms;
 - alarms a day: those to expect at a budget of 5, from the tail of the judged scores, in the mean.
 
 With `--folder`, videos and corpora are kept there and used again.
@@ -53,6 +54,8 @@ class Alarms(NamedTuple):
 
     counted: int
     """At `PER_HOUR`."""
+    share: float
+    """Of the documents that are abnormal at it."""
     per_day: float
     """Expected at `PER_DAY`."""
 
@@ -85,9 +88,10 @@ def alarms(model: HabitModel, corpus: habitus.Corpus) -> Alarms:
     often, seldom = (
         model.fusion.tail.threshold(budget, per_day) for budget in (24 * PER_HOUR, PER_DAY)
     )
-    tail = Tail.of(scores, found.judged)
+    tail, abnormal = Tail.of(scores, found.judged), (scores < often) & found.judged
     return Alarms(
-        len(runs((scores < often) & found.judged)),
+        len(runs(abnormal)),
+        float(abnormal.mean()),
         tail.least_alerts(seldom, DAY * float(found.judged.mean())),
     )
 
@@ -100,6 +104,7 @@ def words_per_document(corpora: list[habitus.Corpus]) -> float:
 def row(name: str, words: float, found: dict[str, list[Alarms]], hours: float) -> Cells:
     """Return a row of the table: alarms of all seeds, by what was learnt."""
     counts = {how: sum(each.counted for each in all_) for how, all_ in found.items()}
+    shares = {how: np.mean([each.share for each in all_]) for how, all_ in found.items()}
     per_day = {how: np.mean([each.per_day for each in all_]) for how, all_ in found.items()}
     return {
         "kind": name,
@@ -108,10 +113,11 @@ def row(name: str, words: float, found: dict[str, list[Alarms]], hours: float) -
         "without the kind": round(counts["beside"] / hours, 1),
         "ratio": round(counts["known"] / max(counts["beside"], 1), 1),
         "learnt without it": round(counts["new"] / hours, 1),
-        "ratio of that": round(counts["new"] / max(counts["beside"], 1), 1),
+        "% of documents abnormal": round(100 * float(shares["known"]), 1),
+        "% without the kind": round(100 * float(shares["beside"]), 1),
+        "% learnt without it": round(100 * float(shares["new"]), 1),
         f"alarms a day at {PER_DAY:g}": round(float(per_day["known"]), 1),
-        "without the kind, a day": round(float(per_day["beside"]), 1),
-        "learnt without it, a day": round(float(per_day["new"]), 1),
+        "a day without the kind": round(float(per_day["beside"]), 1),
     }
 
 
