@@ -168,7 +168,26 @@ def fit_all(halves: Pair, quarters: Pair, found: Array, slots: Array, side: int)
         if not is_explained(fits[k], kernels.WELL_EXPLAINED):
             around = slots[r, c + 1], slots[r + 1, c], slots[r + 1, c + 2], slots[r + 2, c + 1]
             follow(halves, *corners[k], around, fits, k)
+    explained = np.array([is_explained(row, kernels.EXPLAINED) for row in fits], dtype=bool)
+    left = np.array([left_by_light(halves, *corner) for corner in corners])
+    lit = explained & (left <= kernels.LIGHT * fits[:, LEFT])
+    if lit.sum() >= max(kernels.LEAST_LIT, kernels.COMMON * explained.sum()):
+        fits[lit, LEFT] = np.inf
     return fits
+
+
+def left_by_light(pair: Pair, top: int, left: int) -> float:
+    """Energy of a change that gain, offset and slope of brightness do not explain."""
+    before, after = (
+        image[top : top + WINDOW, left : left + WINDOW].astype(float).ravel() for image in pair
+    )
+    y, x = np.indices((WINDOW, WINDOW)).reshape(2, -1)
+    light = np.stack([before, x, y, np.ones_like(before)], axis=1)
+    d = after - before
+    found = np.linalg.lstsq(light, d)[0]
+    if found[0] < kernels.LEAST_GAIN - 1:
+        return np.inf
+    return float(((d - light @ found) ** 2).sum())
 
 
 def motions(found: Array, slots: Array, fits: Array, moved: Array) -> Array:

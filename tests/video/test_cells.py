@@ -95,6 +95,33 @@ def test_a_change_of_brightness_is_not_motion(step):
     assert change == pytest.approx(abs(step), abs=0.5)  # half a grey level of rounding
 
 
+def lamp(picture, gain, radius):
+    """Return a picture in which a lamp with a soft edge was switched on."""
+    y, x = np.indices(picture.shape)
+    spot = np.exp(-((x - 60) ** 2 + (y - 50) ** 2) / (2 * radius**2))
+    return np.clip(picture * (1 + (gain - 1) * spot), 0, 255).astype(np.uint8)
+
+
+def soft_scene():
+    """Return a scene of areas that are smooth inside, as roads and walls are, with edges."""
+    large = np.kron(np.random.default_rng(3).integers(40, 140, (6, 8)), np.ones((22, 22)))
+    return (large[:HEIGHT, :WIDTH] + 0.1 * texture(WIDTH, HEIGHT, 0)).clip(0, 150).astype(np.uint8)
+
+
+@pytest.mark.parametrize("change", [(1.5, 1e4), (0.7, 1e4), (1.6, 60.0), (1.6, 25.0), (0.5, 30.0)])
+def test_a_change_of_light_is_not_motion(change):
+    picture = soft_scene()
+    found, _ = directions_between(picture, lamp(picture, *change))
+    assert (found >= 0).sum() <= 2
+
+
+def test_what_moves_while_a_lamp_is_switched_on_is_seen():
+    one, two = moving_square(2, velocity=(3, 0), start=START)
+    found, _ = directions_between(one // 2, lamp(two // 2, 1.3, 60.0))
+    inside, _ = square_and_touched((3, 0))
+    assert (found[inside] // 48 == Direction.RIGHT).mean() >= 0.75
+
+
 def test_noise_is_not_motion():
     rng = np.random.default_rng(0)
     picture = texture(WIDTH, HEIGHT, 0).astype(float)
@@ -263,6 +290,8 @@ def scenes():
             for image, n in zip((before, after), noise, strict=True)
         ]
     scene = texture(WIDTH, HEIGHT, 5)
+    one, two = moving_square(2, velocity=(2, 1), start=START, seed=6)
+    found["lamp"] = [one // 2, lamp(two // 2, 1.6, 25.0)]
     found["camera shake"] = [scene, np.roll(scene, (1, -2), axis=(0, 1))]
     found["noise"] = [rng.integers(0, 256, scene.shape, dtype=np.uint8) for _ in range(2)]
     found["soft and noise"] = [scene, (scene // 2 + rng.integers(0, 90, scene.shape)).astype("u1")]
@@ -308,6 +337,15 @@ def test_refined_fits_equal_their_twin(kind):
         cells._refine(*halves, top, left, sx, sy, found, 0)
         twins.refine(halves, top, left, sx, sy, expected, 0)
         np.testing.assert_allclose(found.T, expected, rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_what_light_leaves_equals_its_twin(kind):
+    halves, _ = levels_of(kind)
+    for top, left, _, _ in places(halves, 60, 2):
+        found = cells._left_by_light(*halves, top, left)
+        expected = twins.left_by_light(halves, top, left)
+        assert found == pytest.approx(expected, rel=RTOL, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", SCENES)

@@ -9,11 +9,22 @@ if TYPE_CHECKING:
     from habitus.lab.junction.anomalies import KINDS
     from habitus.lab.junction.raster import to_bgr
     from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
+    from habitus.lab.junction.weather import WEATHER
 
-_JUNCTION = {"KINDS", "Anomaly", "Junction", "render", "to_bgr", "write_boxes", "write_labels"}
+_JUNCTION = {
+    "KINDS",
+    "WEATHER",
+    "Anomaly",
+    "Junction",
+    "render",
+    "to_bgr",
+    "write_boxes",
+    "write_labels",
+}
 
 __all__ = [
     "KINDS",
+    "WEATHER",
     "Anomaly",
     "Junction",
     "crossing",

@@ -4,8 +4,8 @@ Everything works at half the resolution of the analysed frame, where a cell of 8
 4 x 4. A cell is examined only where the image changes more than it does elsewhere in the frame (the
 gate). Its motion is the shift that explains the change best (Lucas and Kanade's least squares, from
 rest, from the motions of neighbouring cells, or from the best match of a block search); a change
-that no shift explains is not motion, nor is one in a flat window, where any shift would do, unless
-more than that moves around it.
+that no shift explains is not motion, nor is one that a change of light explains better, nor one in
+a flat window, where any shift would do, unless more than that moves around it.
 """
 
 import math
@@ -48,6 +48,14 @@ FLAT = 2.0
 TEXTURED = 32.0
 LEAST_TEXTURED = 2
 NEARBY = 2
+# A change is light, not motion, where gain, offset and a slope of brightness leave no more of it
+# than this share of what a shift leaves. To windows that show different things a smaller gain than
+# LEAST_GAIN fits best.
+LIGHT = 0.8
+LEAST_GAIN = 0.4
+# The light changed where that is so in at least LEAST_LIT cells, and in this share of all cells
+# whose change a shift explains: in a few it is chance.
+LEAST_LIT, COMMON = 6, 0.4
 # Rows of the table of fits: structure tensor, motion, energy of the change left over by that
 # motion, and energy of the change itself.
 XX, XY, YY, DX, DY, LEFT, ENERGY = range(7)
@@ -327,7 +335,8 @@ def fit_all(
 
     The first pass starts from rest, then from the motions of the neighbours fitted before, then
     from the best matching block. The second pass tries the motions of all four neighbours, because
-    objects are larger than cells.
+    objects are larger than cells. Where the light changed, nothing counts as explained in the cells
+    whose change it explains better.
     """
     dx, dy, left_over, energy = fits[DX], fits[DY], fits[LEFT], fits[ENERGY]
     height, width = half.shape
@@ -357,6 +366,61 @@ def fit_all(
                 y, x = (r * side + side // 2) // 2, (c * side + side // 2) // 2
                 sx, sy = _match(quarter, next_quarter, y, x)
                 _refine(half, next_half, top, left, 2 * sx, 2 * sy, fits, k)
+    n_explained, n_lit = 0, 0
+    for again in range(2):
+        for k in range(n):
+            if left_over[k] > (1 - EXPLAINED) * energy[k]:
+                continue
+            top = min(max(gated[k, 0] * side + (side - WINDOW) // 2, 1), height - WINDOW - 1)
+            left = min(max(gated[k, 1] * side + (side - WINDOW) // 2, 1), width - WINDOW - 1)
+            lit = _left_by_light(half, next_half, top, left) <= LIGHT * left_over[k]
+            if not again:
+                n_explained += 1
+                n_lit += lit
+            elif lit:
+                left_over[k] = np.inf
+        if n_lit < max(LEAST_LIT, COMMON * n_explained):
+            break
+
+
+@compiled
+def _left_by_light(before: Image, after: Image, top: int, left: int) -> float:
+    """Return the energy of a window's change that a change of light does not explain.
+
+    With b the window before, d its change, and x and y the columns and rows, all centred: equals
+    `((d - A @ lstsq(A, d)[0]) ** 2).sum()` for `A = stack([b, x, y], axis=1)`; infinite where the
+    gain, one plus the first of the solution, is less than LEAST_GAIN.
+    """
+    n = WINDOW * WINDOW
+    zero = np.int32(0)
+    bx, by, bb, dx, dy, dd, bd, b1, d1 = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    for r in range(WINDOW):
+        row = np.uint64(top + r)
+        b_row, d_row = zero, zero
+        for c in range(WINDOW):
+            x, column = np.int32(2 * c - (WINDOW - 1)), np.uint64(left + c)
+            b = np.int32(before[row, column])
+            d = np.int32(after[row, column]) - b
+            b_row += b
+            d_row += d
+            bx += b * x
+            dx += d * x
+            bb += b * b
+            dd += d * d
+            bd += b * d
+        y = np.int32(2 * r - (WINDOW - 1))
+        b1 += b_row
+        d1 += d_row
+        by += b_row * y
+        dy += d_row * y
+    # x and y are twice the distance from the middle; the sum of the squares of either:
+    squares = n * (n - 1) / 3.0
+    cbb = bb - float(b1) * b1 / n - (float(bx) * bx + float(by) * by) / squares
+    cdd = dd - float(d1) * d1 / n - (float(dx) * dx + float(dy) * dy) / squares
+    cbd = bd - float(b1) * d1 / n - (float(bx) * dx + float(by) * dy) / squares
+    if cbb < 1:  # nothing for a gain to act on
+        return cdd
+    return cdd - cbd * cbd / cbb if cbd / cbb >= LEAST_GAIN - 1 else np.inf
 
 
 @compiled

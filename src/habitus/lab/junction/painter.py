@@ -44,6 +44,7 @@ from habitus.lab.junction.solids import (
     solids,
 )
 from habitus.lab.junction.vehicles import LAMP, ROLES, Colours
+from habitus.lab.junction.weather import Shot, Weather
 
 MIN_PIXELS = 16
 """Visible pixels that an object needs to count as visible: a quarter of a cell."""
@@ -69,7 +70,16 @@ BRAKE_LIGHT, HAZARD_LIGHT = to_yuv(np.array([50.0, 40, 215])), to_yuv(np.array([
 class Painter:
     """Draws frames of the world as one camera sees them; the same input gives the same frame."""
 
-    def __init__(self, camera: Camera, light: Daylight, signals: Signals, seed: int) -> None:
+    def __init__(
+        self,
+        camera: Camera,
+        light: Daylight,
+        signals: Signals,
+        seed: int,
+        weather: tuple[str, ...] = (),
+    ) -> None:
+        self._weather = Weather(weather, camera, light, seed) if weather else None
+        light = self._weather.light if self._weather else light
         self.camera, self.light, self.signals, self.seed = camera, light, signals, seed
         rng = np.random.default_rng([seed, 3])
         still = backdrop(camera, light, seed)
@@ -84,8 +94,11 @@ class Painter:
         self._colours_by_id: dict[int, Array] = {}
         self._sun = np.array([*light.sun, light.direct])
 
-    def picture(self, objects: Array, number: int) -> Image:
-        """Draw a frame of objects (see `SnapshotPair.at`); its noise depends only on its number."""
+    def picture(self, objects: Array, number: int, time: float = 0.0) -> Image:
+        """Draw a frame of objects (see `SnapshotPair.at`).
+
+        Its noise depends only on its number, its weather only on its time.
+        """
         shadows = np.zeros_like(self._mask)
         cast_shadows(shadows, self._rows, objects, self._view, self._sun, self._cast_strength)
         soft = np.asarray(cv2.blur(shadows, (3, 3)), np.uint8)
@@ -104,6 +117,8 @@ class Painter:
             self._sun,
             solids(),
         )
+        if self._weather:
+            self._weather.draw(Shot(parts, self._depths, objects, time))
         rng = np.random.default_rng([self.seed, 4, number])
         gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
         top, left = rng.integers(NOISE_SIDE, size=2)
@@ -117,7 +132,7 @@ class Painter:
         rows[:, [LENGTH, WIDTH, HEIGHT]] = snapshot.sizes
         rows[:, KIND] = snapshot.kinds
         known = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
-        rows[:, LUMA:] = np.array(known).reshape(len(rows), -1)
+        rows[:, LUMA:] = np.array(known).reshape(len(rows), 3 * N_ROLES)
         on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
         rows[np.ix_(snapshot.lamps & 1 > 0, on)] = BRAKE_LIGHT
         if snapshot.time % 0.8 < 0.4:

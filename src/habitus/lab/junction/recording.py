@@ -23,6 +23,7 @@ from habitus.lab.junction.anomalies import KINDS
 from habitus.lab.junction.painter import Painter, VisibleBoxes
 from habitus.lab.junction.simulation import Simulation, SnapshotPair
 from habitus.lab.junction.traffic import STEP
+from habitus.lab.junction.weather import WEATHER
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 
 SMALLEST, LARGEST = 64, 7680
@@ -123,6 +124,9 @@ class Junction:
         Mean rate of anomalies.
     normal_for
         Seconds at the start without anomalies.
+    weather
+        What else moves or is dark, any of `WEATHER`; traffic and anomalies are the same. Insects
+        are meant for the night, which they make one in infrared.
 
     Raises
     ------
@@ -149,10 +153,12 @@ class Junction:
     anomalies: tuple[str, ...] = KINDS
     anomalies_per_hour: float = 40.0
     normal_for: float = 300.0
+    weather: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
         object.__setattr__(self, "anomalies", tuple(self.anomalies))
+        object.__setattr__(self, "weather", tuple(sorted(set(self.weather))))
 
     @property
     def n_frames(self) -> int:
@@ -169,12 +175,13 @@ class Junction:
             `to_bgr` converts it.
         """
         simulation = self._simulation()
-        painter = Painter(simulation.camera, simulation.light, simulation.world.signals, self.seed)
+        drawn = simulation.camera, simulation.light, simulation.world.signals, self.seed
+        painter = Painter(*drawn, self.weather)
         rows = np.zeros((0, 0))
         for frame in self._frame_times(simulation):
             if frame.fresh:
                 rows = painter.object_rows(frame.pair)
-            yield painter.picture(frame.pair.at(frame.time, rows), frame.number)
+            yield painter.picture(frame.pair.at(frame.time, rows), frame.number, frame.time)
 
     def truth(self) -> tuple[Anomaly, ...]:
         """Return the anomalies that are visible, ordered by time, without rendering frames.
@@ -241,7 +248,8 @@ def _anomaly(kind: str, boxes: NDArray[np.int64], fps: float) -> Anomaly:
 
 def _check(scene: Junction) -> None:
     """Raise an error for settings that no scene can have."""
-    _check_kinds(scene.anomalies)
+    _check_kinds("anomalies", scene.anomalies, KINDS)
+    _check_kinds("weather", scene.weather, WEATHER)
     for name, low, high in LIMITS:
         value = getattr(scene, name)
         is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
@@ -262,18 +270,18 @@ def _check(scene: Junction) -> None:
             )
 
 
-def _check_kinds(kinds: object) -> None:
-    """Raise an error unless these are kinds of anomalies."""
+def _check_kinds(name: str, kinds: object, known: tuple[str, ...]) -> None:
+    """Raise an error unless these are several of the known kinds."""
     if isinstance(kinds, str) or not isinstance(kinds, Iterable):
         raise InvalidInputError(
-            f"anomalies of a junction are {kinds!r}: expected several kinds; try ({kinds!r},)",
-            parameter="anomalies",
+            f"{name} of a junction: expected several kinds, found {kinds!r}; try ({kinds!r},)",
+            parameter=name,
         )
     for kind in kinds:
-        if kind not in KINDS:
+        if kind not in known:
             raise InvalidInputError(
-                f"unknown kind of anomaly {kind!r}: choose from {', '.join(KINDS)}",
-                parameter="anomalies",
+                f"{name} of a junction: unknown kind {kind!r}; choose from {', '.join(known)}",
+                parameter=name,
             )
 
 
