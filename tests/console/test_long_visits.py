@@ -130,7 +130,8 @@ def test_a_playing_camera_is_seen_live_for_ten_minutes(empty_site: Site, tmp_pat
         administration.add_camera(
             console, "me", name="Junction", address=str(video), kind="playback", trusted=True
         )
-        page = empty_site.visit("/").page
+        visit = empty_site.visit("/", allowed=("willReadFrequently",))  # looked at more than once
+        page = visit.page
         picture = page.locator("#tile-junction img.live-picture")
         expect(picture).to_be_visible()
         first = picture.get_attribute("src")
@@ -138,6 +139,7 @@ def test_a_playing_camera_is_seen_live_for_ten_minutes(empty_site: Site, tmp_pat
         assert_ten_minutes_leave_nothing(page, console)
         page.locator(".tile-name").click()
         expect(page.locator("#picture")).to_be_visible()
+        visit.settled()
         page.get_by_role("button", name="Arrows").click()
         drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)"
         wait_until(lambda: page.locator("#overlay").evaluate(drawn), "arrows on the picture")
