@@ -11,7 +11,7 @@ that a camera sees); the traffic is the same, to the bit.
 - alarms per hour: counted at a budget of 60 per hour, all seeds together, beside those of the
   footage without it, and their ratio (of one alarm, where there is none without it);
 - documents that are abnormal at that budget: where nearly all are, they join to few alarms;
-- alarms a day: those to expect at a budget of 5, from the tail of the judged scores, in the mean.
+- alarms per day: those to expect at a budget of 5, from the tail of the judged scores, in the mean.
 
 With `--folder`, videos and corpora are kept there and used again.
 """
@@ -116,7 +116,7 @@ def row(name: str, words: float, found: dict[str, list[Alarms]], hours: float) -
         "% of documents abnormal": round(100 * float(shares["known"]), 1),
         "% without the kind": round(100 * float(shares["beside"]), 1),
         "% learnt without it": round(100 * float(shares["new"]), 1),
-        f"alarms a day at {PER_DAY:g}": round(float(per_day["known"]), 1),
+        f"alarms per day at {PER_DAY:g}": round(float(per_day["known"]), 1),
         "a day without the kind": round(float(per_day["beside"]), 1),
     }
 
