@@ -9,7 +9,6 @@ view, and the alarms at budgets of 1, 5 and 20 a day: by `archive detect`, and b
 model of the archive and the documents of the day in one corpus.
 """
 
-import argparse
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,8 +17,8 @@ from pathlib import Path
 import habitus
 from habitus.anomaly import detect_events
 from habitus.archive.operations import detect_archive, learn_archive
-from hours import BUDGETS, LEAST_HOURS, corpus_of_day, hours_in
-from report import Cells, add_output, hand_on
+from hours import BUDGETS, LEAST_HOURS, corpus_of_day, hours_in, run
+from report import Cells
 
 
 def measure(path: Path, cache: Path | None) -> Iterator[Cells]:
@@ -71,15 +70,5 @@ def _link(day: Path, recordings: Path) -> None:
         (recordings / day.name / video.name).symlink_to(video.resolve())
 
 
-def main() -> None:
-    """Run the benchmark as a script."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--cache", type=Path, help="where to keep documents")
-    add_output(parser)
-    options = parser.parse_args()
-    hand_on(list(measure(options.path, options.cache)), options)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure)

@@ -14,7 +14,7 @@ clocks:
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -154,9 +154,9 @@ def measure(path: Path, cache: Path | None) -> Iterator[Cells]:
         yield figures("without", without, day, moved)
 
 
-def main() -> None:
-    """Run the benchmark as a script."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def run(description: str | None, measure: Callable[[Path, Path | None], Iterator[Cells]]) -> None:
+    """Run a benchmark of days as a script."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("path", type=Path)
     parser.add_argument("--cache", type=Path, help="where to keep documents")
     add_output(parser)
@@ -165,4 +165,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure)
