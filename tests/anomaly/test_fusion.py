@@ -288,3 +288,19 @@ def test_the_hour_is_trusted_as_far_as_it_finds_predicts_and_has_days():
     assert np.array_equal(full.rarities(tried)[:, :N], fusion.rarities(tried[:, :N]))
     assert np.array_equal(full.scores(tried), full.rarities(tried).max(axis=1))
     assert (full.scores(tried) > fusion.scores(tried[:, :N])).any()
+
+
+def test_documents_of_a_fleet_promise_nothing_for_a_camera():
+    rng = np.random.default_rng(0)
+    statistics, judged = rng.exponential(size=(200, len(STATISTICS))), np.arange(200) % 2 == 0
+    fusion = Fusion(
+        statistics,
+        judged,
+        np.ones(len(STATISTICS)),
+        fleet_statistics=rng.exponential(size=(300, len(STATISTICS))),
+        fleet_scores=rng.exponential(size=300),
+    )
+    assert (fusion.tail.n_own, fusion.tail.n_documents) == (100, 400)
+    in_the_mean, kept = (fusion.tail.threshold(5.0 * n, 100.0 * n) for n in (2, 1))
+    assert kept < in_the_mean
+    assert fusion.tail.expected_alarms(in_the_mean, 200).mean <= 10
