@@ -230,7 +230,8 @@ def learn(
         are made as its own were; `n_topics` to `thinning`, `clip` to `region` and `seed` are not
         used.
     half_life
-        With `update`: seconds of further footage after which older footage counts half.
+        Seconds of further footage after which older footage counts half in habits. Nothing fades
+        where None.
     fleet
         What other cameras have in common, or the file of it: a camera with a few minutes of
         footage takes what it cannot know yet from there.
@@ -258,6 +259,7 @@ def learn(
     from habitus.anomaly import learn_scene
 
     check_outputs(sources, mask, region, fleet, force=force, model=output)
+    check_seconds("half_life", half_life)
     if update is not None and fleet is not None:
         raise InvalidInputError(
             "a model to update keeps what it took from its fleet: leave this one out",
@@ -279,8 +281,6 @@ def learn(
             cluster=cluster,
             progress=progress,
         )
-    if half_life is not None:
-        raise InvalidInputError("half_life needs a model to update", parameter="half_life")
     with cluster_workers(cluster, jobs) as workers:
         corpus: Corpus | ShardedCorpus | None = large_corpora(sources, duration, **reading)
         notes: Sequence[str] = ()
@@ -301,6 +301,7 @@ def learn(
         scene = learn_scene(
             corpus,
             fleet=known,
+            half_life=half_life,
             n_topics=n_topics,
             n_behaviours=n_behaviours,
             learning=learning,
@@ -338,7 +339,6 @@ def _update(
     **footage: Any,
 ) -> SceneModel:
     """Return a model with further footage; see `learn`."""
-    check_seconds("half_life", half_life)
     known = load_scene(update)
     with cluster_workers(cluster, jobs) as workers:
         extraction = further_documents(

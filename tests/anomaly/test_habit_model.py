@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from habitus.anomaly import Detector, SceneModel, detect_events
 from habitus.anomaly.habit_model import (
@@ -466,6 +467,33 @@ def test_a_moment_is_accepted_at_its_hour_and_taken_back_to_the_bit(nightly, tmp
     for _ in range(20):
         restored = restored.withdraw(odd, clock=180)
     assert same_habit(restored.judge(odd, clock=180), before)
+
+
+def test_learning_anew_fades_as_adding_day_by_day_does():
+    days = [by_day(1, seed=seed, first_day=seed) for seed in range(4)]
+    half_life = 2.5 * len(days[0]) * days[0].clip
+    anew = learn_habits(Corpus.joined(days), half_life=half_life).counts
+    added = learn_habits(days[0])
+    for day in days[1:]:
+        added = added.updated(day, half_life=half_life)
+    for part in ("n_documents", "direction", "speed", "hours", "hour_documents"):
+        assert_allclose(getattr(anew, part), getattr(added.counts, part), rtol=1e-12)
+    assert anew.n_documents < len(Corpus.joined(days))
+
+
+def test_fading_is_the_same_for_shards():
+    days = [by_day(1, seed=seed, first_day=seed) for seed in range(4)]
+    whole = learn_habits(Corpus.joined(days), half_life=300.0)
+    parts = [whole_day.take(np.arange(n, n + 36)) for whole_day in days for n in range(0, 144, 36)]
+    shards = learn_habits(ShardedCorpus.of(parts, keep_bytes=0), half_life=300.0, n_threads=2)
+    assert np.array_equal(shards.counts.direction, whole.counts.direction)
+    assert np.array_equal(shards.fusion.statistics, whole.fusion.statistics)
+    rest = learn_habits(Corpus.joined(days[:3]), half_life=300.0).counts
+    last = learn_habits(days[3]).counts
+    factor = 0.5 ** (len(days[3]) * days[3].clip / 300.0)
+    assert_allclose(whole.counts.direction, factor * rest.direction + last.direction, rtol=1e-12)
+    with pytest.raises(InvalidInputError, match="half_life"):
+        learn_habits(days[0], half_life=0.0)
 
 
 def test_hours_are_added_to_and_fade(nightly):

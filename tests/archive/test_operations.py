@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import habitus
+from habitus.anomaly import SceneModel
+from habitus.anomaly.habit_model import HALF_LIFE
 from habitus.archive.camera_models import learnt_of
 from habitus.archive.operations import detect_archive, learn_archive, report_archive
 from habitus.archive.pattern import Pattern, find_recordings
@@ -110,7 +112,7 @@ def test_a_model_is_to_the_byte_what_learn_makes_of_the_shards(learnt, tmp_path)
     assert result.learning.learnt == ["north", "south"]
     paths = [shard.path for shard in shards_of(folder, "north")]
     options = {name: value for name, value in OPTIONS.items() if name != "timezone"}
-    habitus.learn(paths, output=tmp_path / "model", **options)
+    habitus.learn(paths, output=tmp_path / "model", half_life=HALF_LIFE, **options)
     assert (tmp_path / "model").read_bytes() == (folder / "site/north/model.habitus").read_bytes()
 
 
@@ -339,6 +341,17 @@ def test_the_last_days_alone_can_be_learnt_from(site, masters):
     assert north.learnt["first"] == f"{DAY}T12-00-00"
     with pytest.raises(InvalidInputError, match="days must be above 0"):
         learn(site, days=0)
+
+
+def test_older_recordings_count_less_unless_nothing_is_to_fade(site):
+    def n_documents(**options):
+        learn(site, cameras=["north"], **options)
+        return SceneModel.load(site / "site/north/model.habitus").habits.counts.n_documents
+
+    assert n_documents(half_life=None) == 3 * LENGTH
+    assert n_documents(half_life=float(LENGTH)) < n_documents() < 3 * LENGTH
+    with pytest.raises(InvalidInputError, match="half_life must be above 0"):
+        learn(site, half_life=0.0)
 
 
 def test_other_settings_read_everything_anew(site):

@@ -199,6 +199,7 @@ def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, fork
     assert {report.stage for report in progress} >= {"reading", "learning", "calibrating"}
     scene = habitus.SceneModel.load(folder / last.model)
     assert scene.calibration is not None
+    assert 299 < scene.habits.counts.n_documents < 300  # older footage has begun to fade
     assert scene.model.picture_ is not None
     for number in range(1, 5):
         assert (folder / "behaviours" / f"{number}.jpg").read_bytes()[:2] == b"\xff\xd8"

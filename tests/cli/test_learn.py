@@ -87,7 +87,7 @@ def test_another_camera_is_refused_unless_forced(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lanes.mp4", "-o", "x", "--half-life", "1d"), "half_life needs a model to update"),
+        (("lanes.mp4", "-o", "x", "--half-life", "0d"), "(--half-life)\n"),
         (("more.mp4", "--update", "lanes.model", "--cell", 16), "--cell 16: the model to update"),
         (("more.mp4", "--update", "lanes.model", "--half-life", "soon"), "found 'soon'"),
         (("more.mp4", "--update", "lanes.model", "--half-life", "0d"), "(--half-life)\n"),

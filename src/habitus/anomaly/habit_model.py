@@ -69,6 +69,9 @@ LARGEST_DAY = 0.6
 """Share of the documents in one day up to which days are held out, not parts of them."""
 MOST_REMEMBERED = 7 * 86_400
 """Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
+HALF_LIFE = 14 * 86_400.0
+"""Seconds of further footage after which older footage counts half, where a model is learnt anew
+night after night: by an archive, by the console."""
 ALL_BYTES = sys.maxsize
 
 R = TypeVar("R")
@@ -460,6 +463,7 @@ def learn_habits(
     *,
     behaviours: Array | None = None,
     fleet: Fleet | None = None,
+    half_life: float | None = None,
     seed: int = 0,
     n_threads: int = 1,
     progress: ProgressCallback | None = None,
@@ -478,6 +482,10 @@ def learn_habits(
     fleet
         What other cameras tell; the less footage there is, the more it counts. It is not used where
         they are unlike this one: see `FusionPrior.fits`.
+    half_life
+        Seconds of further footage after which older footage counts half: each fold, a day or a
+        part of the footage, fades as if the later ones had been added to it by
+        `HabitModel.updated`. Nothing fades where None. Scores never fade.
     seed
         Seed of the implants.
     n_threads
@@ -503,7 +511,7 @@ def learn_habits(
     if not columns.judged.any():
         raise InvalidInputError("habits need footage in which something moves, found none")
     votes = _FoldedVotes(corpus, columns, n_threads)
-    counted = votes.counts()
+    counted = votes.counts().faded(votes.fading(half_life, corpus.clip))
     folds = [counted.folds[fold] for fold in range(votes.n_folds)]
     concentrations = fit_concentrations(folds, v)
     total = HabitCounts.total(folds)
@@ -521,7 +529,12 @@ def learn_habits(
     gathered, prior = np.concatenate(statistics), None if fleet is None else fleet.prior()
     if prior is not None and not prior.fits(gathered[columns.judged]):
         return learn_habits(
-            corpus, behaviours=behaviours, seed=seed, n_threads=n_threads, progress=progress
+            corpus,
+            behaviours=behaviours,
+            half_life=half_life,
+            seed=seed,
+            n_threads=n_threads,
+            progress=progress,
         )
     rng = np.random.default_rng(seed)
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
@@ -629,6 +642,11 @@ class _CountsByFold:
         both = {fold: self.folds[fold] + other.folds[fold] for fold in shared}
         return _CountsByFold(self.folds | other.folds | both, self.n_votes + other.n_votes)
 
+    def faded(self, factors: Sequence[float]) -> "_CountsByFold":
+        """Return the counts times a factor each."""
+        faded = {fold: counts.faded(factors[fold]) for fold, counts in self.folds.items()}
+        return replace(self, folds=faded)
+
 
 class _TimedVotes(NamedTuple):
     """The votes of the documents of a shard, and the hour of each document."""
@@ -693,6 +711,12 @@ class _FoldedVotes:
     def n_folds(self) -> int:
         """Number of folds."""
         return int(self._fold_of.max()) + 1
+
+    def fading(self, half_life: float | None, clip: float) -> list[float]:
+        """Return what the counts of each fold are multiplied by: see `learn_habits`."""
+        sizes = np.bincount(self._fold_of)
+        later = sizes[::-1].cumsum()[::-1] - sizes
+        return [fading_factor(n * clip, half_life) for n in later.tolist()]
 
     def counts(self) -> _CountsByFold:
         """Return the counts of each fold."""

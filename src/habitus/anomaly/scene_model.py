@@ -81,7 +81,7 @@ class SceneModel:
         _, n_topics, n_behaviours = self.model.sizes
         learnt = f"learnt {n_behaviours} behaviours and {n_topics} topics"
         if self.corpus is None and self.habits is not None:
-            return f"{learnt}; habits of {self.habits.all_counts.n_documents:.10g} documents"
+            return f"{learnt}; habits of {self.habits.all_counts.n_documents:.0f} documents"
         if self.corpus is None:
             return learnt
         return (
@@ -251,6 +251,7 @@ def learn_scene(
     corpus: Corpus | ShardedCorpus,
     *,
     fleet: Fleet | None = None,
+    half_life: float | None = None,
     workers: Workers | None = None,
     progress: ProgressCallback | None = None,
     **options: Any,
@@ -265,6 +266,9 @@ def learn_scene(
     fleet
         What other cameras have in common, for a camera with a few minutes of footage: habits take
         what they cannot know yet from there. Topics and behaviours do not.
+    half_life
+        Seconds of further footage after which older footage counts half in habits: see
+        `learn_habits`. Topics and behaviours do not fade.
     workers
         What carries out restarts and folds, a task each, and, where it can, passes over shards;
         threads of this process where None. It never changes the result.
@@ -306,7 +310,7 @@ def learn_scene(
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     n_threads = n_threads_of(model.n_jobs)
-    habits = _learnt_habits(corpus, behaviours, fleet, notes, n_threads, progress)
+    habits = _learnt_habits(corpus, behaviours, fleet, half_life, notes, n_threads, progress)
     if isinstance(corpus, ShardedCorpus):
         corpus = corpus.carried_by(None)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
@@ -350,6 +354,7 @@ def _learnt_habits(
     corpus: Corpus | ShardedCorpus,
     behaviours: Array | None,
     fleet: Fleet | None,
+    half_life: float | None,
     notes: list[str],
     n_threads: int,
     progress: ProgressCallback | None,
@@ -359,7 +364,12 @@ def _learnt_habits(
         return None
     try:
         habits = learn_habits(
-            corpus, behaviours=behaviours, fleet=fleet, n_threads=n_threads, progress=progress
+            corpus,
+            behaviours=behaviours,
+            fleet=fleet,
+            half_life=half_life,
+            n_threads=n_threads,
+            progress=progress,
         )
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from habitus.anomaly.detector import ALERTS_PER_DAY
+from habitus.anomaly.habit_model import HALF_LIFE
 from habitus.archive.camera_models import Learning, learn_cameras
 from habitus.archive.overview import ArchiveOverview, overview_of
 from habitus.archive.pattern import Pattern, Recording, find_recordings
@@ -26,6 +27,7 @@ from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import check_output
 from habitus.ingest.clips import DocumentSettings
+from habitus.inputs import check_seconds
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.video.mask import is_file
 from habitus.workers import Workers, open_workers
@@ -59,6 +61,7 @@ def learn_archive(
     output: Address = "archive",
     cameras: Sequence[str] = (),
     days: float | None = None,
+    half_life: float | None = HALF_LIFE,
     fleet: Address | None = None,
     n_topics: int = 8,
     n_behaviours: int = 4,
@@ -91,6 +94,9 @@ def learn_archive(
         Cameras to do; all if empty.
     days
         Learn from the last so many days of each camera only.
+    half_life
+        Seconds of further footage after which older footage counts half, so that habits follow the
+        scene; nothing fades where None.
     fleet
         File of what other cameras have in common, for cameras with little footage: as of `learn`.
         That of the cameras of this archive with at least half an hour is written to
@@ -127,6 +133,7 @@ def learn_archive(
     """
     if days is not None and not days > 0:
         raise InvalidInputError(f"days must be above 0, found {days:g}", parameter="days")
+    check_seconds("half_life", half_life)
     folder = ArchiveFolder(Path(output))
     documents = DocumentSettings(
         clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
@@ -137,6 +144,7 @@ def learn_archive(
         "n_topics": n_topics,
         "n_behaviours": n_behaviours,
         "n_restarts": n_restarts,
+        "half_life": half_life,
         "random_state": seed,
     }
     with folder.alone(), open_workers(cluster, jobs) as workers:

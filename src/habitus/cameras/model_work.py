@@ -15,6 +15,7 @@ from typing import Any
 
 from habitus.anomaly import Event, SceneModel, learn_scene
 from habitus.anomaly.fleet import WORTH, Fleet
+from habitus.anomaly.habit_model import HALF_LIFE
 from habitus.cameras.footage import join_hours, read_footage
 from habitus.cameras.relearning import (
     Failed,
@@ -71,6 +72,7 @@ def _learnt(job: LearningJob, connection: Connection) -> Learnt:
     scene = learn_scene(
         corpus,
         fleet=fleet,
+        half_life=HALF_LIFE,
         n_topics=N_TOPICS,
         n_behaviours=N_BEHAVIOURS,
         learning="em",

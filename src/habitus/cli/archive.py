@@ -64,6 +64,14 @@ def learn(
     days: Annotated[
         float | None, typer.Option(help="Learn from the last N days of each camera only.")
     ] = None,
+    half_life: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Older footage counts half after this much further footage, such as 7d; 'never' "
+            "if nothing is to fade.",
+        ),
+    ] = "14d",
     fleet: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +117,7 @@ def learn(
             output=output,
             cameras=cameras or (),
             days=days,
+            half_life=None if half_life == "never" else habitus.parse_duration(half_life),
             fleet=fleet,
             n_topics=n_topics,
             n_behaviours=n_behaviours,

@@ -54,8 +54,8 @@ def learn(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="With --update: older footage counts half after this much further footage, such "
-            "as 12h or 14d.",
+            help="Older footage counts half after this much further footage, such as 12h or 14d; "
+            "nothing fades if not given.",
         ),
     ] = None,
     fleet: Annotated[
