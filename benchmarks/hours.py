@@ -101,7 +101,7 @@ def visits(model: HabitModel, day: Day, rng: np.random.Generator) -> Iterator[In
     votes = votes_of_corpus(day.corpus, model.least_words)
     able = np.flatnonzero(np.diff(votes.indptr)[:-SECONDS] >= LEAST_VOTES)
     about, documents = (
-        sum(np.roll(counts, turn, axis=-1) for turn in (-1, 0, 1))
+        sum(np.roll(counts[..., :24] + counts[..., 24:], turn, axis=-1) for turn in (-1, 0, 1))
         for counts in (model.counts.hours, model.counts.hour_documents)
     )
     n = 0

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from habitus.anomaly import Detector, SceneModel, detect_events
+from habitus.anomaly.explanation import find_unusual
 from habitus.anomaly.habit_model import (
     HabitModel,
     counted_hours,
@@ -21,14 +22,14 @@ from habitus.anomaly.habit_model import (
 )
 from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.clocks import NO_CLOCK, clock_text
+from habitus.corpus.clocks import NO_CLOCK, clock_text, hours_of
 from habitus.errors import FileError, InvalidInputError
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import STATISTICS
 from habitus.habits.hours import HOUR, HOUR_STATISTICS
 from habitus.habits.votes import votes_of_corpus
 from habitus.model import MarkovClusteringTopicModel
-from reference.habits import VoteProcess, random_corpus
+from reference.habits import VoteProcess, random_corpus, random_votes
 
 FINE = Vocabulary(6, 7, directions=12, speeds=16)
 KINDS = {"fine": FINE, "coarse": FINE.coarse, "paper": FINE.paper}
@@ -448,6 +449,10 @@ def test_a_file_whose_statistics_do_not_fit_its_cues_is_refused(nightly, tmp_pat
     replace(model, habits=replace(nightly, concentrations=one_less)).save(tmp_path / "model")
     with pytest.raises(FileError, match="must have 8 statistics, found 10"):
         SceneModel.load(tmp_path / "model")
+    one_more = nightly.concentrations | {HOUR: (1.0,) * 6}
+    replace(model, habits=replace(nightly, concentrations=one_more)).save(tmp_path / "model")
+    with pytest.raises(FileError, match="hours have 5 or 10 concentrations"):
+        SceneModel.load(tmp_path / "model")
 
 
 def test_a_moment_is_accepted_at_its_hour_and_taken_back_to_the_bit(nightly, tmp_path):
@@ -467,6 +472,31 @@ def test_a_moment_is_accepted_at_its_hour_and_taken_back_to_the_bit(nightly, tmp
     for _ in range(20):
         restored = restored.withdraw(odd, clock=180)
     assert same_habit(restored.judge(odd, clock=180), before)
+
+
+def test_week_ends_are_apart_once_there_are_weeks_and_are_told(tmp_path):
+    def weeks(n_days, seed):
+        corpus = by_day(n_days, seed, first_day=4)  # from a Monday on
+        quiet = np.random.default_rng(seed).random(len(corpus)) < 0.97
+        free = (hours_of(corpus.clocks) >= 24) & quiet
+        gone = np.repeat(free, corpus.entries.lengths)
+        entries = replace(corpus.entries, data=np.where(gone, 0.0, corpus.entries.data))
+        return replace(corpus, entries=entries)
+
+    assert not learn_habits(weeks(7, seed=0)).weeks_apart
+    model = learn_habits(weeks(14, seed=0))
+    assert model.weeks_apart
+    odd = random_votes(FINE, 12, np.random.default_rng(1))
+    monday, saturday = (1440 * day + 12 * 60 for day in (18, 23))
+    on_workdays, at_week_ends = (model.judge(odd, clock=clock) for clock in (monday, saturday))
+    n = len(STATISTICS)
+    assert at_week_ends.rarities[n:].max() > 1 > on_workdays.rarities[n:].max()
+    strongest = np.append(np.zeros(n), [0.0, 9.0])
+    found = find_unusual(at_week_ends._replace(rarities=strongest), model)
+    assert "at week-ends" in found.explanation
+    SceneModel(topic_model(weeks(1, seed=1)), habits=model).save(tmp_path / "model")
+    restored = SceneModel.load(tmp_path / "model").habits
+    assert same_habit(restored.judge(odd, clock=saturday), at_week_ends)
 
 
 def test_learning_anew_fades_as_adding_day_by_day_does():

@@ -16,6 +16,7 @@ from habitus.corpus.clocks import (
     hours_of,
     minute_of,
     parse_clock,
+    spans_weeks,
 )
 from habitus.errors import InvalidInputError
 
@@ -32,17 +33,34 @@ def berlin(monkeypatch):
 @pytest.mark.parametrize(
     ("utc", "hour"),
     [
-        ("2026-10-25T00:30", 2),  # clocks are put back at 3:00: this hour comes twice
-        ("2026-10-25T01:30", 2),
-        ("2026-10-25T02:30", 3),
-        ("2026-03-29T00:59", 1),
-        ("2026-03-29T01:00", 3),  # and at 2:00 they are put forward
+        ("2026-10-25T00:30", 24 + 2),  # clocks are put back at 3:00: this hour comes twice
+        ("2026-10-25T01:30", 24 + 2),
+        ("2026-10-25T02:30", 24 + 3),
+        ("2026-03-29T00:59", 24 + 1),
+        ("2026-03-29T01:00", 24 + 3),  # and at 2:00 they are put forward
+        ("2026-11-20T22:59", 23),  # a Friday
+        ("2026-11-20T23:00", 24),
+        ("2026-11-22T22:59", 24 + 23),
+        ("2026-11-22T23:00", 0),
         ("2026-07-01T22:00", 0),
     ],
 )
 def test_the_minute_of_a_time_is_what_the_clock_of_this_machine_shows(berlin, utc, hour):
     seconds = datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
     assert hours_of(np.array(minute_of(seconds))) == hour
+
+
+def test_weeks_are_known_by_two_week_ends_and_workdays_of_two_weeks():
+    days = np.arange(20_000, 20_014)  # two weeks from a Friday on
+    assert days_of(np.array([20_000 * 1440])) == 20_000
+    friday = datetime(1970, 1, 1) + timedelta(days=20_000)
+    weekdays = (friday.weekday() + np.arange(14)) % 7
+    assert spans_weeks(days)
+    assert spans_weeks(np.append(days, -1))
+    assert not spans_weeks(days[weekdays < 5])
+    assert not spans_weeks(days[weekdays >= 5])
+    assert not spans_weeks(days[:7])
+    assert not spans_weeks(np.full(5, -1))
 
 
 @pytest.mark.parametrize("seconds", [-1e9, 1e18, -1e18, np.inf, np.nan])

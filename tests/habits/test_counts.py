@@ -42,7 +42,7 @@ def test_counts_are_those_of_each_vote(directions, speeds):
 def test_hours_are_those_of_each_document():
     votes = votes_of_corpus(random_corpus(FINE, 60, seed=1))
     hours = np.random.default_rng(1).integers(0, NO_HOUR + 1, 60)
-    moved, documents = np.zeros((12, 24)), np.zeros(24)
+    moved, documents = np.zeros((12, 48)), np.zeros(48)
     one_by_one = HabitCounts.none(FINE)
     for t, hour in enumerate(hours.tolist()):
         one_by_one = one_by_one.adding(votes.of(t), hour=hour)

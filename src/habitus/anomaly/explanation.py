@@ -8,7 +8,7 @@ import numpy as np
 from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.localisation import Box, connected_groups, place_in_words
 from habitus.arrays import Array, Flags, Indices
-from habitus.corpus.clocks import N_HOURS, clock_text
+from habitus.corpus.clocks import N_HOURS, clock_text, hours_of
 from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
 from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
@@ -215,17 +215,21 @@ def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
 
     Where nothing ever moved in them at this hour, hours around it of which that is true are told.
     """
-    counts, hour = model.all_counts, clock // 60 % N_HOURS
-    moved = counts.hours[cells].sum(axis=0)
-    first, n = _quiet_hours(np.round(moved) + (np.round(counts.hour_documents) == 0), hour)
+    weekend, hour = divmod(int(hours_of(np.array(clock))), N_HOURS)
+    days, when = [0, 1], ""
+    if model.weeks_apart:
+        days, when = [weekend], " at week-ends" if weekend else " on workdays"
+    counted = model.all_counts.hours[cells].sum(axis=0), model.all_counts.hour_documents
+    moved, documents_at = (each.reshape(2, N_HOURS)[days].sum(axis=0) for each in counted)
+    first, n = _quiet_hours(np.round(moved) + (np.round(documents_at) == 0), hour)
     told = (first + np.arange(max(n, 1))) % N_HOURS
-    times, documents = moved[told].sum(), counts.hour_documents[told].sum() * len(cells)
-    between = f"between {told[0]}:00 and {(told[-1] + 1) % N_HOURS}:00"
+    times, documents = moved[told].sum(), documents_at[told].sum() * len(cells)
+    between = f"between {told[0]}:00 and {(told[-1] + 1) % N_HOURS}:00{when}"
     at, rest = f" at {clock_text(clock)[-5:]}", moved.sum() - times
     if round(times) == 0:
         return f"{at}, when nothing moved before here (in {round(documents):,} moments {between})"
     share = times / max(documents, 1.0)
-    usual = (times + rest) / max(counts.hour_documents.sum() * len(cells), 1.0)
+    usual = (times + rest) / max(documents_at.sum() * len(cells), 1.0)
     return (
         f"{at}, when less moves here than usual (in {_share(share)} of the moments {between}, in "
         f"{_share(usual)} of all)"

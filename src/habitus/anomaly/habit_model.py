@@ -17,7 +17,15 @@ from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_hours, draw_sources
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.clocks import N_HOURS, NO_CLOCK, NO_HOUR, days_of, hours_of
+from habitus.corpus.clocks import (
+    N_HOURS,
+    N_WEEK_HOURS,
+    NO_CLOCK,
+    NO_HOUR,
+    days_of,
+    hours_of,
+    spans_weeks,
+)
 from habitus.corpus.tree_sum import Summable
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
@@ -85,8 +93,8 @@ class LevelConcentrations(TypedDict):
     place: Annotated[tuple[Positive, ...], Len(N_LEVELS["place"], N_LEVELS["place"])]
     direction: Annotated[tuple[Positive, ...], Len(N_LEVELS["direction"], N_LEVELS["direction"])]
     speed: Annotated[tuple[Positive, ...], Len(N_LEVELS["speed"], N_LEVELS["speed"])]
-    hour: NotRequired[Annotated[tuple[Positive, ...], Len(N_HOUR_LEVELS, N_HOUR_LEVELS)]]
-    """Where the hour is a cue."""
+    hour: NotRequired[Annotated[tuple[Positive, ...], Len(N_HOUR_LEVELS, 2 * N_HOUR_LEVELS)]]
+    """Where the hour is a cue; twice as many where workdays and week-ends are apart."""
 
 
 class HabitHeader(TypedDict):
@@ -105,8 +113,8 @@ LAYOUTS = {
     for name, layout in {
         "direction": Layout(REAL, ("cells", "directions"), False, 0.0, MOST_NATS),
         "speed": Layout(REAL, ("cells", N_DIRECTIONS, "speeds"), False, 0.0, MOST_NATS),
-        "hours": Layout(REAL, ("cells", N_HOURS), False, 0.0, MOST_NATS),
-        "hour_documents": Layout(REAL, (N_HOURS,), False, 0.0, MOST_NATS),
+        "hours": Layout(REAL, ("cells", N_WEEK_HOURS), False, 0.0, MOST_NATS),
+        "hour_documents": Layout(REAL, (N_WEEK_HOURS,), False, 0.0, MOST_NATS),
         "levels": Layout(REAL, (len(CUES),), False, -MOST_NATS, MOST_NATS),
         "statistics": Layout(REAL, (_HELD_OUT, _CUED), False, -MOST_NATS, MOST_NATS),
         "judged": Layout(BYTE, (_HELD_OUT,), False, 0, 1),
@@ -184,7 +192,7 @@ class Moment(NamedTuple):
 
     votes: Votes
     hour: int = NO_HOUR
-    """Hour of the day."""
+    """See `hours_of`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +242,11 @@ class HabitModel:
     def habits(self) -> Habits:
         """Surprisals of votes."""
         return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
+
+    @property
+    def weeks_apart(self) -> bool:
+        """Whether hours of workdays and of week-ends are apart: see `habitus.habits.hours`."""
+        return len(self.concentrations.get(HOUR, ())) > N_HOUR_LEVELS
 
     @cached_property
     def hour_surprisals(self) -> Array | None:
@@ -393,6 +406,8 @@ class HabitModel:
         parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
         hours = own.get("accepted_hours", np.full(len(parts), NO_HOUR))
         concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
+        if len(concentrations.get(HOUR, ())) % N_HOUR_LEVELS:
+            raise FileError(f"hours have {N_HOUR_LEVELS} or {2 * N_HOUR_LEVELS} concentrations")
         cued = len(STATISTICS) + len(HOUR_STATISTICS) * (HOUR in concentrations)
         if len(own["trust"]) != cued:
             raise FileError(f"the habits must have {cued} statistics, found {len(own['trust'])}")
@@ -572,7 +587,8 @@ def _learn_hours(
     if not votes.by_days:
         return None
     v = votes.vocabulary
-    fit = fit_hours(list(counted.folds.values()), concentrations, v)
+    weeks = spans_weeks(columns.days)
+    fit = fit_hours(list(counted.folds.values()), concentrations, v, weeks=weeks)
     if fit.gain <= 0:
         return None
     held_out = []

@@ -62,7 +62,7 @@ def draw_hours(documents: Array, n: int, rng: np.random.Generator) -> Indices:
     Parameters
     ----------
     documents
-        Number of documents at each hour of the day.
+        Number of documents at each hour.
     n
         Number of hours.
     rng

@@ -13,8 +13,12 @@ NO_CLOCK = -1
 LAST_MINUTE, LAST_YEAR = (1 << 31) - 1, 6000
 """Minutes since the beginning of 1970 that fit into a file, and a year that they reach."""
 N_HOURS = 24
-NO_HOUR = N_HOURS
-"""In place of the hour of the day where there is no clock."""
+N_WEEK_HOURS = 2 * N_HOURS
+"""Hours of the day on workdays, then on week-ends: Saturdays and Sundays."""
+NO_HOUR = N_WEEK_HOURS
+"""In place of the hour where there is no clock."""
+FIRST_WEEKDAY = 3
+"""1970 began with a Thursday, counted from Monday as 0."""
 _START = datetime(1970, 1, 1)
 
 
@@ -72,17 +76,35 @@ def clock_text(minute: int) -> str:
 
 
 def hours_of(clocks: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the hour of the day of minutes, `NO_HOUR` where there is no clock.
+    """Return the hour of minutes, 0 to 23, on week-ends plus 24; `NO_HOUR` without a clock.
 
     Examples
     --------
-    >>> hours_of(np.array([-1, 0, 59, 60, 1440 + 23 * 60])).tolist()
-    [24, 0, 0, 1, 23]
+    >>> hours_of(np.array([-1, 0, 59, 60, 1440 + 23 * 60, 2 * 1440])).tolist()
+    [48, 0, 0, 1, 23, 24]
     """
-    hours = np.where(clocks < 0, NO_HOUR, clocks // 60 % N_HOURS)
-    return np.asarray(hours, dtype=np.int64)
+    hours = clocks // 60 % N_HOURS + N_HOURS * _is_weekend(days_of(clocks))
+    return np.asarray(np.where(clocks < 0, NO_HOUR, hours), dtype=np.int64)
 
 
 def days_of(clocks: NDArray[Any]) -> NDArray[np.int32]:
     """Return the number of the day of minutes, -1 where there is no clock."""
     return np.asarray(np.where(clocks < 0, -1, clocks // (60 * N_HOURS)), dtype=np.int32)
+
+
+def spans_weeks(days: NDArray[Any]) -> bool:
+    """Return whether there are both workdays and week-ends of two weeks at least.
+
+    Examples
+    --------
+    >>> spans_weeks(np.arange(14)), spans_weeks(np.arange(7)), spans_weeks(np.array([2, 9]))
+    (True, False, False)
+    """
+    known = np.unique(days[days >= 0])
+    weekend = _is_weekend(known)
+    weeks = (known + FIRST_WEEKDAY) // 7
+    return all(len(np.unique(weeks[kind])) >= 2 for kind in (weekend, ~weekend))
+
+
+def _is_weekend(days: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray((days + FIRST_WEEKDAY) % 7 >= 5)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from habitus.arrays import Array, Indices
-from habitus.corpus.clocks import N_HOURS, NO_HOUR
+from habitus.corpus.clocks import N_WEEK_HOURS, NO_HOUR
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.votes import DocumentVotes, Votes
 
@@ -35,10 +35,10 @@ class HabitCounts:
     speed: Array
     """Votes of each cell, given one of the four directions, for each speed: cells x 4 x speeds."""
     hours: Array
-    """Documents in which each cell moved at each hour of the day, where that is known: cells x 24.
-    It is the same for all days of the week."""
+    """Documents in which each cell moved at each hour of the day on workdays, then on week-ends,
+    where that is known: cells x 48."""
     hour_documents: Array
-    """Documents at each hour of the day, with and without motion."""
+    """Documents at each of these hours, with and without motion."""
 
     @classmethod
     def none(cls, vocabulary: Vocabulary) -> "HabitCounts":
@@ -48,8 +48,8 @@ class HabitCounts:
             0.0,
             np.zeros((v.n_cells, v.directions)),
             np.zeros((v.n_cells, N_DIRECTIONS, v.speeds)),
-            np.zeros((v.n_cells, N_HOURS)),
-            np.zeros(N_HOURS),
+            np.zeros((v.n_cells, N_WEEK_HOURS)),
+            np.zeros(N_WEEK_HOURS),
         )
 
     @classmethod
@@ -71,8 +71,8 @@ class HabitCounts:
         n_documents
             How many of them were usable.
         hours
-            Hour of the day of each, `NO_HOUR` where it is not known or the document not usable; of
-            none where None.
+            Hour of each (see `hours_of`), `NO_HOUR` where it is not known or the document not
+            usable; of none where None.
         """
         counts = cls.none(vocabulary)._tallied(Votes(*votes[1:]), 1.0)
         counts = replace(counts, n_documents=float(n_documents))
@@ -119,13 +119,13 @@ class HabitCounts:
         self, cells: Indices, hours: Indices, of_documents: Indices, times: float
     ) -> "HabitCounts":
         """Return the counts with the hour of each vote, and of each document."""
-        n_cells, n = len(self.hours), N_HOURS + 1  # the last is NO_HOUR, which is not counted
+        n_cells, n = len(self.hours), N_WEEK_HOURS + 1  # the last is NO_HOUR, which is not counted
         moved = np.bincount(cells * n + hours, minlength=n_cells * n).reshape(n_cells, n)
         documents = np.bincount(of_documents, minlength=n)
         return replace(
             self,
-            hours=self.hours + times * moved[:, :N_HOURS],
-            hour_documents=self.hour_documents + times * documents[:N_HOURS],
+            hours=self.hours + times * moved[:, :N_WEEK_HOURS],
+            hour_documents=self.hour_documents + times * documents[:N_WEEK_HOURS],
         )
 
     def _tallied(self, votes: Votes, times: float) -> "HabitCounts":

@@ -10,15 +10,19 @@ of the next wider level: of cells within 1, 2 and 4 cells, of the whole frame, a
 are smooth on the circle of the day: hours beside an hour count as well, with Gaussian weights. The
 concentrations, one per level, are those under which each held-out day is most probable given the
 others.
+
+Once there are weeks, workdays and week-ends are apart: by how much the rate of either differs from
+that of all days is found in the same way, with e expected by the rate of all days, and with
+concentrations of its own; where that predicts held-out days no better, it is left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from habitus.arrays import Array, Indices
-from habitus.corpus.clocks import N_HOURS
+from habitus.corpus.clocks import N_HOURS, N_WEEK_HOURS
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
@@ -53,7 +57,7 @@ class HourFit(NamedTuple):
 def hour_rates(
     counts: HabitCounts, place: Array, concentrations: Sequence[float], vocabulary: Vocabulary
 ) -> Array:
-    """Return p(moves | cell, hour) / p(moves | cell): 24 x cells.
+    """Return p(moves | cell, hour) / p(moves | cell): 48 x cells.
 
     Parameters
     ----------
@@ -62,7 +66,8 @@ def hour_rates(
     place
         -ln p(moves) of each cell: `Habits.place`.
     concentrations
-        One per level, from the frame to the cell.
+        One per level, from the frame to the cell; then as many for workdays and week-ends, where
+        they are apart.
     vocabulary
         The grid.
 
@@ -70,29 +75,37 @@ def hour_rates(
     --------
     >>> from dataclasses import replace
     >>> counts = HabitCounts.none(Vocabulary(1, 1))
-    >>> counts = replace(counts, hours=np.eye(1, 24), hour_documents=np.ones(24))
+    >>> counts = replace(counts, hours=np.eye(1, 48), hour_documents=np.repeat([1.0, 0.0], 24))
     >>> rates = hour_rates(counts, -np.log([1 / 24]), (1.0,) * 5, Vocabulary(1, 1))
     >>> bool(rates[0, 0] > rates[23, 0] == rates[1, 0] > rates[12, 0])
     True
     """
-    return _rates(list(_hour_levels(counts, place, vocabulary)), concentrations)
+    common = _rates(_daily_levels(counts, place, vocabulary), concentrations[:N_HOUR_LEVELS])
+    if len(concentrations) == N_HOUR_LEVELS:
+        return common
+    levels = _weekly_levels(counts, place, common, vocabulary)
+    return common * _rates(levels, concentrations[N_HOUR_LEVELS:])
 
 
 def hour_surprisals(
     counts: HabitCounts, place: Array, concentrations: Sequence[float], vocabulary: Vocabulary
 ) -> Array:
-    """Return ln p(moves | cell) - ln p(moves | cell, hour) where positive: 25 x cells.
+    """Return ln p(moves | cell) - ln p(moves | cell, hour) where positive: 49 x cells.
 
     The last row is of documents without a clock, for which it is 0.
     """
     rates = hour_rates(counts, place, concentrations, vocabulary)
-    found = np.zeros((N_HOURS + 1, rates.shape[1]))
-    found[:N_HOURS] = np.maximum(-np.log(rates), 0.0)
+    found = np.zeros((N_WEEK_HOURS + 1, rates.shape[1]))
+    found[:N_WEEK_HOURS] = np.maximum(-np.log(rates), 0.0)
     return found
 
 
 def fit_hours(
-    days: Sequence[HabitCounts], concentrations: Concentrations, vocabulary: Vocabulary
+    days: Sequence[HabitCounts],
+    concentrations: Concentrations,
+    vocabulary: Vocabulary,
+    *,
+    weeks: bool = False,
 ) -> HourFit:
     """Return the concentrations that predict each day, or group of days, best from all others.
 
@@ -104,19 +117,42 @@ def fit_hours(
         Those of the place.
     vocabulary
         The grid.
+    weeks
+        Whether workdays and week-ends may be apart.
     """
     total = HabitCounts.total(days)
-    parts = []
-    for day in days:
-        place = Habits.of(total - day, concentrations, vocabulary).place
-        levels = list(_hour_levels(total - day, place, vocabulary))
-        parts.append((levels, day.hours.T, day.hour_documents[:, None] * np.exp(-place)))
+    rest = [total - day for day in days]
+    places = [Habits.of(each, concentrations, vocabulary).place for each in rest]
+    moved = [day.hours.T for day in days]
+    expected = [
+        day.hour_documents[:, None] * np.exp(-place)
+        for day, place in zip(days, places, strict=True)
+    ]
+    daily = [_daily_levels(*pair, vocabulary) for pair in zip(rest, places, strict=True)]
+    found, reached = _fitted(daily, moved, expected)
+    if weeks:
+        common = [_rates(levels, found) for levels in daily]
+        weekly = [
+            _weekly_levels(*each, vocabulary) for each in zip(rest, places, common, strict=True)
+        ]
+        beyond = [rates * e for rates, e in zip(common, expected, strict=True)]
+        apart, further = _fitted(weekly, moved, beyond)
+        if further > 0:
+            found, reached = found + apart, reached + further
+    return HourFit(found, reached / max(float(total.hours.sum()), 1.0))
+
+
+def _fitted(
+    levels: Sequence["_Levels"], moved: Sequence[Array], expected: Sequence[Array]
+) -> tuple[tuple[float, ...], float]:
+    """Return the concentrations that predict best what moved, and the gain in nats."""
+    parts = list(zip(levels, moved, expected, strict=True))
 
     def likelihood(tried: Sequence[float], level: int = 0) -> float:
-        return sum(_gain(_rates(levels, tried), n, e) for levels, n, e in parts)
+        return sum(_gain(_rates(own, tried), n, e) for own, n, e in parts)
 
     found = best_concentrations(likelihood, N_HOUR_LEVELS)
-    return HourFit(found, likelihood(found) / max(float(total.hours.sum()), 1.0))
+    return found, likelihood(found)
 
 
 def hour_gain(
@@ -172,30 +208,45 @@ def _gain(rates: Array, moved: Array, expected: Array) -> float:
     return float((moved * np.log(rates) - expected * (rates - 1.0)).sum())
 
 
-def _rates(levels: Sequence[tuple[Array, Array]], concentrations: Sequence[float]) -> Array:
-    """Return the rates of the last level: hours x cells."""
-    rate: Array = np.ones((1, N_HOURS))
+_Levels = list[tuple[Array, Array]]
+"""What moved and what was expected to, from the frame to the cell: cells x 24 or 48 hours."""
+
+
+def _rates(levels: _Levels, concentrations: Sequence[float]) -> Array:
+    """Return the rates of the last level: 48 hours x cells."""
+    rate: Array = np.ones(1)
     for (moved, expected), concentration in zip(levels, concentrations, strict=True):
         rate = (moved + concentration * rate) / (expected + concentration)
-    return np.asarray(rate.T)
+    return np.tile(rate.T, (N_WEEK_HOURS // rate.shape[1], 1))
 
 
-def _hour_levels(
-    counts: HabitCounts, place: Array, vocabulary: Vocabulary
-) -> Iterator[tuple[Array, Array]]:
-    """Yield what moved and what was expected to, from the frame to the cell: cells x hours."""
-    moved = _about_hours(counts.hours)
-    expected = np.exp(-place)[:, None] * _about_hours(counts.hour_documents)
-    yield moved.sum(axis=0), expected.sum(axis=0)
-    yield from zip(
-        neighbourhoods(moved, vocabulary), neighbourhoods(expected, vocabulary), strict=True
+def _daily_levels(counts: HabitCounts, place: Array, vocabulary: Vocabulary) -> _Levels:
+    """Return the levels of hours of the day, on whatever day."""
+    moved, documents = (
+        each[..., :N_HOURS] + each[..., N_HOURS:] for each in (counts.hours, counts.hour_documents)
     )
+    return _levels(moved, np.exp(-place)[:, None] * documents, vocabulary)
+
+
+def _weekly_levels(
+    counts: HabitCounts, place: Array, common: Array, vocabulary: Vocabulary
+) -> _Levels:
+    """Return the levels of hours of workdays and week-ends, given the rates of all days."""
+    expected = np.exp(-place)[:, None] * counts.hour_documents * common.T
+    return _levels(counts.hours, expected, vocabulary)
+
+
+def _levels(moved: Array, expected: Array, vocabulary: Vocabulary) -> _Levels:
+    moved, expected = _about_hours(moved), _about_hours(expected)
+    cells = (neighbourhoods(each, vocabulary) for each in (moved, expected))
+    return [(moved.sum(axis=0), expected.sum(axis=0)), *zip(*cells, strict=True)]
 
 
 def _about_hours(counts: Array) -> Array:
     """Return counts summed over the hours around each, with the weights of a Gaussian (1 at 0)."""
-    found = counts.copy()
+    days = counts.reshape(len(counts), -1, N_HOURS)
+    found = days.copy()
     for hours in range(1, FARTHEST + 1):
-        both = np.roll(counts, hours, axis=-1) + np.roll(counts, -hours, axis=-1)
+        both = np.roll(days, hours, axis=-1) + np.roll(days, -hours, axis=-1)
         found += np.exp(-0.5 * (hours / SPREAD) ** 2) * both
-    return found
+    return found.reshape(counts.shape)
