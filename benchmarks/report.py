@@ -122,11 +122,16 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", action="store_true", help="keep the rows for the documents")
 
 
-def hand_on(rows: Sequence[Row | Cells], options: argparse.Namespace) -> None:
-    """Print rows as JSON, or with --table as a table; with --save, keep them for the documents."""
+def hand_on(
+    rows: Sequence[Row | Cells], options: argparse.Namespace, name: str | None = None
+) -> None:
+    """Print rows as JSON, or with --table as a table; with --save, keep them for the documents.
+
+    They are kept under the name of the script, or the one that is given.
+    """
     print(table(rows) if options.table else json.dumps([as_json(row) for row in rows]))
     if options.save:
-        save(Path(sys.argv[0]).stem, rows)
+        save(name or Path(sys.argv[0]).stem, rows)
 
 
 def save(name: str, rows: Sequence[Row | Cells], command: str | None = None) -> None:
