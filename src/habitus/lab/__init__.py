@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from habitus.lab.junction.anomalies import KINDS
     from habitus.lab.junction.raster import to_bgr
     from habitus.lab.junction.recording import Anomaly, Junction, render, write_boxes, write_labels
+    from habitus.lab.junction.traffic import LANE_NAMES
     from habitus.lab.junction.weather import WEATHER
 
 _JUNCTION = {
     "KINDS",
+    "LANE_NAMES",
     "WEATHER",
     "Anomaly",
     "Junction",
@@ -24,6 +26,7 @@ _JUNCTION = {
 
 __all__ = [
     "KINDS",
+    "LANE_NAMES",
     "WEATHER",
     "Anomaly",
     "Junction",

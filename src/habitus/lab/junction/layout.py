@@ -8,7 +8,7 @@ The signals repeat a cycle of four phases: the main road; its right turns alone;
 pedestrians. Drivers who turn right while oncoming traffic has green give way to it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -304,6 +304,10 @@ class Signals:
         ahead, right, side, walk = (float(seconds) for seconds in greens.round(1))
         all_red = float(rng.uniform(1.8, 2.6))
         return cls(int(rng.integers(2)), (ahead, right, side, walk), all_red, rng.uniform(0, 60))
+
+    def at_another_time(self, rng: np.random.Generator) -> "Signals":
+        """Return the same timing at a random position in its cycle."""
+        return replace(self, offset=rng.uniform(0, self.cycle))
 
     @cached_property
     def starts(self) -> tuple[float, ...]:

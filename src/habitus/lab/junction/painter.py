@@ -9,7 +9,15 @@ from habitus.arrays import Array, Image
 from habitus.compiled import compiled
 from habitus.lab.junction.backdrop import CONTACT_SHADOW, backdrop, signal_poles, structure_depths
 from habitus.lab.junction.camera import Camera, Daylight
-from habitus.lab.junction.layout import SignalLight, Signals, arm_direction
+from habitus.lab.junction.layout import (
+    CYCLE_LANE,
+    HALF_ROAD,
+    LANE_WIDTH,
+    SignalLight,
+    Signals,
+    arm_direction,
+    point_on_arm,
+)
 from habitus.lab.junction.raster import (
     NOISE_SIDE,
     darken,
@@ -20,7 +28,7 @@ from habitus.lab.junction.raster import (
     to_i420,
     to_yuv,
 )
-from habitus.lab.junction.simulation import Simulation, SnapshotPair
+from habitus.lab.junction.simulation import Simulation, SnapshotPair, random_stream
 from habitus.lab.junction.solids import (
     BASE,
     COS,
@@ -43,7 +51,8 @@ from habitus.lab.junction.solids import (
     project_point,
     solids,
 )
-from habitus.lab.junction.vehicles import LAMP, ROLES, Colours
+from habitus.lab.junction.traffic import Lane
+from habitus.lab.junction.vehicles import FENCE, LAMP, ROLES, Colours
 from habitus.lab.junction.weather import Shot, Weather
 
 MIN_PIXELS = 16
@@ -65,10 +74,40 @@ LIT_LAMPS = {
 """Which of a signal's three lamps are lit."""
 BRAKE_LIGHT, HAZARD_LIGHT = to_yuv(np.array([50.0, 40, 215])), to_yuv(np.array([60.0, 170, 255]))
 """Colours (Y, U, V) of tail lamps."""
+FENCE_SPAN = (18.0, 45.0)
+"""Distances from the centre between which a fence stands round a lane, in metres."""
+FENCE_SIZE = (3.0, 0.1, 1.0)
+"""Length, thickness and height of a board of a fence, in metres."""
+FENCE_MARGIN = 0.25
+"""Distance of a fence from the edges of its lane: other lanes stay free."""
+FENCE_COLOURS = {"paint": (35.0, 35, 215), "second": (245.0, 245, 245)}
+"""Colours (blue, green, red) of a fence's stripes, by role."""
+LANE_EDGES = {
+    "left": (0.5 * LANE_WIDTH, 1.5 * LANE_WIDTH),
+    "right": (-0.5 * LANE_WIDTH, 0.5 * LANE_WIDTH),
+    "cycle": (2 * CYCLE_LANE - HALF_ROAD, HALF_ROAD),
+}
+"""Right and left edge of each lane, to the left of the middle of the road, in metres."""
+ANOTHER_TIME = 3600.0
+"""Seconds within which the weather of a scene that is seen at another time begins."""
 
 
 class Painter:
-    """Draws frames of the world as one camera sees them; the same input gives the same frame."""
+    """Draws frames of the world as one camera sees them; the same input gives the same frame.
+
+    Parameters
+    ----------
+    camera, light, signals
+        Camera, daylight and signals of the scene.
+    seed
+        Seed of the backdrop, the noise and the weather.
+    weather
+        What else moves or is dark.
+    traffic
+        Seed of noise and of the moment of the weather, if the scene is seen at another time.
+    fenced
+        Lanes on which a fence stands.
+    """
 
     def __init__(
         self,
@@ -77,10 +116,18 @@ class Painter:
         signals: Signals,
         seed: int,
         weather: tuple[str, ...] = (),
+        *,
+        traffic: int | None = None,
+        fenced: frozenset[Lane] = frozenset(),
     ) -> None:
         self._weather = Weather(weather, camera, light, seed) if weather else None
         light = self._weather.light if self._weather else light
         self.camera, self.light, self.signals, self.seed = camera, light, signals, seed
+        self.traffic = traffic
+        self._weather_start = 0.0
+        if traffic is not None:
+            later = random_stream(seed, 7, traffic=traffic)
+            self._weather_start = later.uniform(0, ANOTHER_TIME)
         rng = np.random.default_rng([seed, 3])
         still = backdrop(camera, light, seed)
         self._lit, self._shaded = (to_i420(to_yuv(p)) for p in (still.lit, still.shaded))
@@ -91,6 +138,7 @@ class Painter:
         self._mask = np.zeros((camera.height, camera.width), np.uint8)
         self._cast_strength = light.shadow / max(light.shadow, CONTACT_SHADOW)
         self._lamps = _lamps(False), _lamps(True)
+        self._fences = _painted(fences(fenced), light)
         self._colours_by_id: dict[int, Array] = {}
         self._sun = np.array([*light.sun, light.direct])
 
@@ -118,8 +166,9 @@ class Painter:
             solids(),
         )
         if self._weather:
-            self._weather.draw(Shot(parts, self._depths, objects, time))
-        rng = np.random.default_rng([self.seed, 4, number])
+            moment = self._weather_start + time
+            self._weather.draw(Shot(parts, self._depths, objects, moment))
+        rng = random_stream(self.seed, 4, number, traffic=self.traffic)
         gain = 1 + FLICKER * rng.standard_normal() + 0.02 * np.sin(number / 1700 + self.seed)
         top, left = rng.integers(NOISE_SIDE, size=2)
         expose(parts.luma, self._noise, int(top), int(left), gain, self.light.noise)
@@ -139,7 +188,7 @@ class Painter:
             for role in ("lamp", "tail"):
                 on = LUMA + ROLES.index(role) + N_ROLES * np.arange(3)
                 rows[np.ix_(snapshot.lamps & 2 > 0, on)] = HAZARD_LIGHT
-        return np.concatenate([rows, self._signal_lamps(snapshot.time)])
+        return np.concatenate([rows, self._signal_lamps(snapshot.time), self._fences])
 
     def _colours_of(self, object_id: int, colours: dict[int, Colours]) -> Array:
         """Return the brightness of an object's roles, then their colours; computed once."""
@@ -168,6 +217,39 @@ def _lamps(lit: bool) -> Array:
         colour = np.array(LAMP_COLOURS[k % 3] if lit else (30, 30, 30), float)
         row[LUMA:] = np.repeat(to_yuv(colour), N_ROLES)
     return rows
+
+
+def fences(lanes: frozenset[Lane]) -> Array:
+    """Return the rows of the boards that stand round lanes, without colours."""
+    rows = [board for lane in sorted(lanes) for board in _boards(lane)]
+    return np.array(rows).reshape(-1, LUMA)
+
+
+def _boards(lane: Lane) -> list[Array]:
+    """Return the rows of the boards round a lane: along both sides, and across both ends."""
+    (near, far), (length, thick, height) = FENCE_SPAN, FENCE_SIZE
+    right, left = LANE_EDGES[lane.name]
+    right, left = right + FENCE_MARGIN, left - FENCE_MARGIN
+    middles = np.arange(near + 0.5 * length, far, length)
+    along, across = arm_direction(lane.arm), point_on_arm(lane.arm, 0.0, 1.0)
+    places = [(d, side, along, length) for side in (right, left) for d in middles]
+    places += [(d, 0.5 * (left + right), across, left - right) for d in FENCE_SPAN]
+    rows = []
+    for distance, side, u, long in places:
+        row = np.zeros(LUMA)
+        row[[X, Y]], row[KIND] = point_on_arm(lane.arm, distance, side), FENCE
+        row[HEADING], row[COS], row[SIN] = np.arctan2(u[1], u[0]), u[0], u[1]
+        row[LENGTH], row[WIDTH], row[HEIGHT] = long, thick, height
+        rows.append(row)
+    return rows
+
+
+def _painted(boards: Array, light: Daylight) -> Array:
+    """Return the rows of boards with their colours."""
+    colours = np.zeros((3, N_ROLES))
+    for role, colour in FENCE_COLOURS.items():
+        colours[:, ROLES.index(role)] = to_yuv(np.array(colour) * light.gain * light.tint)
+    return np.hstack([boards, np.tile(colours.ravel(), (len(boards), 1))])
 
 
 def view_vector(camera: Camera) -> Array:
@@ -233,11 +315,20 @@ def _count_and_box(mask: Image, depths: Any, reach: float) -> tuple[int, int, in
 class VisibleBoxes:
     """Finds the visible part of an object in a frame."""
 
-    def __init__(self, simulation: Simulation, width: int, height: int, seed: int) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        width: int,
+        height: int,
+        seed: int,
+        *,
+        fenced: frozenset[Lane] = frozenset(),
+    ) -> None:
         self.view = view_vector(simulation.camera)
         self.depths = structure_depths(simulation.camera, simulation.light, seed)
         self.rows = np.zeros((height + 2, width + 2), np.float32)
         self.mask = np.zeros((height, width), np.uint8)
+        self._fences = fences(fenced)
 
     def box(self, pair: SnapshotPair, time: float, which: int) -> list[int] | None:
         """Return left, top, right, bottom; None if the object is hidden or outside."""
@@ -249,8 +340,8 @@ class VisibleBoxes:
         return [int(side) for side in box] if n >= MIN_PIXELS else None
 
     def _shapes(self, pair: SnapshotPair) -> Array:
-        """Return a row per object, complete except for poses and colours."""
+        """Return a row per object, complete except for poses and colours, then the fences."""
         rows = np.zeros((len(pair.before.ids), LUMA))
         rows[:, [LENGTH, WIDTH, HEIGHT]] = pair.before.sizes
         rows[:, KIND] = pair.before.kinds
-        return rows
+        return np.concatenate([rows, self._fences])

@@ -22,7 +22,7 @@ from habitus.files import written_whole
 from habitus.lab.junction.anomalies import KINDS
 from habitus.lab.junction.painter import Painter, VisibleBoxes
 from habitus.lab.junction.simulation import Simulation, SnapshotPair
-from habitus.lab.junction.traffic import STEP
+from habitus.lab.junction.traffic import LANE_NAMES, STEP, Lane
 from habitus.lab.junction.weather import WEATHER
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 
@@ -127,6 +127,15 @@ class Junction:
     weather
         What else moves or is dark, any of `WEATHER`; traffic and anomalies are the same. Insects
         are meant for the night, which they make one in infrared.
+    traffic
+        Seed of who comes when, if the same scene is to be seen at another time; None for the
+        scene's own. Camera, light, backdrop, flows and the signals' timing are those of `seed`;
+        anomalies, noise and the moment of the weather are others.
+    closed
+        Lanes in which nobody arrives, any of `LANE_NAMES`, such as "east right" or "north cycle".
+        Anomalies may use them all the same.
+    fenced
+        Lanes that are closed and have a works fence round them, with red and white stripes.
 
     Raises
     ------
@@ -154,11 +163,15 @@ class Junction:
     anomalies_per_hour: float = 40.0
     normal_for: float = 300.0
     weather: tuple[str, ...] = ()
+    traffic: int | None = None
+    closed: tuple[str, ...] = ()
+    fenced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
         object.__setattr__(self, "anomalies", tuple(self.anomalies))
-        object.__setattr__(self, "weather", tuple(sorted(set(self.weather))))
+        for name in ("weather", "closed", "fenced"):
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
     @property
     def n_frames(self) -> int:
@@ -176,7 +189,7 @@ class Junction:
         """
         simulation = self._simulation()
         drawn = simulation.camera, simulation.light, simulation.world.signals, self.seed
-        painter = Painter(*drawn, self.weather)
+        painter = Painter(*drawn, self.weather, traffic=self.traffic, fenced=_lanes(self.fenced))
         rows = np.zeros((0, 0))
         for frame in self._frame_times(simulation):
             if frame.fresh:
@@ -196,7 +209,8 @@ class Junction:
     def _found(self) -> Iterator[tuple[int, str, list[int]]]:
         """Yield number and kind of an anomaly, then frame number and box, frame by frame."""
         simulation = self._simulation()
-        search = VisibleBoxes(simulation, self.width, self.height, self.seed)
+        fenced = _lanes(self.fenced)
+        search = VisibleBoxes(simulation, self.width, self.height, self.seed, fenced=fenced)
         for frame in self._frame_times(simulation):
             anomalies = frame.pair.before.anomalies
             for which in np.flatnonzero(anomalies >= 0):
@@ -214,6 +228,8 @@ class Junction:
             self.anomalies,
             self.anomalies_per_hour,
             self.normal_for,
+            traffic=self.traffic,
+            closed=_lanes(self.closed + self.fenced),
         )
 
     def _frame_times(self, simulation: Simulation) -> Iterator[FrameTime]:
@@ -226,6 +242,11 @@ class Junction:
             while pair is None or (at + 1) * STEP <= time + 1e-9:
                 pair, at, fresh = next(pairs), at + 1, True
             yield FrameTime(number, time, pair, fresh)
+
+
+def _lanes(names: tuple[str, ...]) -> frozenset[Lane]:
+    """Return the lanes that have these names."""
+    return frozenset(Lane.named(name) for name in names)
 
 
 @lru_cache(maxsize=16)
@@ -250,6 +271,9 @@ def _check(scene: Junction) -> None:
     """Raise an error for settings that no scene can have."""
     _check_kinds("anomalies", scene.anomalies, KINDS)
     _check_kinds("weather", scene.weather, WEATHER)
+    _check_kinds("closed", scene.closed, LANE_NAMES)
+    _check_kinds("fenced", scene.fenced, LANE_NAMES)
+    _check_traffic(scene.traffic)
     for name, low, high in LIMITS:
         value = getattr(scene, name)
         is_number = isinstance(value, int | float | np.number) and math.isfinite(value)
@@ -268,6 +292,15 @@ def _check(scene: Junction) -> None:
                 f"try {value + 1}",
                 parameter=name,
             )
+
+
+def _check_traffic(traffic: object) -> None:
+    """Raise an error unless this is None or a whole number from 0 on."""
+    if traffic is not None and not (isinstance(traffic, int | np.integer) and traffic >= 0):
+        raise InvalidInputError(
+            f"traffic of a junction is {traffic!r}: expected a whole number from 0 on, or None",
+            parameter="traffic",
+        )
 
 
 def _check_kinds(name: str, kinds: object, known: tuple[str, ...]) -> None:

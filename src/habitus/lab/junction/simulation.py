@@ -11,7 +11,7 @@ from habitus.arrays import Array
 from habitus.lab.junction.anomalies import STARTERS, IsOver
 from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.solids import COS, SIN
-from habitus.lab.junction.traffic import STEP, Snapshot, World
+from habitus.lab.junction.traffic import STEP, Lane, Snapshot, World
 from habitus.lab.junction.vehicles import Colours
 
 MIN_SPACING = 8.0
@@ -20,6 +20,13 @@ PATIENCE = 60.0
 """Seconds to wait for an opportunity before other kinds are tried again."""
 RETRY_SECONDS = 0.3
 """Seconds between two attempts to start an anomaly."""
+
+
+def random_stream(seed: int, *part: int, traffic: int | None = None) -> np.random.Generator:
+    """Return the random stream of a part of a scene, or of that part at another time."""
+    # numpy ignores a 0 at the end: traffic 0 would be the scene's own
+    when = () if traffic is None else (traffic + 1,)
+    return np.random.default_rng([seed, *part, *when])
 
 
 class AnomalyScheduler:
@@ -76,7 +83,7 @@ class SnapshotPair:
     def at(self, time: float, rows: Array) -> Array:
         """Return `rows` of objects (see `solids`) with poses interpolated at a time.
 
-        Rows beyond the objects of the snapshots, which are signal lamps, keep their places.
+        Rows beyond the objects of the snapshots (signal lamps, fences) keep their places.
         """
         share = min(max((time - self.before.time) / STEP, 0.0), 1.0)
         start, end = self.before.poses, self.after.poses
@@ -108,12 +115,21 @@ class Simulation:
         kinds: tuple[str, ...],
         per_hour: float,
         normal_for: float,
+        *,
+        traffic: int | None = None,
+        closed: frozenset[Lane] = frozenset(),
     ) -> "Simulation":
-        """Return a simulation whose traffic has warmed up."""
-        streams = [np.random.default_rng([seed, k]) for k in range(3)]
-        camera, light = Camera.random(streams[0], *size), Daylight.random(streams[0])
-        world = World(streams[1], density, camera)
-        scheduler = AnomalyScheduler(streams[2], kinds, per_hour, normal_for)
+        """Return a simulation whose traffic has warmed up.
+
+        `traffic` is the seed of the traffic, if the scene is to be seen at another time; in lanes
+        that are closed nobody arrives.
+        """
+        rng = random_stream(seed, 0)
+        camera, light = Camera.random(rng, *size), Daylight.random(rng)
+        own = None if traffic is None else random_stream(seed, 1, traffic=traffic)
+        world = World(random_stream(seed, 1), density, camera, traffic=own, closed=closed)
+        chance = random_stream(seed, 2, traffic=traffic)
+        scheduler = AnomalyScheduler(chance, kinds, per_hour, normal_for)
         while world.time < -STEP / 2:
             world.advance()
         return cls(camera, light, world, scheduler)

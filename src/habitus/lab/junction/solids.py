@@ -14,7 +14,7 @@ from habitus.arrays import Array, Image
 from habitus.compiled import compiled
 from habitus.lab.junction.raster import Planes, hull, paint, shade, tint
 from habitus.lab.junction.traffic import STRIDE
-from habitus.lab.junction.vehicles import CAR, CYCLE, LAMP, LORRY, PERSON, ROLES, VAN
+from habitus.lab.junction.vehicles import CAR, CYCLE, FENCE, LAMP, LORRY, PERSON, ROLES, VAN
 
 X, Y, HEADING, TRAVELLED, LENGTH, WIDTH, HEIGHT, KIND, BASE, COS, SIN, LUMA = range(12)
 """Columns of a row that describes an object.
@@ -23,6 +23,8 @@ From `LUMA` on follow the brightness of each role, then both colours of each rol
 """
 N_ROLES = 7
 """Number of `ROLES`."""
+FENCE_STRIPES = 4
+"""Stripes of a fence's board, which have two colours in turn."""
 
 Corners = list[tuple[float, float, float]]
 """Corners of a quadrilateral: x, y, z."""
@@ -53,6 +55,7 @@ def solids() -> Solids:
         CYCLE: _cycle(),
         PERSON: _person(),
         LAMP: [("paint", [(0.5, -0.5, 0), (0.5, 0.5, 0), (0.5, 0.5, 1), (0.5, -0.5, 1)], 0.0)],
+        FENCE: _fence(),
     }
     quads = [quad for kind in sorted(shapes) for quad in shapes[kind]]
     ends = np.cumsum([len(shapes[kind]) for kind in sorted(shapes)])
@@ -216,6 +219,21 @@ def _person() -> list[Quad]:
     torso = _prism("paint", (-0.26, -0.28), (0.26, 0.24), (0.46, 0.84), (0.4, 0.48))
     head = _prism("glass", (-0.22, -0.2), (0.22, 0.2), (0.86, 1.0), (0.2, 0.18))
     return [*legs, *torso, *head]
+
+
+def _fence() -> list[Quad]:
+    """Return the quadrilaterals of a fence's board, with stripes of two colours."""
+    quads: list[Quad] = []
+    for k in range(FENCE_STRIPES):
+        start, end = k / FENCE_STRIPES - 0.5, (k + 1) / FENCE_STRIPES - 0.5
+        role = ("paint", "second")[k % 2]
+        right, ahead, left, behind, top = _prism(role, (start, start), (end, end), (0.0, 1.0))
+        quads += [right, left, top]
+        if k == 0:
+            quads.append(behind)
+        if k == FENCE_STRIPES - 1:
+            quads.append(ahead)
+    return quads
 
 
 @compiled

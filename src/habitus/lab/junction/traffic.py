@@ -53,8 +53,25 @@ WARM_UP = 60.0
 """Seconds of traffic before the first frame."""
 LANES = ("left", "right", "cycle")
 """Lanes of an arm: for ahead and left, for right turns, and the cycle lane."""
+ARMS = ("east", "north", "west", "south")
+"""Names of the arms, by number."""
+LANE_NAMES = tuple(f"{arm} {lane}" for arm in ARMS for lane in LANES)
+"""Names of all incoming lanes, such as "east right"."""
 PASSING_SIDE = {"ahead": -1.0}
 """Movements that may pass a broken-down vehicle, and on which side (-1: right)."""
+
+
+class Lane(NamedTuple):
+    """An incoming lane: the number of its arm, and one of `LANES`."""
+
+    arm: int
+    name: str
+
+    @classmethod
+    def named(cls, name: str) -> "Lane":
+        """Return the lane that has one of `LANE_NAMES`."""
+        arm, lane = name.split()
+        return cls(ARMS.index(arm), lane)
 
 
 @dataclass
@@ -203,6 +220,10 @@ class Flows(NamedTuple):
             np.stack([rng.uniform(55, 95, 4), rng.uniform(0, 6.28, 4)], axis=1),
         )
 
+    def at_another_time(self, rng: np.random.Generator) -> "Flows":
+        """Return the same flows at random phases of their waves."""
+        return self._replace(waves=np.stack([self.waves[:, 0], rng.uniform(0, 6.28, 4)], axis=1))
+
 
 class Snapshot(NamedTuple):
     """Positions and properties of all moving objects at one time."""
@@ -222,12 +243,38 @@ class Snapshot(NamedTuple):
 
 
 class World:
-    """The simulated junction; `advance` moves it by one time step."""
+    """The simulated junction; `advance` moves it by one time step.
 
-    def __init__(self, rng: np.random.Generator, density: float, camera: Camera) -> None:
-        self.rng, self.camera = rng, camera
+    Parameters
+    ----------
+    rng
+        Random stream of signals and flows, and of the traffic if that has no stream of its own.
+    density
+        Amount of traffic.
+    camera
+        The camera, in whose view anomalies happen.
+    traffic
+        Random stream of the traffic, if the junction is to be seen at another time.
+    closed
+        Lanes in which nobody arrives.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        density: float,
+        camera: Camera,
+        *,
+        traffic: np.random.Generator | None = None,
+        closed: frozenset[Lane] = frozenset(),
+    ) -> None:
         self.signals = Signals.random(rng)
         self.flows = Flows.random(rng, density, self.signals.main)
+        if traffic is not None:
+            rng = traffic
+            self.signals = self.signals.at_another_time(rng)
+            self.flows = self.flows.at_another_time(rng)
+        self.rng, self.camera = rng, camera
         self.paths = paths()
         self.fleet: Fleet = np.zeros(0, VEHICLE)
         self.people: list[Pedestrian] = []
@@ -241,11 +288,15 @@ class World:
         """Arms whose exit is closed to normal traffic while a vehicle comes the wrong way."""
         self.paused_lanes: set[tuple[int, str]] = set()
         """Arms and lanes in which no new vehicles arrive for now."""
+        self.closed_lanes = closed
+        """Lanes in which no vehicles ever arrive."""
         self._exits = [self.exit_arm(path) for path in range(len(self.paths.stops))]
         rights = [m in ("right", "u-turn", "wrong-way") for m in MOVEMENTS]
         self._groups = np.array([2 * arm + right for arm in range(4) for right in rights])
         self._last = 0
         self._due = rng.exponential(1 / np.maximum(self.flows.rates, 1e-9))
+        for arm, lane in closed:
+            self._due[arm, LANES.index(lane)] = np.inf
         self._backlog = np.zeros((4, 3), dtype=int)
 
     def new_id(self, kind: int) -> int:
@@ -345,7 +396,8 @@ class World:
             ahead = self.fleet[a["blocker"]] if 0 <= a["blocker"] < len(self.fleet) else a
             side = PASSING_SIDE.get(MOVEMENTS[int(a["path"]) % len(MOVEMENTS)])
             in_lane = a["target_lateral"] == a["usual_lateral"]
-            if ahead["broken_until"] > 0 and a["gap"] < 14 and side and in_lane:
+            open_lane = (int(a["path"]) // len(MOVEMENTS), "right") not in self.closed_lanes
+            if ahead["broken_until"] > 0 and a["gap"] < 14 and side and in_lane and open_lane:
                 past = ahead["front"] - a["front"] + ahead["length"] + 8
                 # there must be room to return before the stop line
                 back = ahead["front"] < STOP_ALONG_PATH - 16

@@ -27,8 +27,8 @@ RED, GREEN, AMBER = int(SignalLight.RED), int(SignalLight.GREEN), int(SignalLigh
 SIDE_MARGIN = 0.15
 """Free width that drivers want on each side, in metres."""
 
-CAR, VAN, LORRY, CYCLE, PERSON, LAMP = range(6)
-"""Kinds of moving objects (and of lamps, which are drawn in the same way)."""
+CAR, VAN, LORRY, CYCLE, PERSON, LAMP, FENCE = range(7)
+"""Kinds of moving objects (and of lamps and fences, which are drawn in the same way)."""
 
 VEHICLE = np.dtype(
     [

@@ -18,7 +18,7 @@ from habitus.lab.junction.camera import Camera, Daylight
 from habitus.lab.junction.ground import Float32Array
 from habitus.lab.junction.raster import Planes, to_yuv
 from habitus.lab.junction.solids import BASE, COS, HEIGHT, KIND, LENGTH, LUMA, SIN, WIDTH, X, Y
-from habitus.lab.junction.vehicles import CYCLE, LAMP, PERSON
+from habitus.lab.junction.vehicles import CYCLE, FENCE, LAMP, PERSON
 
 WEATHER = ("clouds", "insects", "leaves", "night", "rain", "shake", "snow")
 """Kinds of weather, in the order of the alphabet.
@@ -340,7 +340,7 @@ class Night:
     def draw(self, shot: Shot) -> None:
         """Darken a picture and light it by the lamps of its objects."""
         planes, depths, objects, _ = shot
-        driving = objects[(objects[:, KIND] != PERSON) & (objects[:, KIND] != LAMP)]
+        driving = objects[~np.isin(objects[:, KIND], (PERSON, LAMP, FENCE))]
         beams = self._beams(driving[driving[:, KIND] != CYCLE])
         lamps = np.concatenate([_lamps_of(driving, self.camera), _signals(objects, self.camera)])
         columns, rows, sizes, strengths = self._visible(lamps, depths)
