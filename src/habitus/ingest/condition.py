@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -286,7 +287,8 @@ class ConditionMonitor:
 
 
 def _correlation(one: Array, other: Array) -> float:
-    return float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-9))
+    both = np.vdot(one, one) * np.vdot(other, other)
+    return float(np.vdot(one, other) / np.sqrt(both + 1e-9))
 
 
 def _local_detail(picture: Image | Array) -> Array:
@@ -294,9 +296,16 @@ def _local_detail(picture: Image | Array) -> Array:
 
     Beyond the border, the cells at the border are repeated.
     """
-    sums = picture.astype(np.float64)
-    around = np.arange(WINDOW)[:, None] - WINDOW // 2
-    for axis, n in enumerate(picture.shape):
-        rows = (np.arange(n) + around).clip(0, n - 1)
-        sums = sums.take(rows, axis=axis).sum(axis=axis)
-    return np.asarray(picture - sums / WINDOW**2)
+    own = picture.astype(np.float64)
+    rows, columns = map(_local_sums, picture.shape)
+    return np.asarray(own - rows @ own @ columns.T / WINDOW**2)
+
+
+@lru_cache
+def _local_sums(n: int) -> Array:
+    """Return what a column of n cells is multiplied by for its local sums."""
+    around = np.arange(WINDOW) - WINDOW // 2
+    sums = np.zeros((n, n))
+    for cell in range(n):
+        np.add.at(sums[cell], (cell + around).clip(0, n - 1), 1.0)
+    return sums
