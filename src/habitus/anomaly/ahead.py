@@ -1,7 +1,8 @@
-"""Kernels of judging, called once with almost nothing; importing it does that.
+"""Kernels of learning and of judging, called once with almost nothing; importing it does that.
 
-Learning needs them last. On a first use another process imports this module, and has compiled them
-by then; see `habitus.workers.compile_ahead`.
+On a first use another process imports this module, and compiles those of an E-step while the
+process that learns compiles what it needs before; then those of judging, which are needed last. See
+`habitus.workers.compile_ahead`.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits import HabitCounts, Habits, votes_of_corpus
 from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
 from habitus.habits.predictive import N_LEVELS
-from habitus.model.expected_counts import gather
+from habitus.model.expected_counts import expect, gather
 from habitus.model.online import filter_documents, filter_tables
 from habitus.model.parameters import Parameters
 
@@ -19,13 +20,15 @@ N_DOCUMENTS = 4
 
 
 def call_kernels() -> None:
-    """Filter a few documents, and gather the evidence of their votes."""
+    """Count a few documents, filter them, and gather the evidence of their votes."""
     vocabulary = Vocabulary.of_frame(64, 64, words="fine", scale=1)
     counts = np.random.default_rng(0).poisson(0.02, (N_DOCUMENTS, vocabulary.n_words))
     corpus = Corpus(counts, vocabulary=vocabulary)
     phi = np.full((vocabulary.n_words, 2), 1 / vocabulary.n_words)
     half = np.full((2, 2), 0.5)
-    filter_documents(gather(corpus), filter_tables([Parameters(phi, half, half[0], half)]))
+    evidence, parameters = gather(corpus), Parameters(phi, half, half[0], half)
+    expect(evidence, parameters)
+    filter_documents(evidence, filter_tables([parameters]))
     votes = votes_of_corpus(corpus)
     concentrations = {question: (1.0,) * n for question, n in N_LEVELS.items()}
     seen = HabitCounts.of(votes, vocabulary, N_DOCUMENTS)
