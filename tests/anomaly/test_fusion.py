@@ -1,5 +1,7 @@
 """Fusion: rarities as the tails have them, and a normality that is a probability."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -288,6 +290,19 @@ def test_the_hour_is_trusted_as_far_as_it_finds_predicts_and_has_days():
     assert np.array_equal(full.rarities(tried)[:, :N], fusion.rarities(tried[:, :N]))
     assert np.array_equal(full.scores(tried), full.rarities(tried).max(axis=1))
     assert (full.scores(tried) > fusion.scores(tried[:, :N])).any()
+
+
+def test_other_cameras_tell_nothing_of_hours():
+    """They have no statistics by the hour, and what they have of places is far larger here."""
+    rng = np.random.default_rng(0)
+    alone = some_fusion()
+    with_fleet = replace(alone, fleet_statistics=1e3 * rng.exponential(size=(300, N)))
+    by_hour, implanted = rng.exponential(size=(500, 2)), 100 + rng.exponential(size=(400, 2))
+    one, other = (each.beside(by_hour, implanted, FULL_GAIN, 4) for each in (alone, with_fleet))
+    assert np.array_equal(one.trust, other.trust)
+    assert np.array_equal(
+        one.rarities(one.statistics)[:, N:], other.rarities(one.statistics)[:, N:]
+    )
 
 
 def test_documents_of_a_fleet_promise_nothing_for_a_camera():

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import habitus
@@ -10,10 +12,13 @@ from habitus.archive.operations import detect_archive, learn_archive, report_arc
 from habitus.archive.shard_judging import (
     ArchiveDetection,
     ArchiveEvent,
+    JudgingTask,
     _unjudged,
+    judge_shards,
     rank_moments,
 )
 from habitus.archive.shard_store import ArchiveFolder, CameraFolder
+from habitus.corpus.looks import GRID
 from habitus.errors import FileError, InvalidInputError
 from reference.archives import DAY, LENGTH, PATTERN, WRONG, put, record, settled
 from reference.footage import encode, moving_square
@@ -146,6 +151,13 @@ def test_only_what_is_new_or_lost_is_judged(site):
     assert habitus.Corpus.load(damaged)
 
 
+def test_a_recording_that_was_replaced_is_judged_again(site):
+    put(site / "recordings", "north", 2, site / "wrong.mp4")
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    assert found.n_judged == 1
+    assert {moment.camera for moment in found.moments[:2]} == {"north", "south"}
+
+
 def test_events_that_cannot_be_read_are_told_with_the_remedy(site):
     events = site / "site/events.jsonl"
     for found in (b'{"camera": "\xff"}\n', b"not an event\n"):
@@ -175,6 +187,20 @@ def test_footage_of_another_scene_is_not_judged(site):
     assert "does not show the scene" in trouble.text
     overview = report_archive(site / "site")
     assert [camera.camera for camera in overview.in_trouble] == ["north"]
+
+
+def test_one_look_of_many_that_shows_the_scene_is_enough(judged, tmp_path):
+    folder, _ = judged
+    camera, path = CameraFolder(folder / "site/north"), tmp_path / "one.corpus"
+    corpus = habitus.Corpus.load(camera.shards()[0].path)
+    unlike = np.random.default_rng(0).integers(0, 256, (1, *GRID), np.uint8)
+    task = JudgingTask("north", str(camera.model), "", (("one", str(path), "one.mp4"),), 400, 200)
+    for looks, reason in (([unlike, corpus.looks], ""), ([unlike], "does not show the scene")):
+        replace(corpus, looks=np.concatenate(looks)).save(path)
+        (found,) = judge_shards(task)
+        told = json.loads(found.lines.splitlines()[0])["reason"]
+        assert reason in told
+        assert bool(reason) == bool(told)
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])

@@ -15,10 +15,10 @@ from habitus.anomaly import SceneModel
 from habitus.anomaly.habit_model import HALF_LIFE
 from habitus.archive.camera_models import learnt_of
 from habitus.archive.operations import detect_archive, learn_archive, report_archive
-from habitus.archive.pattern import Pattern, find_recordings
-from habitus.archive.places import look_at
+from habitus.archive.pattern import Pattern, Recording, find_recordings
+from habitus.archive.places import FoundFile, look_at
 from habitus.archive.shard_reading import ReadingTask, read_new, read_recording
-from habitus.archive.shard_store import ArchiveFolder, CameraFolder
+from habitus.archive.shard_store import ArchiveFolder, CameraFolder, set_aside, shard_bytes
 from habitus.corpus import Corpus
 from habitus.corpus.clocks import clock_text
 from habitus.errors import InvalidInputError
@@ -291,6 +291,15 @@ def test_a_damaged_shard_is_read_again(site):
     assert not result.notes
 
 
+def test_a_shard_that_the_disk_does_not_give_is_not_set_aside(tmp_path):
+    """A folder in its place: permission does not keep root from reading."""
+    path = tmp_path / "2026-11-16T12-00-00.corpus"
+    assert not set_aside(path)
+    path.mkdir()
+    assert not set_aside(path)
+    assert path.is_dir()
+
+
 def test_a_damaged_shard_whose_recording_is_gone_is_named(site):
     shards = [shard.path for shard in shards_of(site, "north")]
     shards[0].write_bytes(shards[0].read_bytes()[:-20] + bytes(20))
@@ -476,6 +485,17 @@ def test_a_recording_that_is_named_otherwise_is_not_counted_twice(site):
         "12-09-00",
     ]
     assert not shard.path.exists()
+
+
+def test_recordings_of_one_size_are_not_taken_for_each_other(site):
+    """Where a place tells nothing but the size: documents of one that is gone are kept."""
+    camera, (shard, *_) = CameraFolder(site / "site/north"), shards_of(site, "north")
+    origin = {**shard.origin, "version": ""}
+    camera.put_shard(shard.clock, shard_bytes(Corpus.load(shard.path), origin))
+    file = FoundFile("9.mp4", f"{site}/9.mp4", origin["size"], "", None)
+    other = Recording("north", f"{DAY}T12-09-00", shard.start + 540, file)
+    read_new(ArchiveFolder(site / "site"), [other], DocumentSettings(), HereWorkers())
+    assert shard.path.exists()
 
 
 def test_a_clock_that_is_ahead_keeps_no_recording_waiting(site, masters):

@@ -1,5 +1,6 @@
 """Workers of a cluster: real schedulers and workers, killed and started again."""
 
+import logging
 import os
 import signal
 import socket
@@ -14,7 +15,7 @@ import pytest
 import habitus
 from habitus.archive.places import look_at
 from habitus.cluster import ClusterWorkers
-from habitus.cluster.connection import check_workers
+from habitus.cluster.connection import Connection, check_workers
 from habitus.cluster.tasks import ClusterTasks
 from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
 from habitus.workers import ATTEMPTS, Task, open_workers
@@ -129,6 +130,23 @@ def test_certificates_that_are_missing_are_told(two):
     assert "\n" not in str(found.value)
 
 
+@pytest.mark.parametrize("scheme", ["", "tcp://", "ws://"])
+def test_what_is_not_encrypted_is_refused_where_that_is_asked_for(scheme):
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(InvalidInputError, match=r"127\.0\.0\.1:9 is not encrypted"),
+        open_workers(f"{scheme}127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_what_dask_logs_is_heard_again_afterwards(two, caplog):
+    caplog.set_level(logging.WARNING, "distributed.client")
+    with open_workers(two.address):
+        assert not logging.getLogger("distributed.client").isEnabledFor(logging.CRITICAL)
+    assert logging.getLogger("distributed.client").isEnabledFor(logging.WARNING)
+
+
 def test_work_is_done_by_encrypted_connections(tmp_path):
     configuration = encryption(tmp_path)
     environment = as_environment(configuration)
@@ -230,10 +248,26 @@ class Answers(dict):
     def n_threads(self):
         return self
 
+    def nthreads(self):
+        return self
+
+    def wait_for_workers(self, n, timeout):
+        assert len(self) >= n
+
 
 def test_a_worker_that_goes_while_it_is_asked_is_left_out():
     there = Answers({"tcp://a:1": habitus.__version__, "tcp://b:1": OSError("timed out")})
     assert check_workers(there, list(there)) == {"tcp://a:1"}
+
+
+def test_workers_are_asked_anew_by_a_new_connection():
+    """At the address of one that could do the work, another may have been started."""
+    connection = Connection("tcp://127.0.0.1:9")
+    connection.client = Answers({"tcp://a:1": habitus.__version__})
+    connection._find_workers(1.0)
+    connection.client = Answers({"tcp://a:1": "0.0.2"})
+    with pytest.raises(InvalidInputError, match=r"worker tcp://a:1 has habitus 0\.0\.2, this"):
+        connection._find_workers(1.0)
 
 
 def test_a_task_is_started_though_no_worker_is_there_yet():

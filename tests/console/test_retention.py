@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from sqlalchemy import select
 
 from habitus.cameras.messages import CameraState, Judged, StateChanged
@@ -13,6 +14,7 @@ from habitus.console.database import Camera, Event, Minute, OutboxEntry, Trouble
 from habitus.console.preferences import write_preferences
 from habitus.console.retention import keep_quota, sweep
 from habitus.console.server import Console
+from habitus.console.vault import Vault
 from reference.consoles import START, add_camera, entry
 
 MB = 10**6
@@ -201,6 +203,15 @@ def test_uploads_move_with_the_data_folder(cameras: Console) -> None:
     assert cameras.settings.located(address) == str(used.resolve())
     for other in ("/before/elsewhere/used.mp4", "rtsp://192.0.2.1/uploads/used.mp4"):
         assert cameras.settings.located(other) == other
+
+
+def test_where_the_key_is_another_no_upload_is_deleted(cameras: Console) -> None:
+    upload = aged(cameras.settings.uploads / "of-whom.mp4", 40)
+    sealed = Vault(Fernet.generate_key()).seal(str(upload))
+    with cameras.database.transaction() as session:
+        session.get_one(Camera, "north").secret_address = sealed
+    sweep(cameras)
+    assert upload.exists()
 
 
 def test_a_removed_camera_is_swept_though_the_console_was_killed(cameras: Console) -> None:

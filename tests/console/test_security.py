@@ -19,6 +19,7 @@ from habitus.console.api import news_stream
 from habitus.console.app import create_app
 from habitus.console.database import AuditEntry, Login, Setting, Token, User
 from habitus.console.guard import LARGEST_BODY, is_own_name
+from habitus.console.refusals import TooManyAttemptsError
 from habitus.console.security import Attempts, Passwords, Role
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
@@ -315,6 +316,22 @@ def test_failures_do_not_fill_the_memory() -> None:
         now[0] += 1e-3
         attempts.begin(f"name {n}")
     assert len(attempts._failures) <= Attempts.MOST_KEYS
+
+
+def test_many_names_do_not_make_the_latest_failures_forgotten() -> None:
+    now = [0.0]
+    attempts = Attempts(lambda: now[0])
+    for n in range(Attempts.MOST_KEYS - 1):
+        attempts.begin(f"name {n}")
+    now[0] = 1.0
+    for _ in range(Attempts.FREE + 1):
+        now[0] += 1.0
+        attempts.begin("admin")
+    for n in range(3):
+        attempts.begin(f"another name {n}")
+    assert len(attempts._failures) < Attempts.MOST_KEYS
+    with pytest.raises(TooManyAttemptsError):
+        attempts.begin("admin")
 
 
 def test_a_name_that_is_not_known_takes_as_long() -> None:

@@ -11,10 +11,13 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import file_entry
+from habitus.cameras.messages import Kept
+from habitus.cameras.process import CameraJob
 from habitus.console import queries, reviews
 from habitus.console.administration import add_camera as add_by_admin
 from habitus.console.administration import remove_camera
 from habitus.console.database import Camera, Event, Learning, Minute
+from habitus.console.learner import Candidate, Learner, LearningResult
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
 from habitus.fork_server import ForkServer
@@ -215,6 +218,28 @@ def test_a_model_is_learnt_and_used_at_once(
     judged = supervisor.latest("north").judged
     assert judged is not None
     assert judged.threshold is not None
+
+
+def test_a_learning_that_failed_is_not_begun_again_at_once(
+    console: Console, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("habitus.console.learner.LOOK_EVERY", 0.0)
+    add_camera(console)
+    learner, now = Learner(console, fork_server), time.time()
+    job = CameraJob("north", console.settings.camera_folder("north"), "rtsp://192.0.2.1/main")
+    candidates = {"north": Candidate(job, Kept(400.0, now - 400, now), waits=False)}
+    results: list[LearningResult | None] = []
+
+    def is_over() -> bool:
+        results.append(learner.step(candidates))
+        return results[-1] is not None
+
+    wait_until(is_over, "there is nothing to learn from")
+    assert results[-1] is not None
+    assert results[-1].model is None
+    assert learner.step(candidates) is None
+    with console.database.session() as session:
+        assert session.scalar(select(func.count()).select_from(Learning)) == 1
 
 
 def test_a_recording_is_learnt_from_judged_and_done(

@@ -182,6 +182,27 @@ def test_chunks_of_another_duration_are_not_taken_over(tmp_path, folder, first):
     assert len(again) == (3 if then is None else 2)
 
 
+def test_chunks_of_another_size_are_not_taken_over(tmp_path, folder):
+    """Of a longer part of one file, with everything else alike: it would lack documents."""
+    cache, source = ChunkCache(tmp_path / "a.corpus"), Source(str(folder / "one.mp4"))
+    short, long = (cache.of_source(source, SHORT, n_documents=n) for n in (75, 90))
+    assert (short.size, long.size) == (10, 12)
+    assert short.path(0) != long.path(0)
+    assert long.path(0) == cache.of_source(source, SHORT, n_documents=91).path(0)
+
+
+@pytest.mark.parametrize("name", ["mask", "region"])
+def test_chunks_are_for_the_same_mask_file_only(tmp_path, folder, name):
+    cache, source = ChunkCache(tmp_path / "a.corpus"), Source(str(folder / "one.mp4"))
+    file = tmp_path / "mask.png"
+    file.write_bytes(b"one")
+    settings = DocumentSettings(**{name: str(file)})
+    before = cache.of_source(source, settings).path(0)
+    assert cache.of_source(source, settings).path(0) == before
+    os.utime(file, (0, 0))  # it was drawn anew
+    assert cache.of_source(source, settings).path(0) != before
+
+
 def test_a_damaged_chunk_is_made_anew(tmp_path, folder):
     source, output = Source(str(folder / "one.mp4")), tmp_path / "a.corpus"
     expected = extract_corpus([source], output=output).corpus

@@ -1,6 +1,7 @@
 """Documents of live sources: real streams over the network, cut, stalled, silent and back again."""
 
 import contextlib
+import io
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import tempfile
 import threading
 import time
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ import pytest
 from habitus.corpus import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings, documents
-from habitus.ingest.decoder import EndOfSource, TimedDocument
+from habitus.ingest.decoder import EndOfSource, FrameSizeError, TimedDocument, _ArrivingFrames
 from habitus.ingest.live import (
     LONGEST_QUIET,
     LONGEST_WAIT,
@@ -26,7 +28,7 @@ from habitus.ingest.live import (
     Notice,
     live_documents,
 )
-from habitus.video import Source
+from habitus.video import Frame, Source
 from reference.footage import encode, moving_square
 from reference.processes import (
     LONG,
@@ -357,6 +359,24 @@ def test_a_camera_that_is_turned_while_it_streams(tmp_path):
                     n_frames += one.document.n_frames if isinstance(one, Arrived) else 0
                     assert n_frames <= n_expected
             assert bool(n_frames) == bool(n_expected)
+
+
+class Turned(list):
+    """Frames of a camera that are shown turned, as a reader gives them."""
+
+    fps, width, height, timed = 25.0, 160, 128, True
+    source, notes = Source("rtsp://192.0.2.1/main"), []
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_picture_that_is_stored_turned_has_the_shape_that_is_shown(turns):
+    stored = (160, 128) if turns % 2 == 0 else (128, 160)
+    for sides, alike in ((stored, True), (stored[::-1], False)):
+        picture = av.VideoFrame(*sides, "gray")
+        reader = Turned([Frame(0.0, 160, 128, True, picture, turns=turns)])
+        frames = _ArrivingFrames(reader, io.BytesIO(), threading.Event())
+        with contextlib.nullcontext() if alike else pytest.raises(FrameSizeError):
+            assert len(list(frames)) == 1
 
 
 def wait_for_notice(found, text):

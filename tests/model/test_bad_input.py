@@ -165,6 +165,16 @@ def test_a_malformed_sparse_matrix_is_refused_at_the_door(kind, part, change, me
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+def test_the_first_index_outside_a_sparse_matrix_is_refused(kind):
+    counts = sp.csr_array(GOOD).asformat(kind)
+    rows, columns = np.array(counts.shape) // getattr(counts, "blocksize", 1)
+    n = rows if kind == "csc" else columns
+    counts.indices[-1] = n
+    with pytest.raises(HabitusError, match=rf"run from 0 to {n - 1}, found 0 to {n}$"):
+        Corpus(counts)
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
 def test_sparse_counts_of_every_kind_are_those_of_the_array(kind):
     learnt = fit(sp.csr_array(GOOD).asformat(kind))
