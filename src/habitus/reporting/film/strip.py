@@ -1,5 +1,6 @@
 """The strip under an annotated video: behaviour, event, and normality around the current time."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import cv2
@@ -169,14 +170,24 @@ def draw_strip(
     """
     picture = chart.copy()
     _draw_cursor(picture, sizes, time, window)
+    picture[: 2 * sizes.font] = _text_line(sizes, int(time), behaviour, event)
+    return picture
+
+
+@lru_cache(maxsize=4)
+def _text_line(
+    sizes: StripSizes, second: int, behaviour: int | None, event: tuple[int, str] | None
+) -> Image:
+    """Return the line of text above the chart: many frames have the same one."""
+    picture = np.full((2 * sizes.font, sizes.width, 3), rgb(GROUND), dtype=np.uint8)
     line_top = sizes.font // 3
-    x = 8 + draw_text(picture, clock(int(time)), (8, line_top), sizes.font) + sizes.font
+    x = 8 + draw_text(picture, clock(second), (8, line_top), sizes.font) + sizes.font
     x = max(x, sizes.font * 5)
     if behaviour is not None:
         colour = behaviour_colour(behaviour)
         x += _draw_chip(picture, f"behaviour {behaviour + 1}", x, sizes, colour)
     if event is not None:
-        picture[: sizes.font * 2, x:] = rgb(EVENT)
+        picture[:, x:] = rgb(EVENT)
         _draw_announcement(picture, f"alarm {event[0]}: {event[1]}", x + sizes.font, sizes)
     return picture
 
