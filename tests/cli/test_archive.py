@@ -95,4 +95,7 @@ def test_a_command_has_the_defaults_of_its_function():
         wanted = inspect.signature(function).parameters
         for option, given in inspect.signature(getattr(archive, name)).parameters.items():
             if option in wanted and given.default not in (None, inspect.Parameter.empty):
-                assert getattr(given.default, "value", given.default) == wanted[option].default
+                default = getattr(given.default, "value", given.default)
+                if option == "half_life":
+                    default = habitus.parse_duration(default)
+                assert default == wanted[option].default

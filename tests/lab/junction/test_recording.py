@@ -1,4 +1,5 @@
 import hashlib
+import os
 import subprocess
 import sys
 
@@ -192,3 +193,17 @@ def test_the_model_of_a_crossing_needs_neither_opencv_nor_pyav():
         "assert not {'cv2', 'av'} & set(sys.modules), sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_video_does_not_depend_on_what_is_left_in_memory(tmp_path):
+    render_it = (
+        "import sys; from habitus.lab import Junction, render; "
+        "render(Junction(seed=200, seconds=4.0, normal_for=300.0), sys.argv[1])"
+    )
+    videos = []
+    for fill in ("0", "1"):  # the C library fills memory with this before it is handed out
+        full = {"MALLOC_PERTURB_": fill, "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+        videos.append(tmp_path / f"{fill}.mp4")
+        command = [sys.executable, "-c", render_it, str(videos[-1])]
+        subprocess.run(command, env={**os.environ, **full}, check=True)
+    assert videos[0].read_bytes() == videos[1].read_bytes()
