@@ -93,7 +93,7 @@ def test_two_layouts_give_one_table_each(footage, tmp_path):
         rows = found[name]
         assert rows["chance"]["average precision"] == pytest.approx(share, abs=0.01)
         assert rows["lda"]["ROC AUC"] > 0.7
-        assert rows["habitus, habits (default)"]["ROC AUC"] > 0.8
+        assert rows["habitus, habits (default)"]["ROC AUC"] > 0.75
         assert rows["lda"]["pixel ROC AUC"] is None
         assert f"## {name}\n" in made.stdout
     assert "2 clips, 1000 frames; learnt from 80 documents" in made.stdout
@@ -101,7 +101,7 @@ def test_two_layouts_give_one_table_each(footage, tmp_path):
     assert "Gaussian of 0.5 s" in made.stdout
     (ours,) = (row for name, row in found["one"].items() if name.startswith("habitus, tail"))
     assert ours["ROC AUC"] > 0.9
-    assert ours["box"] > 0.5
+    assert found["one"]["habitus, habits (default)"]["pixel detection"] > 0.3
 
 
 def test_a_folder_of_another_layout_is_refused(tmp_path):
