@@ -426,9 +426,11 @@ INTERRUPTED = """
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
 try:
-    extract_corpus([Source({address!r})], jobs=2)
+    extract_corpus([Source({address!r})] * 50, jobs=2)
 except KeyboardInterrupt:
     print("interrupted")
+else:
+    print("ended")
 """
 
 
