@@ -38,9 +38,11 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/run.py
 
 soak: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -m soak
 	$(BIN)/python benchmarks/soak.py
 
 console-soak: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -m soak
 	$(BIN)/python benchmarks/console_soak.py --hours 6
 
 docs: $(VENV)/.ready-dev

@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "cluster.py"
 SMALL = ("--only", "extraction", "tasks", "--minutes", "0.6", "--tasks", "50")
 
 
+@pytest.mark.soak
 def test_two_workers_are_measured_beside_one():
     done = subprocess.run(
         [sys.executable, SCRIPT, *SMALL], capture_output=True, text=True, check=False

@@ -5,12 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from reference.system import BROWSER, needs
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "console_load.py"
 SMALL = ("--only=carried", "--sizes=360x288", "--most=1", "--seconds=3")
 
 
+@pytest.mark.soak
 def test_a_camera_is_carried():
     needs(BROWSER)
     done = subprocess.run(

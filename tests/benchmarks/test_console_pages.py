@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "console_pages.py"
 SMALL = ("--events=40", "--days=1", "--cameras=2", "--rounds=1", "--no-pictures")
 PAGES = ("/", "/events", "/review", "/settings", "/api/events", "/api/precision", "/metrics")
 
 
+@pytest.mark.soak
 def test_every_page_is_asked_for():
     done = subprocess.run(
         [sys.executable, SCRIPT, *SMALL, "--databases", "sqlite"],

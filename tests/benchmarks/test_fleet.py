@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fleet.py"
 
 
+@pytest.mark.soak
 def test_every_camera_is_judged_without_and_with_the_fleet_of_the_others():
     small = ("--small", "--seeds", "307", "308", "--restarts", "1")
     arguments = (*small, "--minutes", "0.5", "1")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import Route, TimeoutError, expect
 from sqlalchemy import select
 
 from habitus.console import administration, queries, reviews
@@ -342,6 +342,26 @@ def test_events_are_reviewed_by_keys(site: Site) -> None:
     page.keyboard.press("ArrowLeft")
     expect(stage).to_have_attribute("data-event", first.id)
     expect(page.locator("#precision-title + p")).to_contain_text("90 % interval")
+
+
+def test_a_key_does_not_wait_for_the_page_that_renews_itself(site: Site) -> None:
+    first, second = alarms(site, "none")[:2]
+    visit = site.visit("/review")
+    page, stage = visit.page, visit.page.locator("#stage")
+    expect(stage).to_have_attribute("data-event", first.id)
+    held: list[Route] = []
+    page.route(
+        "**/review",
+        lambda route: held.append(route) if route.request.method == "GET" else route.continue_(),
+    )
+    other = site.tab(page.context, f"/events/{first.id}").page
+    with page.expect_request("**/review"):
+        other.keyboard.press("n")
+    page.keyboard.press("u")
+    expect(stage).to_have_attribute("data-event", second.id)
+    with page.expect_response("**/review"):
+        held[0].continue_()
+    expect(stage).to_have_attribute("data-event", second.id)
 
 
 def test_events_are_reviewed_by_finger(site: Site) -> None:

@@ -14,13 +14,17 @@ function remember(event) {
   sessionStorage.setItem("reviewed", JSON.stringify(done.slice(-200)));
 }
 
+// A key does not wait for a page that renews itself: what was asked for last is shown.
 let busy = false;
-async function send(address, options) {
+let asked = 0;
+async function send(address, options, renewing = false) {
   if (busy) return;
-  busy = true;
+  const own = ++asked;
+  busy = !renewing;
   try {
     const answer = await ask(address, options);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (own !== asked) return;
     const fresh = page.getElementById("review");
     if (!answer.ok || !fresh) {
       toast(page.querySelector(".error-page p:not(.code)")?.textContent ?? "that did not work", "bad");
@@ -33,9 +37,9 @@ async function send(address, options) {
     startClip();
     scrollTo({ top: 0 });
   } catch {
-    toast("habitus does not answer", "bad");
+    if (own === asked) toast("habitus does not answer", "bad");
   } finally {
-    busy = false;
+    if (own === asked) busy = false;
   }
 }
 
@@ -94,8 +98,8 @@ onKeys({
 onNews(["review", "event", "again"], (news, topic) => {
   const stage = document.getElementById("stage");
   if (busy) return;
-  if (!stage) send("/review" + location.search);
-  else if (topic === "review" && news.event === stage.dataset.event) send(location.pathname + location.search);
+  if (!stage) send("/review" + location.search, {}, true);
+  else if (topic === "review" && news.event === stage.dataset.event) send(location.pathname + location.search, {}, true);
 });
 
 startClip();

@@ -214,8 +214,8 @@ def _draw_label(picture: Image, compared: ComparedFrame, moves: NDArray[np.int16
     draw_text(picture, text, (8, len(picture) - 24), 14)
 
 
-LARGEST, SMALLEST, ENLARGED = 1280, 640, 720
-"""Largest width of a film; frames narrower than SMALLEST are enlarged to ENLARGED."""
+LARGEST, SMALLEST = 1280, 640
+"""Widths of a film; small frames are enlarged."""
 MILLISECOND = Fraction(1, 1000)
 # Seconds between keyframes: a seek decodes at most as much.
 KEYFRAMES = 2
@@ -236,10 +236,9 @@ def film_size(width: int, height: int, *, enlarge: bool = True) -> tuple[int, in
     Examples
     --------
     >>> film_size(360, 288), film_size(1920, 1080), film_size(721, 577)
-    ((720, 576), (1280, 720), (720, 576))
+    ((640, 512), (1280, 720), (720, 576))
     """
-    small = enlarge and width < SMALLEST
-    wanted = ENLARGED if small else min(width, LARGEST)
+    wanted = min(max(width, SMALLEST) if enlarge else width, LARGEST)
     return wanted // 2 * 2, round(height * wanted / width) // 2 * 2
 
 
