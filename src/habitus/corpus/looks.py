@@ -61,9 +61,9 @@ def look_of(picture: Image) -> Image:
     """
     if picture.shape == GRID:
         return picture
-    grey = picture @ LUMA if picture.ndim == 3 else picture.astype(np.float64)
-    (rows, columns), (n, m) = grey.shape, GRID
-    means = _averages(n, rows) @ grey @ _averages(m, columns).T
+    (rows, columns, *colours), (n, m) = picture.shape, GRID
+    means = (_averages(n, rows) @ picture.reshape(rows, -1)).reshape(n, columns, *colours)
+    means = (means @ LUMA if colours else means) @ _averages(m, columns).T
     return np.asarray(
         np.ceil(means - 0.5 - 1e-6), dtype=np.uint8
     )  # whatever the last bit of a half
@@ -163,9 +163,9 @@ def looks_of(stills: Iterable[Image]) -> NDArray[np.uint8]:
 def median_picture(pictures: Sequence[Image | Array]) -> Array:
     """Return the median of pictures of one size, pixel by pixel.
 
-    Equals `np.median(pictures, axis=0)`. Neighbouring pictures are exchanged, all pixels at once,
-    until they are in order (N. Haberman, "Parallel neighbor-sort", 1972): NumPy sorts each pixel by
-    itself, which takes ten times as long.
+    Equals `np.median(pictures, axis=0)`. Pairs of pictures are exchanged, all pixels at once, until
+    they are in order (K. E. Batcher, "Sorting networks and their applications", 1968): NumPy sorts
+    each pixel by itself, which takes twenty times as long.
 
     Examples
     --------
@@ -173,11 +173,30 @@ def median_picture(pictures: Sequence[Image | Array]) -> Array:
     array([[5., 3.]])
     """
     ordered, n = list(pictures), len(pictures)
-    for turn in range(n):
-        for i in range(turn % 2, n - 1, 2):
-            one, other = ordered[i : i + 2]
-            ordered[i : i + 2] = np.minimum(one, other), np.maximum(one, other)
+    for i, j in _exchanges(n):
+        one, other = ordered[i], ordered[j]
+        ordered[i], ordered[j] = np.minimum(one, other), np.maximum(one, other)
     return (ordered[(n - 1) // 2].astype(np.float64) + ordered[n // 2]) / 2
+
+
+@cache
+def _exchanges(n: int) -> list[tuple[int, int]]:
+    """Return pairs of `n` positions; whatever is exchanged in their order is sorted in the end.
+
+    Batcher's merge exchange: runs of every second, fourth, eighth... position are merged.
+    """
+    pairs = []
+    widest = 1 << max(n - 1, 0).bit_length() >> 1
+    part = widest
+    while part:
+        apart, offset, following = part, 0, widest
+        while True:
+            pairs += [(i, i + apart) for i in range(n - apart) if i & part == offset]
+            if following == part:
+                break
+            apart, offset, following = following - part, part, following >> 1
+        part >>= 1
+    return pairs
 
 
 def _medians(groups: list[list[Image]]) -> NDArray[np.uint8]:
@@ -208,7 +227,7 @@ def edges_of(picture: Image | Array) -> Edges:
     rows, columns = picture.shape
     down, across = np.gradient(picture.astype(np.float64))
     gradient = across + 1j * down
-    energy = np.abs(gradient) ** 2
+    energy = across**2 + down**2
     around = _weights(rows) @ energy @ _weights(columns).T + NOISE**2
     orientation = gradient**2 / (energy + around) * _fading(rows)[:, None] * _fading(columns)
     plain = float((energy > around).mean()) < LEAST_DETAIL
