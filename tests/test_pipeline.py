@@ -206,6 +206,7 @@ def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
     ended = [h for h in happenings if isinstance(h, habitus.EventEnded)]
     assert len(started) == len(ended) == len(events.read_text().splitlines()) == 1
     assert WRONG[0] - 1 <= ended[0].event.start < ended[0].event.end <= WRONG[1] + 1
+    assert ended[0].event.local_time is None
     stop = threading.Event()
     stop.set()
     assert list(habitus.watch(lanes, scene, share=0.02, stop=stop)) == []

@@ -10,7 +10,7 @@ from habitus.anomaly import SceneModel, calibrate
 from habitus.anomaly.camera_monitor import SceneMonitor
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.watching import EventEnded, Observer
-from habitus.corpus.clocks import minute_of
+from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.ingest.clips import Document
 from habitus.ingest.live import Arrived
 from habitus.lab.crossing import crossing, crossing_vocabulary
@@ -64,6 +64,13 @@ def test_a_live_document_is_judged_at_the_hour_of_this_machine(usual, scene):
     arrival = arrived(0, usual.counts.toarray()[0])._replace(time=1.79e9)
     list(observer.take(arrival))
     assert observer.judgement.habit.clock == minute_of(1.79e9)
+
+
+def test_nobody_knows_the_hour_of_a_file(usual, scene):
+    detector = replace(scene, habits=learn_habits(usual)).detector(threshold=-5.0)
+    observer = Observer(detector, "file", SceneMonitor(None, "file"), live=False)
+    list(observer.take(arrived(0, usual.counts.toarray()[0])._replace(time=1.79e9)))
+    assert observer.judgement.habit.clock == NO_CLOCK
 
 
 def test_one_document_with_enough_frames_shows_that_a_camera_is_not_slow(usual, observer):

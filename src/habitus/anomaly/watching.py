@@ -12,7 +12,7 @@ from habitus.anomaly.camera_monitor import CameraFault, FaultReports, SceneMonit
 from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner
 from habitus.arrays import Image
-from habitus.corpus.clocks import minute_of
+from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import FrameSizeError, has_end
@@ -71,7 +71,7 @@ def watch_events(
         yield Notice(note, time.time())
     known = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
-    observer = Observer(detector, source.name, scene)
+    observer = Observer(detector, source.name, scene, live=source.is_live)
     settings = replace(settings, still_every=1)
     with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
         while not (stop.is_set() or live.ended):
@@ -98,6 +98,8 @@ class Observer:
         Of the source.
     scene
         Says whether the camera can be judged.
+    live
+        Whether what arrives happens now; nobody knows the hour of a file.
 
     Attributes
     ----------
@@ -113,8 +115,10 @@ class Observer:
         Number of documents in a row that are too short of frames to see motion.
     """
 
-    def __init__(self, detector: Detector, name: str, scene: SceneMonitor) -> None:
-        self.detector, self.name, self.scene = detector, name, scene
+    def __init__(
+        self, detector: Detector, name: str, scene: SceneMonitor, *, live: bool = True
+    ) -> None:
+        self.detector, self.name, self.scene, self.live = detector, name, scene, live
         self.joiner = EventJoiner(detector, source=name)
         self.still: Image | None = None
         self.started_at = 0.0
@@ -137,9 +141,8 @@ class Observer:
             yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
         yield from self._report(arrival, condition)
         before, usable = self.joiner.open, condition is Condition.USABLE
-        judgement = self.detector.step(
-            document, usable=usable, vocabulary=vocabulary, clock=minute_of(arrival.time)
-        )
+        clock = minute_of(arrival.time) if self.live else NO_CLOCK
+        judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary, clock=clock)
         self.judgement = judgement
         words = self.detector.in_model_words(document, vocabulary)
         over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
