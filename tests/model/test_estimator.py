@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -175,6 +176,22 @@ def test_sequences_are_independent(corpus):
     assert np.array_equal(model.predict(corpus), np.concatenate(paths))
 
 
+def test_topics_of_a_document_are_features_of_a_pipeline(corpus):
+    model = small("em")
+    found = model.fit_transform(corpus.counts, lengths=corpus.lengths)
+    assert found.shape == (len(corpus), 3)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert np.array_equal(found, model.transform(corpus))
+    n = corpus.lengths[0]
+    apart = [model.transform(corpus.counts[part]) for part in (slice(n), slice(n, None))]
+    np.testing.assert_allclose(np.concatenate(apart), found, rtol=1e-12)
+    short = corpus.n_tokens < model.min_words
+    expected = model.predict_proba(corpus) @ model.parameters_.theta.T
+    np.testing.assert_allclose(found[short], expected[short], rtol=1e-12)
+    named = make_pipeline(clone(model)).set_output(transform="pandas").fit_transform(corpus.counts)
+    assert [*named.columns] == [f"markovclusteringtopicmodel{k}" for k in range(3)]
+
+
 def test_short_documents_move_the_chain_and_nothing_else(corpus):
     """A document under min_words is worth as much as an empty one in its place."""
     emptied = corpus.counts.toarray()
@@ -294,7 +311,8 @@ def test_unfitted(corpus):
     for method in ("top_words", "transition_graph", "to_dataframe", "to_arviz"):
         with pytest.raises(NotFittedError):
             getattr(MarkovClusteringTopicModel(), method)()
-    for method in ("predict", "predict_proba", "score_samples", "score", "perplexity"):
+    scoring = ("score_samples", "score", "perplexity")
+    for method in ("predict", "predict_proba", "transform", *scoring):
         with pytest.raises(NotFittedError):
             getattr(MarkovClusteringTopicModel(), method)(corpus)
     with pytest.raises(NotFittedError):

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from habitus.corpus.documents import Corpus
 from habitus.model import expected_counts
-from habitus.model.expected_counts import expect, gather, padded, scatter
+from habitus.model.expected_counts import expect, gather, padded, scatter, topic_proportions
 from habitus.model.parameters import Sizes
 from reference import enumeration, log_space, token_level
 from reference.corpora import (
@@ -84,6 +84,21 @@ def test_the_references_agree_with_each_other(kind):
     np.testing.assert_allclose(wide.phi.astype(float), printed.n_phi, rtol=1e-12)
     np.testing.assert_allclose(wide.theta.astype(float), printed.n_theta, rtol=1e-12)
     np.testing.assert_allclose(printed.log_likelihood, np.log(hidden.evidence), rtol=1e-12)
+
+
+@pytest.mark.parametrize("tiny", TINY.values(), ids=TINY.keys())
+@pytest.mark.parametrize("kind", PARAMETERS.values(), ids=PARAMETERS.keys())
+def test_topic_proportions_are_means_of_enumerated_posteriors_of_tokens(tiny, kind):
+    parameters = kind(tiny.sizes, seed=11)
+    hidden = enumeration.enumerate_hidden(tiny, parameters)
+    behaviours = enumeration.behaviour_posterior(hidden, tiny.sizes.n_behaviours)
+    tokens = enumeration.token_posteriors(tiny, hidden).sum(axis=2)
+    wanted = behaviours @ parameters.theta.T
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    for t in set(tiny.document_of_token):
+        wanted[t] = tokens[tiny.document_of_token == t].mean(axis=0)
+    found = topic_proportions(tiny.evidence, parameters, behaviours)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
@@ -18,11 +18,14 @@ from habitus.errors import InvalidInputError
 from habitus.model.topic_model import TopicModel
 
 
-class MarkovClusteringTopicModel(BaseEstimator, TopicModel):  # type: ignore[misc]
+class MarkovClusteringTopicModel(  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, TopicModel
+):
     """Markov Clustering Topic Model of documents in time order, as a scikit-learn estimator.
 
     Parameters, fitted attributes and methods are those of `habitus.model.TopicModel`; beside them
-    stand `get_params` and `set_params`. Pipelines, `clone` and searches of scikit-learn take it.
+    stand `get_params`, `set_params`, `set_output` and `get_feature_names_out`. Pipelines, `clone`
+    and searches of scikit-learn take it; in a pipeline, its features are the topics.
 
     Examples
     --------
@@ -62,6 +65,14 @@ class MarkovClusteringTopicModel(BaseEstimator, TopicModel):  # type: ignore[mis
                 )
         super().set_params(**params)
         return self
+
+    # Of this class: scikit-learn wraps them for `set_output`.
+    transform = TopicModel.transform
+    fit_transform = TopicModel.fit_transform
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.sizes.n_topics)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

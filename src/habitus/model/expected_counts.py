@@ -260,6 +260,37 @@ def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
     return np.ascontiguousarray(sums[:, : theta.shape[1]])
 
 
+def topic_proportions(evidence: Evidence, parameters: Parameters, behaviours: Array) -> Array:
+    """Return the mean over tokens of p(y | x, z), averaged over behaviours: documents x topics.
+
+    A document without words has those of its behaviours.
+
+    Parameters
+    ----------
+    evidence
+        Documents.
+    parameters
+        Of the model.
+    behaviours
+        p(z) of each document, documents x behaviours.
+    """
+    from scipy.sparse import csr_array
+
+    phi, theta, _, _ = parameters
+    mixed = parameters.word_given_behaviour[evidence.words]
+    found = np.zeros((evidence.n_documents, len(theta)))
+    for z, weights in enumerate(behaviours.T):
+        # A behaviour that rules a word out has no weight in its document.
+        possible = mixed[:, z] > 0
+        tokens = np.divide(evidence.counts, mixed[:, z], out=np.zeros(len(mixed)), where=possible)
+        shape = (evidence.n_documents, evidence.n_words)
+        words = csr_array((tokens, evidence.words, evidence.indptr), shape=shape)
+        found += weights[:, None] * theta[:, z] * (words @ phi)
+    without = found.sum(axis=1) == 0
+    found[without] = behaviours[without] @ theta.T
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
 def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None = None) -> EStep:
     """Run the E-step.
 

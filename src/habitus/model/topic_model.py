@@ -17,7 +17,13 @@ from habitus.corpus.looks import joined_looks
 from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.model import convergence, inspection
-from habitus.model.expected_counts import Evidence, EvidenceShards, gather, log_likelihoods
+from habitus.model.expected_counts import (
+    Evidence,
+    EvidenceShards,
+    gather,
+    log_likelihoods,
+    topic_proportions,
+)
 from habitus.model.generate import generate
 from habitus.model.learning import (
     LEARNERS,
@@ -326,6 +332,47 @@ class TopicModel:
         """
         evidence, messages = self._filter(self._checked(X, lengths))
         return smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
+
+    def transform(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
+        """Return the topic proportions of each document, given all documents.
+
+        Parameters
+        ----------
+        X, lengths
+            Documents in time order, as in `fit`.
+
+        Returns
+        -------
+        array
+            Mean of p(y_{t,i} | x_{1:T}) over the tokens i of document t, documents x topics; what
+            its behaviours let expect, where it has less than `min_words`.
+
+        Examples
+        --------
+        >>> import habitus
+        >>> counts = [[9, 0], [0, 9], [8, 1], [1, 8]]
+        >>> model = habitus.MarkovClusteringTopicModel(2, 2, min_words=0, random_state=0)
+        >>> model.fit(counts).transform([[5, 5]]).shape
+        (1, 2)
+        """
+        evidence, messages = self._filter(self._checked(X, lengths))
+        behaviours = smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
+        return topic_proportions(evidence, self.parameters_, behaviours)
+
+    def fit_transform(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Array:
+        """Learn, and return the topic proportions of the same documents.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        array
+            As of `transform`.
+        """
+        return self.fit(X, y, lengths=lengths).transform(X, lengths=lengths)
 
     def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Indices:
         """Learn, and return the most probable sequence of behaviours of the same documents.
