@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_no_message_of_the_library_names_a_flag_or_a_command():
 
 
 def test_every_public_name_is_there():
-    assert sorted(habitus.__all__) == sorted(habitus._HOMES)
+    assert dir(habitus) == sorted(habitus.__all__) == sorted(habitus._HOMES)
     for name in habitus.__all__:
         assert getattr(habitus, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -197,6 +198,19 @@ def test_a_page_and_a_summary(lanes, scene, tmp_path):
     summary = habitus.show(tmp_path / "lanes.model", output=tmp_path / "lanes.png")
     assert summary == habitus.summarise_model(scene.model)
     assert (tmp_path / "lanes.png").stat().st_size > 10_000
+
+
+def test_results_show_themselves(lanes, scene):
+    detection = habitus.detect(lanes, scene, **JUDGE)
+    known = r"SceneModel\(2 behaviours, 2 topics, habits of \d+ documents\)"
+    assert re.fullmatch(known, repr(scene))
+    assert repr(detection).endswith(f": {detection.summary()})")
+    (event,) = detection.events
+    shown = replace(detection, source="<b>.mp4")._repr_html_()
+    assert "<b>" not in shown
+    assert event.explanation in unescape(shown)
+    assert shown.count("<tr>") == len(detection.moments)
+    assert shown.count("<td>alarm</td>") == 1
 
 
 def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import os
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,19 @@ class Detection:
     """What judged by the measure "habits"; None by another."""
     notes: tuple[str, ...] = ()
     """What there is to say about the footage and the threshold, one line each."""
+
+    def __repr__(self) -> str:
+        return f"Detection({self.source!r}: {self.summary()})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, and the most unusual moments."""
+        rows = "".join(
+            f"<tr><td>{rank}</td><td>{'alarm' if event.alarm else ''}</td>"
+            f'<td style="text-align: left">{escape(event.in_words())}</td></tr>'
+            for rank, event in enumerate(self.moments, start=1)
+        )
+        said = escape(f"{self.source}: {self.summary()}" if self.source else self.summary())
+        return f"<p>{said}</p><table>{rows}</table>"
 
     @property
     def event_spans(self) -> list[EventSpan]:

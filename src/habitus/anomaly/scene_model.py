@@ -61,6 +61,8 @@ class SceneModel:
     >>> from habitus.lab import crossing
     >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
     >>> scene = learn_scene(corpus, n_topics=8, n_behaviours=4, random_state=0)
+    >>> scene
+    SceneModel(4 behaviours, 8 topics)
     >>> detector = scene.detector(alerts_per_day=24)
     >>> sum(judgement.abnormal for judgement in detector.judge(corpus))
     0
@@ -75,6 +77,11 @@ class SceneModel:
     """What there is to say about the learning, one line each."""
     corpus: Corpus | ShardedCorpus | None = None
     """The documents it was learnt from; not saved."""
+
+    def __repr__(self) -> str:
+        _, n_topics, n_behaviours = self.model.sizes
+        habits = self.habits and f", habits of {self.habits.all_counts.n_documents:.0f} documents"
+        return f"SceneModel({n_behaviours} behaviours, {n_topics} topics{habits or ''})"
 
     def summary(self) -> str:
         """Return sizes of the model, and of the footage it was learnt from, in one line."""

@@ -7,7 +7,14 @@ import numpy as np
 
 from habitus.arrays import Array, Flags
 from habitus.compiled import compiled
-from habitus.model.expected_counts import EStep, EvidenceShards, ExpectedCounts, expect_each
+from habitus.model.expected_counts import (
+    EStep,
+    Evidence,
+    EvidenceShards,
+    ExpectedCounts,
+    expect,
+    expect_each,
+)
 from habitus.model.messages import SAFE
 from habitus.model.parameters import Concentrations, Parameters
 
@@ -96,6 +103,77 @@ def step_each(
         EMState(estimates, e_step, e_step.log_likelihood + log_prior(estimates, prior), empty)
         for (estimates, empty), e_step in zip(found, e_steps, strict=True)
     ]
+
+
+DECAY = 0.7
+"""Of k batches alike, the last weighs k ** -DECAY: above 1/2 it converges, below 1 the first ones,
+counted under early estimates, are forgotten."""
+
+
+class BatchMean(NamedTuple):
+    """What on-line EM knows of all documents so far."""
+
+    counts: ExpectedCounts
+    """Expected counts per document, a mean in which later batches weigh more."""
+    n_documents: float
+
+    @classmethod
+    def of(cls, parameters: Parameters, transitions: Array, n_tokens: float) -> "BatchMean":
+        """Return what a model that was learnt otherwise knows.
+
+        Parameters
+        ----------
+        parameters
+            Its estimates.
+        transitions
+            Expected number of transitions between its documents.
+        n_tokens
+            Of a document.
+        """
+        phi, theta, pi, _ = parameters
+        n = 1 + float(transitions.sum())
+        # The first document has no transition to it; the last has none from it.
+        behaviours = (transitions.sum(axis=1) + pi) / n
+        topics = n_tokens * theta * behaviours
+        counts = ExpectedCounts(phi * topics.sum(axis=1), topics, pi / n, transitions / n)
+        return cls(counts, n)
+
+
+def next_batch(
+    before: BatchMean,
+    evidence: Evidence,
+    parameters: Parameters,
+    prior: Concentrations,
+    smoothing: float,
+) -> tuple[BatchMean, Parameters]:
+    """Run on-line EM for one more batch (O. Cappe and E. Moulines, J. R. Stat. Soc. B, 2009).
+
+    Expected counts per document of the batch, under the parameters so far, are averaged with those
+    of the batches before. The M-step takes the mean as that of all documents so far, beside which
+    the prior weighs ever less.
+
+    Parameters
+    ----------
+    before
+        What is known so far.
+    evidence
+        Documents of the batch; at least one.
+    parameters
+        Estimates so far.
+    prior, smoothing
+        As of `step`.
+    """
+    n = before.n_documents + evidence.n_documents
+    weight = (evidence.n_documents / n) ** DECAY
+    counts = expect(evidence, parameters).counts
+    mean = ExpectedCounts(
+        *(
+            (1 - weight) * old + weight / evidence.n_documents * new
+            for old, new in zip(before.counts, counts, strict=True)
+        )
+    )
+    estimates, _ = maximise(ExpectedCounts(*(n * block for block in mean)), prior, smoothing)
+    return BatchMean(mean, n), estimates
 
 
 def maximise(

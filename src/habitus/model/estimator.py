@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from habitus.corpus.documents import Corpus
@@ -18,8 +19,11 @@ from habitus.errors import InvalidInputError
 from habitus.model.topic_model import TopicModel
 
 
-class MarkovClusteringTopicModel(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, TopicModel
+class MarkovClusteringTopicModel(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    TopicModel,
 ):
     """Markov Clustering Topic Model of documents in time order, as a scikit-learn estimator.
 
@@ -65,6 +69,11 @@ class MarkovClusteringTopicModel(  # type: ignore[misc]
                 )
         super().set_params(**params)
         return self
+
+    @available_if(lambda self: self.learning == "em")  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Self:
+        """Learn from one batch after the other, by on-line EM; see `TopicModel.partial_fit`."""
+        return super().partial_fit(X, y, lengths=lengths)
 
     # Of this class: scikit-learn wraps them for `set_output`.
     transform = TopicModel.transform

@@ -284,7 +284,7 @@ def _restore_estimates(model: TopicModel, tensors: Tensors) -> None:
     """Set the parameters and, where stored, the posterior, the samples and the assignments."""
     model.parameters_ = _gathered("parameters", Parameters, tensors).checked()
     sizes = model.parameters_.sizes
-    model.posterior_ = model.assignments_ = None
+    model.posterior_ = model.assignments_ = model.batches_ = None
     if "posterior.phi" in tensors:
         model.posterior_ = _gathered("posterior", DirichletPosterior, tensors).checked(sizes)
     if "assignments.topics" in tensors:

@@ -16,7 +16,7 @@ from habitus.corpus.documents import Corpus
 from habitus.corpus.looks import joined_looks
 from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
-from habitus.model import convergence, inspection
+from habitus.model import convergence, em, inspection
 from habitus.model.expected_counts import (
     Evidence,
     EvidenceShards,
@@ -105,6 +105,8 @@ class TopicModel:
         best one alone.
     assignments_ : Assignments or None
         Hidden variables after the last sweep of the collapsed sampler: an `init` to continue from.
+    batches_ : BatchMean or None
+        What `partial_fit` has counted; it is not saved.
     belief_ : array
         p(behaviour of the last training document | all training documents).
     degenerate_ : tuple of str
@@ -220,6 +222,52 @@ class TopicModel:
         )
         self.restarts_, self.chains_ = found.objectives, found.chains
         self._keep(found.best, corpus, evidence)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Self:
+        """Learn from one batch of documents after the other, by on-line EM.
+
+        The first batch is learnt as by `fit`: it should show all behaviours. Each further one costs
+        one iteration, and moves the estimates towards it, by less the more came before. A model
+        that was fitted or loaded goes on likewise.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`. A batch begins a sequence: documents before it are not continued.
+
+        Returns
+        -------
+        TopicModel
+            The model itself. `objective_`, `restarts_` and all that describes the footage are of
+            the first batch; `belief_` is of the last document.
+
+        Raises
+        ------
+        InvalidInputError
+            If learning is not "em".
+
+        Examples
+        --------
+        >>> import habitus
+        >>> model = habitus.MarkovClusteringTopicModel(2, 2, min_words=0, random_state=0)
+        >>> for batch in ([[9, 0], [0, 9], [8, 1]], [[1, 8], [9, 0]]):
+        ...     model = model.partial_fit(batch)
+        >>> model.predict([[0, 7], [7, 0]]).tolist() == model.predict([[1, 8], [9, 0]]).tolist()
+        True
+        """
+        if self.learning != "em":
+            raise InvalidInputError(
+                f'partial_fit learns by "em", found {self.learning!r}', parameter="learning"
+            )
+        if isinstance(X, ShardedCorpus):
+            raise InvalidInputError("partial_fit takes one shard after the other", parameter="X")
+        if not hasattr(self, "parameters_"):
+            return self.fit(X, y, lengths=lengths)
+        check_parameters(self)
+        evidence = gather(self._checked(X, lengths), min_words=self.min_words)
+        if evidence.n_documents:
+            self._learn_batch(evidence)
         return self
 
     def score_samples(
@@ -686,6 +734,7 @@ class TopicModel:
         self, best: LearningResult, corpus: Corpus | ShardedCorpus, evidence: EvidenceShards
     ) -> None:
         """Set the fitted attributes from the best run."""
+        self.batches_: em.BatchMean | None = None
         self.parameters_ = best.parameters
         self.objective_ = best.objective
         self.posterior_ = best.posterior
@@ -707,6 +756,18 @@ class TopicModel:
                 DegenerateWarning,
                 stacklevel=3,
             )
+
+    def _learn_batch(self, evidence: Evidence) -> None:
+        """Go on learning from further documents."""
+        mean = self.batches_ or em.BatchMean.of(
+            self.parameters_, self.transitions_, self.words_per_document_
+        )
+        settings = self._settings(evidence)
+        self.batches_, self.parameters_ = em.next_batch(
+            mean, evidence, self.parameters_, settings.prior, settings.smoothing
+        )
+        self.transitions_ = self.batches_.n_documents * self.batches_.counts.xi
+        self.belief_ = _passage(self.parameters_, evidence).belief
 
     def _log_evidence(self, corpus: Corpus, start: Start = "new") -> tuple[Array, Evidence]:
         """Return ln p(x_t | x_{1:t-1}) of each document, and the evidence of the corpus."""
