@@ -9,6 +9,7 @@ import pytest
 from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.archive.camera_models import (
     LearningTask,
+    era_notes,
     eras_of,
     learn_camera,
     learn_cameras,
@@ -120,12 +121,17 @@ def test_eras_follow_each_other(tmp_path):
     folder = ArchiveFolder(tmp_path)
     for hour, width in enumerate((64, 128, 128, 64)):
         put_shard(folder, "north", hour, 5, vocabulary=Vocabulary.of_frame(width, 64))
-    eras = eras_of(folder.camera("north").shards())
-    assert [(era["frames"], era["shards"]) for era in eras] == [
+    shards = folder.camera("north").shards()
+    assert [(era["frames"], era["shards"]) for era in eras_of(shards)] == [
         ("64x64", 1),
         ("128x64", 2),
         ("64x64", 1),
     ]
+    assert [note.rpartition(": ")[2] for note in era_notes("north", shards)] == [
+        "a new model begins there",
+        "as before",
+    ]
+    assert wanted_shards(shards) == [shards[0], shards[3]]
 
 
 def test_the_last_days_end_with_the_last_recording(tmp_path):

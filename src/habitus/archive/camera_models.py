@@ -116,7 +116,6 @@ class Learning:
 
 def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
     """Return the eras of a camera, one after the other; shards are in order of time."""
-    groups = (list(group) for _, group in groupby(shards, key=_kind))
     return [
         {
             "frames": _frames(group[0]),
@@ -124,12 +123,20 @@ def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
             "last": group[-1].clock,
             "shards": len(group),
         }
-        for group in groups
+        for group in _runs(shards)
     ]
 
 
+def _runs(shards: Sequence[RecordedShard]) -> list[list[RecordedShard]]:
+    """Return shards that follow each other and are alike."""
+    return [list(group) for _, group in groupby(shards, key=_kind)]
+
+
 def latest_era(shards: Sequence[RecordedShard]) -> list[RecordedShard]:
-    """Return the shards that are like the last one."""
+    """Return the shards that are like the last one.
+
+    An hour of another frame size takes nothing away from what was learnt before it.
+    """
     return [shard for shard in shards if _kind(shard) == _kind(shards[-1])]
 
 
@@ -142,15 +149,19 @@ def _frames(shard: RecordedShard) -> str:
     return f"{v.width}x{v.height}" if v else "unknown"
 
 
-def era_notes(camera: str, eras: Sequence[Era]) -> Iterator[str]:
-    """Say where a new model begins."""
-    for one, other in pairwise(eras):
+def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
+    """Say where a new model begins, or the model of before goes on."""
+    runs, known = _runs(shards), list[Any]()
+    for one, other in pairwise(runs):
+        before, frames, since = _frames(one[0]), _frames(other[0]), other[0].clock
         what = (
-            f"frames of {one['frames']} until {one['last']}, of {other['frames']} since"
-            if one["frames"] != other["frames"]
+            f"frames of {before} until {one[-1].clock}, of {frames} since"
+            if before != frames
             else "documents are made in another way since"
         )
-        yield f"{camera}: {what} {other['first']}: a new model begins there"
+        known.append(_kind(one[0]))
+        goes_on = "as before" if _kind(other[0]) in known else "a new model begins there"
+        yield f"{camera}: {what} {since}: {goes_on}"
 
 
 def wanted_shards(
@@ -213,7 +224,7 @@ def learn_cameras(
     found, plans = Learning(), dict[str, Plan]()
     for camera in cameras:
         shards = camera.shards()
-        found.notes += era_notes(camera.camera, eras_of(shards))
+        found.notes += era_notes(camera.camera, shards)
         chosen = wanted_shards(shards, days)
         troubles = list(overlaps(chosen))
         known = learnt_of(camera)
