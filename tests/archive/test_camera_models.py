@@ -129,7 +129,7 @@ def test_eras_follow_each_other(tmp_path):
     ]
     assert [note.rpartition(": ")[2] for note in era_notes("north", shards)] == [
         "a new model begins there",
-        "as before",
+        "the model of before goes on",
     ]
     assert wanted_shards(shards) == [shards[0], shards[3]]
 

@@ -57,6 +57,8 @@ def test_what_a_fitted_model_knows_is_its_estimates():
         np.testing.assert_allclose(block.sum(), 40.0, rtol=1e-12)
     np.testing.assert_allclose(counts.theta.sum(axis=1), counts.phi.sum(axis=0), rtol=1e-12)
     np.testing.assert_allclose(n * counts.xi, transitions, rtol=1e-12)
+    seen = transitions.sum(axis=1) + parameters.pi  # documents of each behaviour: led to, or first
+    np.testing.assert_allclose(n * counts.theta.sum(axis=0), 40.0 * seen, rtol=1e-12)
     np.testing.assert_allclose(n, 1 + transitions.sum(), rtol=1e-12)
     np.testing.assert_allclose(n * counts.pi, parameters.pi, rtol=1e-12)
 

@@ -188,8 +188,9 @@ def test_topics_of_a_document_are_features_of_a_pipeline(corpus):
     short = corpus.n_tokens < model.min_words
     expected = model.predict_proba(corpus) @ model.parameters_.theta.T
     np.testing.assert_allclose(found[short], expected[short], rtol=1e-12)
-    named = make_pipeline(clone(model)).set_output(transform="pandas").fit_transform(corpus.counts)
-    assert [*named.columns] == [f"markovclusteringtopicmodel{k}" for k in range(3)]
+    pipeline = make_pipeline(clone(model)).set_output(transform="pandas")
+    for named in (pipeline.fit_transform(corpus.counts), pipeline.transform(corpus.counts)):
+        assert [*named.columns] == [f"markovclusteringtopicmodel{k}" for k in range(3)]
 
 
 def test_short_documents_move_the_chain_and_nothing_else(corpus):

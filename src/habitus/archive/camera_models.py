@@ -160,8 +160,9 @@ def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
             else "documents are made in another way since"
         )
         known.append(_kind(one[0]))
-        goes_on = "as before" if _kind(other[0]) in known else "a new model begins there"
-        yield f"{camera}: {what} {since}: {goes_on}"
+        again = _kind(other[0]) in known
+        model = "the model of before goes on" if again else "a new model begins there"
+        yield f"{camera}: {what} {since}: {model}"
 
 
 def wanted_shards(

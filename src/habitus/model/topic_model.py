@@ -33,7 +33,7 @@ from habitus.model.learning import (
     n_threads_of,
     run_restarts,
 )
-from habitus.model.messages import Filtered, filter_forward, most_probable_path, smooth_backward
+from habitus.model.messages import filter_forward, most_probable_path, smooth_backward
 from habitus.model.online import filter_documents, filter_tables
 from habitus.model.parameters import Parameters, Prior, Sizes
 from habitus.model.starts import Init, check_init
@@ -239,8 +239,8 @@ class TopicModel:
         Returns
         -------
         TopicModel
-            The model itself. `objective_`, `restarts_` and all that describes the footage are of
-            the first batch; `belief_` is of the last document.
+            The model itself. `parameters_`, `transitions_` and `belief_` are of all batches, all
+            else that was fitted is of the first.
 
         Raises
         ------
@@ -378,8 +378,7 @@ class TopicModel:
         array
             p(z_t | x_{1:T}), documents x behaviours.
         """
-        evidence, messages = self._filter(self._checked(X, lengths))
-        return smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
+        return self._smoothed(self._checked(X, lengths))[1]
 
     def transform(self, X: Any, *, lengths: ArrayLike | None = None) -> Array:
         """Return the topic proportions of each document, given all documents.
@@ -403,8 +402,7 @@ class TopicModel:
         >>> model.fit(counts).transform([[5, 5]]).shape
         (1, 2)
         """
-        evidence, messages = self._filter(self._checked(X, lengths))
-        behaviours = smooth_backward(messages, evidence.first, self.parameters_.xi).posterior
+        evidence, behaviours = self._smoothed(self._checked(X, lengths))
         return topic_proportions(evidence, self.parameters_, behaviours)
 
     def fit_transform(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Array:
@@ -799,11 +797,12 @@ class TopicModel:
         phi, theta, _, _ = self.parameters_
         return evidence, log_likelihoods(evidence, phi, theta)
 
-    def _filter(self, corpus: Corpus) -> tuple[Evidence, Filtered]:
-        """Return the evidence of a corpus, and its forward messages."""
+    def _smoothed(self, corpus: Corpus) -> tuple[Evidence, Array]:
+        """Return the evidence of a corpus, and p(z_t | x_{1:T}), documents x behaviours."""
         evidence, log_like = self._log_likelihoods(corpus)
         _, _, pi, xi = self.parameters_
-        return evidence, filter_forward(log_like, evidence.first, pi, xi)
+        messages = filter_forward(log_like, evidence.first, pi, xi)
+        return evidence, smooth_backward(messages, evidence.first, xi).posterior
 
 
 @dataclass(frozen=True, eq=False)
