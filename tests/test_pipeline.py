@@ -176,7 +176,7 @@ def test_a_model_of_small_frames_as_they_are_judges_them_so(lanes, tmp_path):
     found = extract_corpus([Source(lanes)], DocumentSettings(words="coarse", scale=1)).corpus
     settings = {"clip": 1.0, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
     corpus = replace(found, settings=settings)
-    model, judge = tmp_path / "small.model", {"measure": "tail", "alerts_per_day": 2000.0}
+    model, judge = tmp_path / "small.model", {"measure": "tail", "alerts_per_day": 500.0}
     habitus.learn(corpus, output=model, **LEARN)
     detection, expected = (habitus.detect(source, model, **judge) for source in (lanes, corpus))
     assert detection.corpus.vocabulary.coarse == corpus.vocabulary

@@ -8,6 +8,7 @@ import pytest
 import habitus
 from habitus.anomaly import SceneModel, calibrate, detect_events
 from habitus.anomaly.events import SCHEMA, Event, EventJoiner, clock
+from habitus.anomaly.thresholds import JOIN
 from habitus.corpus.vocabulary import Direction
 from habitus.lab.crossing import EAST, crossing, crossing_vocabulary
 
@@ -54,8 +55,8 @@ def test_a_wrong_way_driver_is_one_event_in_its_place_with_its_reason(scene):
 
 
 def test_events_apart_are_two_and_sequences_cut_them(scene):
-    assert len(found(scene, footage([20, 24])).events) == 2
-    assert len(found(scene, footage([20, 21])).events) == 1
+    assert len(found(scene, footage([20, 20 + JOIN + 2])).events) == 2
+    assert len(found(scene, footage([20, 20 + JOIN + 1])).events) == 1
     assert len(found(scene, footage([20, 21], lengths=[21, 59])).events) == 2
 
 

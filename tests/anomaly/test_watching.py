@@ -9,6 +9,7 @@ import habitus
 from habitus.anomaly import SceneModel, calibrate
 from habitus.anomaly.camera_monitor import SceneMonitor
 from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.thresholds import JOIN
 from habitus.anomaly.watching import EventEnded, Observer
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.ingest.clips import Document
@@ -48,7 +49,7 @@ def test_the_still_of_an_event_shows_its_strongest_moment(usual, observer):
     first = usual.counts.toarray()[0]
     new = np.flatnonzero(usual.counts.sum(axis=0) == 0)[:10]
     happenings = []
-    for number, times in enumerate([0, 20, 90, 40, 0, 0, 0, 0]):
+    for number, times in enumerate([0, 40, 90, 40, *[0] * (JOIN + 1)]):
         counts = first.copy()
         counts[new] += times
         happenings += observer.take(arrived(number, counts))

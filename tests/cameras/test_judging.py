@@ -104,6 +104,7 @@ def test_what_was_accepted_is_counted_as_normal(
     judging = judging_of(model, filing)
     for arrival in arrivals:
         judging.take(arrival)
+    judging.end_event()
     soon(lambda: filed(filing, "ended"))
     (event,) = (entry.event for entry in filed(filing, "ended"))
     plain, taught = load_scene(model, []), load_scene(model, [json.loads(json.dumps(event))])

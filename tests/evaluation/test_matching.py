@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from habitus.anomaly.thresholds import JOIN
 from habitus.evaluation.labels import Label
 from habitus.evaluation.matching import (
     _at_all_thresholds,
@@ -33,12 +34,12 @@ def drawn(seed, n=600):
 
 
 def joined(scored, level):
-    """Events by a plain loop: at most two normal documents between abnormal ones."""
+    """Events by a plain loop: at most `JOIN` normal documents between abnormal ones."""
     alarms = []
     for t in range(len(scored.times)):
         if scored.judged[t] and scored.normality[t] < level:
             start = scored.times[t]
-            if alarms and start - alarms[-1].end <= 2 * scored.clip:
+            if alarms and start - alarms[-1].end <= JOIN * scored.clip:
                 alarms[-1] = alarms[-1]._replace(end=start + scored.clip)
             else:
                 alarms.append(Label(start, start + scored.clip))

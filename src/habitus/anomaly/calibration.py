@@ -23,7 +23,7 @@ from habitus.anomaly.measures import (
     novelty_background,
     score_documents,
 )
-from habitus.anomaly.thresholds import JOIN
+from habitus.anomaly.thresholds import JOIN, join_of
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
@@ -314,7 +314,7 @@ def calibrate(
     corpus
         Footage that the model was learnt from, or other normal footage of the scene.
     settings
-        Constants; the defaults where None.
+        Constants; the defaults, at the length of the model's documents, where None.
     seed
         Seed of posterior samples, and of samplers that forget a fold.
     workers
@@ -342,7 +342,7 @@ def calibrate(
     >>> len(calibration.plug_in.scores["mean"])
     200
     """
-    settings = settings or CalibrationSettings()
+    settings = settings or CalibrationSettings(join=join_of(model.clip_))
     folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress, workers))
     plug_in = _held_out_scores(folds, [[fold.model.parameters_] for fold in folds], settings)
     if model.posterior_ is None and not model.samples_:

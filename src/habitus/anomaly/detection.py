@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from habitus.anomaly.detector import Detector, JudgedCorpus
 from habitus.anomaly.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
 from habitus.anomaly.habit_model import HabitModel
-from habitus.anomaly.thresholds import ExpectedAlarms, share_threshold
+from habitus.anomaly.thresholds import CORRELATED, ExpectedAlarms, share_threshold
 from habitus.arrays import Array, Flags
 from habitus.corpus import Corpus
 from habitus.files import written_whole
@@ -242,7 +242,7 @@ def _ranked_moments(
 ) -> list[Event]:
     """Return the alarms and the next most unusual documents, the most unusual first.
 
-    Documents that would join an alarm, or a document that was chosen before, are left out.
+    Documents that would join an alarm, and neighbours of a moment that was chosen, are left out.
     """
     moments, behaviours = list(events), found.filtered.posterior.argmax(axis=1)
     taken = np.zeros(len(corpus), dtype=np.bool_)
@@ -255,7 +255,7 @@ def _ranked_moments(
             break
         if taken[t]:
             continue
-        taken[max(t - joiner.join, 0) : t + joiner.join + 1] = True
+        taken[max(t - CORRELATED, 0) : t + CORRELATED + 1] = True
         moments.append(
             joiner.moment(
                 float(corpus.times[t]),

@@ -15,11 +15,11 @@ from habitus.anomaly.measures import MEASURES, score_documents
 from habitus.anomaly.rarity import NormalFootage, rarity_in_words
 from habitus.anomaly.thresholds import (
     DAY,
-    JOIN,
     Bar,
     ExpectedAlarms,
     Tail,
     bar_of_budget,
+    join_of,
     share_threshold,
 )
 from habitus.arrays import Array, Flags
@@ -220,7 +220,7 @@ class Detector:
         if calibrated is None and measure == "tail":
             raise _uncalibrated("the measure tail")
         self.held_out = _known_scores(calibrated, self.habits, measure)
-        self.join = calibration.settings.join if calibration else JOIN
+        self.join = calibration.settings.join if calibration else join_of(model.clip_)
         self.n_usual = calibrated.n_tokens if calibrated else None
         background = calibrated.background if calibrated and measure != "mean" else None
         self.tables = filter_tables(sets, background)

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from habitus.anomaly.fleet import Fleet
 from habitus.anomaly.fusion import Fusion, ImplantStatistics
 from habitus.anomaly.implants import changed_votes, draw_hours, draw_sources
+from habitus.anomaly.thresholds import join_of
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.clocks import (
@@ -554,7 +555,7 @@ def learn_habits(
     rng = np.random.default_rng(seed)
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
-    fusion = Fusion.of(gathered, columns.judged, implanted, behaviours=behaviours, prior=prior)
+    fusion = Fusion.of(gathered, columns.judged, implanted, join_of(corpus.clip), behaviours, prior)
     by_hour = _learn_hours(votes, columns, counted, total, concentrations, seed)
     if by_hour is not None:
         concentrations = {**concentrations, HOUR: by_hour.concentrations}

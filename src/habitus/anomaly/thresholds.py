@@ -12,8 +12,8 @@ shape, scale and rate. The posterior lies on a fixed grid, so that results have 
 
 An alarm is a run of documents: runs are counted, not documents, and their lowest scores are the
 excesses that the rate of alarms rests on. The survival of single documents rests on the excesses of
-all of them; these are not independent within a run, so that their likelihood is raised to the power
-runs / documents.
+all of them; neighbours (`CORRELATED`) are not independent, so that their likelihood is raised to
+the power groups of neighbours / documents.
 
 A budget is a promise. Where the footage lasts as long as what the budget is for, a day, its
 threshold is the highest score at which the rate of alarms is at most the budget with a probability
@@ -29,8 +29,12 @@ from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array, Flags, Indices
 from habitus.errors import InvalidInputError
 
-JOIN = 2
-"""Usual documents between two unusual ones that still belong to one event."""
+JOIN = 10
+"""Usual documents of a second between two unusual ones that still belong to one event: to people,
+what comes back within ten seconds is one happening."""
+CORRELATED = 2
+"""Usual documents between two unusual ones that still say the same: what moves is in the view for
+some seconds."""
 DAY = 86_400.0
 SHAPE_PRIOR = (0.2, 0.2)
 """Prior of the shape of a tail, mean and standard deviation: Gaussian, within `SHAPES`. A Gaussian
@@ -66,6 +70,17 @@ class ExpectedAlarms(NamedTuple):
         '0 to 9'
         """
         return f"{self.low:g} to {self.high:g}"
+
+
+def join_of(clip: float) -> int:
+    """Return how many usual documents of `clip` seconds may lie within one event.
+
+    Examples
+    --------
+    >>> [join_of(clip) for clip in (0.5, 1.0, 2.0, 60.0)]
+    [20, 10, 5, 0]
+    """
+    return round(JOIN / clip)
 
 
 def runs(flags: Flags, join: int = JOIN) -> list[tuple[int, int]]:
@@ -239,7 +254,8 @@ class Tail:
         peaks = np.maximum.reduceat(excesses, starts) if len(below) else excesses
         if not len(below):  # all alike: one excess of the size of the scores stands for none
             excesses = peaks = np.array([abs(level) or 1.0])
-        every = ExcessPosterior.of(excesses, len(peaks), shape_prior)
+        n_independent = max(len(_run_starts(below, CORRELATED)), 1)
+        every = ExcessPosterior.of(excesses, n_independent, shape_prior)
         thresholds = np.append(ascending[n_below[:-1]], np.nextafter(ascending[-1], np.inf))
         counted = -np.log((n_below[1:] + 0.5) / (len(times) + 1))
         # Where many score exactly the level, only those below it are in the tail.
@@ -429,9 +445,9 @@ def bar_of_budget(
     >>> round(bar.expected.mean, 6)
     5.0
     >>> bar.notes[0]  # doctest: +ELLIPSIS
-    '5 minutes of footage cannot tell what happens 5 times a day: expect 0 to 24 alarms ...'
+    '5 minutes of footage cannot tell what happens 5 times a day: expect 0 to 25 alarms ...'
     >>> bar.notes[1]
-    'of synthetic anomalies one in four would be an alarm from about 61 alerts per day on'
+    'of synthetic anomalies one in four would be an alarm from about 94 alerts per day on'
     """
     threshold = tail.threshold(alerts_per_day, documents_per_day)
     expected = tail.expected_alarms(threshold, documents_per_day)

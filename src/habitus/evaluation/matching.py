@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.thresholds import JOIN, runs
+from habitus.anomaly.thresholds import join_of, runs
 from habitus.arrays import Array, Flags, Indices
 from habitus.evaluation.labels import TimeSpan
 from habitus.evaluation.metrics import ScoredDocuments
@@ -191,7 +191,8 @@ def _pieces(scored: ScoredDocuments) -> tuple[Array, Array]:
     sequence = np.cumsum(np.diff(times, prepend=-np.inf) > 1.5 * scored.clip)
     own = np.where(scored.judged, scored.normality, np.inf)
     level, n = own.copy(), len(own)
-    for step in range(2, min(JOIN + 1, n - 1) + 1):  # usual documents between two unusual ones
+    # Usual documents between two unusual ones.
+    for step in range(2, min(join_of(scored.clip) + 1, n - 1) + 1):
         both = np.maximum(own[:-step], own[step:])
         both[sequence[:-step] != sequence[step:]] = np.inf
         for k in range(1, step):
@@ -291,7 +292,7 @@ def joined_spans(abnormal: Flags, scored: ScoredDocuments) -> list[Span]:
     starts = np.flatnonzero(np.diff(times, prepend=-np.inf) > 1.5 * clip)
     spans = []
     for first, end in zip(starts, [*starts[1:], len(times)], strict=True):
-        for a, b in runs(abnormal[first:end]):
+        for a, b in runs(abnormal[first:end], join_of(clip)):
             spans.append(Span(float(times[first + a]), float(times[first + b] + clip)))
     return spans
 
