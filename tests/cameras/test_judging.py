@@ -9,7 +9,7 @@ import pytest
 from habitus.anomaly.scene_model import SceneModel
 from habitus.cameras.filing import Filing
 from habitus.cameras.journal import JournalEntry, filed_entries
-from habitus.cameras.judging import Judging, load_scene
+from habitus.cameras.judging import Judging, with_accepted
 from habitus.cameras.messages import Report
 from habitus.errors import FileError, InvalidInputError
 from habitus.fork_server import ForkServer
@@ -107,8 +107,9 @@ def test_what_was_accepted_is_counted_as_normal(
     judging.end_event()
     soon(lambda: filed(filing, "ended"))
     (event,) = (entry.event for entry in filed(filing, "ended"))
-    plain, taught = load_scene(model, []), load_scene(model, [json.loads(json.dumps(event))])
-    again = load_scene(model, [{"habitus": "event"}, event])
+    plain = SceneModel.load(model)
+    taught = with_accepted(plain, [json.loads(json.dumps(event))])
+    again = with_accepted(plain, [{"habitus": "event"}, event])
     assert plain.habits is not None
     assert taught.habits is not None
     assert again.habits is not None
@@ -118,7 +119,7 @@ def test_what_was_accepted_is_counted_as_normal(
 
 def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filing: Filing):
     with pytest.raises(FileError, match="found nothing"):
-        load_scene(tmp_path / "none.habitus", [])
+        judging_of(tmp_path / "none.habitus", filing)
     with pytest.raises(InvalidInputError):
         judging_of(model, filing).set_budget(0.0)
 

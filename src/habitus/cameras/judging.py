@@ -4,7 +4,6 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,25 +28,22 @@ from habitus.video import watched_cells
 SHARES = 0.5, 1.0, 2.0
 
 
-def load_scene(path: Path, accepted: Sequence[dict[str, Any]]) -> SceneModel:
-    """Read a model, and count as normal what was accepted since it was learnt.
-
-    Parameters
-    ----------
-    path
-        The model as it was learnt.
-    accepted
-        Events, as `Event.to_json` gives them; those that do not fit the model are left out.
+def as_event(told: dict[str, Any]) -> Event:
+    """Return an event that was told as plain values.
 
     Raises
     ------
-    HabitusError
-        If the model cannot be read.
+    FileError
+        If it is none.
     """
-    scene = SceneModel.load(path)
+    return decoded(json.dumps(told), Event)
+
+
+def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:
+    """Return a model in which events are normal; those that it cannot count are left out."""
     for event in accepted:
         with contextlib.suppress(HabitusError):  # found when the camera had another frame size
-            scene = scene.accept(decoded(json.dumps(event), Event)).scene
+            scene = scene.accept(as_event(event)).scene
     return scene
 
 

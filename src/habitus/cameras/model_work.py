@@ -17,6 +17,7 @@ from habitus.anomaly import Event, SceneModel, learn_scene
 from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.anomaly.habit_model import HALF_LIFE
 from habitus.cameras.footage import join_hours, read_footage
+from habitus.cameras.judging import as_event, with_accepted
 from habitus.cameras.relearning import (
     Failed,
     LearningJob,
@@ -30,7 +31,6 @@ from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
 from habitus.progress import Progress
 from habitus.reporting.summaries import summarise_model
-from habitus.schema import decoded
 
 # Niceness of learning, and of answering somebody who waits.
 NICE, SOON = 15, 5
@@ -177,27 +177,6 @@ def _unfit(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[st
             f"{n_unfit} event(s) that were called normal do not count any more: they were seen "
             "with another frame size or mask"
         )
-
-
-def as_event(told: dict[str, Any]) -> Event:
-    """Return an event that was told as plain values.
-
-    Raises
-    ------
-    FileError
-        If it is none.
-    """
-    return decoded(json.dumps(told), Event)
-
-
-def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:
-    """Return a model in which events are normal; those that it cannot count are left out."""
-    for event in accepted:
-        try:
-            scene = scene.accept(as_event(event)).scene
-        except HabitusError:
-            continue
-    return scene
 
 
 def write_description(scene: SceneModel, path: Path) -> None:

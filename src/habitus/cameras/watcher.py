@@ -16,12 +16,13 @@ from typing import Any
 
 from habitus.anomaly.camera_monitor import FAULTS
 from habitus.anomaly.detector import Judgement
+from habitus.anomaly.scene_model import SceneModel
 from habitus.anomaly.watching import SLOW_DOCUMENTS
 from habitus.backlog import Backlog
 from habitus.cameras.filing import Filing
 from habitus.cameras.footage import FootageWriter
 from habitus.cameras.forked_decoder import decoders_of
-from habitus.cameras.judging import Judging, load_scene
+from habitus.cameras.judging import Judging, with_accepted
 from habitus.cameras.line import ReportLine
 from habitus.cameras.messages import (
     CameraState,
@@ -226,7 +227,7 @@ class Watcher:
         """Judge by a model from the next document on; as before, if it cannot be used."""
         try:
             judging = Judging(
-                load_scene(self.job.folder / path, accepted),
+                with_accepted(SceneModel.load(self.job.folder / path), accepted),
                 self.alerts_per_day,
                 name=self.source.name,
                 filing=self.filing,
