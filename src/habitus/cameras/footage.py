@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from habitus.arrays import Flags, Image
 from habitus.cameras.messages import Kept
+from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import Condition, Corpus
-from habitus.corpus.looks import joined_looks
+from habitus.corpus.documents import LAYOUTS, VERSION, CorpusHeader, smallest
+from habitus.corpus.looks import joined_looks, median_picture
 from habitus.corpus.sparse import SparseCounts
-from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import HabitusError
+from habitus.errors import FileError, HabitusError
+from habitus.files import read_header
 from habitus.ingest.clips import Document, DocumentSettings
 
 # Seconds of documents in a file as it is written first.
@@ -79,18 +79,23 @@ class _Extent(NamedTuple):
 
         Raises
         ------
-        OSError, ValueError, TypeError, SafetensorError
+        FileError, LookupError
             If it is no file of documents.
         """
-        with safe_open(path, framework="numpy") as file:
-            times, conditions = file.get_tensor("times"), file.get_tensor("conditions")
-            header = json.loads((file.metadata() or {})["header"])
-            (n_counts,) = file.get_slice("data").get_shape()
-        if times.ndim != 1 or times.shape != conditions.shape or not len(times):
-            raise ValueError("no documents")
+        header, arrays, found = read_header(
+            path,
+            kind="corpus",
+            version=VERSION,
+            schema=CorpusHeader,
+            layouts=LAYOUTS,
+            wanted=("times", "conditions"),
+        )
+        if not len(found["times"]):
+            raise FileError(f"{path}: expected documents, found none")
         (header.get("settings") or {}).pop(AFTER, None)
-        kind = json.dumps(header, sort_keys=True)
-        return cls(times, conditions == Condition.USABLE, kind, n_counts)
+        kind = json.dumps(header, sort_keys=True, default=Vocabulary.to_json)
+        usable = found["conditions"] == Condition.USABLE
+        return cls(found["times"], usable, kind, arrays["data"].shape[0])
 
 
 class _Count(NamedTuple):
@@ -287,16 +292,9 @@ class _Scene:
 
 
 def _median(pictures: Sequence[Image]) -> Image | None:
-    """Return the median of pictures; of an even number, the first does not count.
-
-    The median of an odd number is one of them, and needs no floating point.
-    """
-    if not pictures:
-        return None
-    stack = np.stack(pictures[(len(pictures) + 1) % 2 :])
-    middle = len(stack) // 2
-    stack.partition(middle, axis=0)
-    return np.array(stack[middle])
+    """Return the median of pictures, if any; of an even number, the first does not count."""
+    odd = pictures[(len(pictures) + 1) % 2 :]
+    return median_picture(odd).astype(np.uint8) if odd else None
 
 
 def _utc(time: float) -> datetime:
@@ -334,10 +332,9 @@ def _extents(folder: Path, notes: list[str]) -> Iterator[tuple[Path, _Extent]]:
     for path in sorted(folder.glob(FILES)):  # a whole hour before its minutes
         try:
             extent = _Extent.of_file(path)
-        except FileNotFoundError:  # deleted meanwhile
-            continue
-        except (OSError, ValueError, TypeError, LookupError, SafetensorError) as error:
-            notes.append(f"{path.name} is damaged and was left out: {' '.join(str(error).split())}")
+        except (FileError, LookupError) as error:
+            if path.exists():  # not deleted meanwhile
+                notes.append(f"{path.name} is damaged and was left out: {error}")
             continue
         if _is_whole_hour(path):
             hours[path.stem] = extent.times
@@ -493,16 +490,10 @@ def _loaded(path: Path, taken: Flags, notes: list[str]) -> Iterator[_Part]:
         corpus = corpus.take(np.flatnonzero(taken))
     yield _Part(
         replace(corpus, entries=_none_of(corpus.entries)),
-        _small(corpus.entries),
+        replace(corpus.entries, data=smallest(corpus.entries.data)),
         after if taken[0] else None,
         float(corpus.times[-1]) if taken[-1] else None,
     )
-
-
-def _small(counts: SparseCounts) -> SparseCounts:
-    """Return counts in less memory, as they are on disk."""
-    kind = np.min_scalar_type(int(counts.data.max(initial=0)))
-    return replace(counts, data=counts.data.astype(kind))
 
 
 def _none_of(counts: SparseCounts) -> SparseCounts:
