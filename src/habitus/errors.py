@@ -46,6 +46,14 @@ class WorkerError(HabitusError, RuntimeError):
     """Work that no worker could carry out."""
 
 
+class TaskError(WorkerError):
+    """A task that was given up, by its number: its workers died, one after the other."""
+
+    def __init__(self, message: str = "", *, task: int = 0) -> None:
+        super().__init__(message)
+        self.task = task
+
+
 class MissingPackageError(HabitusError, ImportError):
     """An optional package that is needed and not installed."""
 

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from habitus.errors import HabitusError, InvalidInputError, WorkerError
+from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
 from habitus.fork_server import ForkServer
 from habitus.progress import tell_compiling, when_compiling
 
@@ -74,7 +74,7 @@ class Workers(Protocol):
 
         Raises
         ------
-        WorkerError
+        TaskError
             If the worker of one task died `ATTEMPTS` times.
         HabitusError
             Whatever a task raised.
@@ -167,9 +167,10 @@ class Task(Generic[T]):
         """Note that the worker of this task died; raise if that happened `most` times."""
         self.attempts += 1
         if self.attempts >= most:
-            raise WorkerError(
+            raise TaskError(
                 f"{self.name}: the process that worked on it died {self.attempts} times, perhaps "
-                "for want of memory"
+                "for want of memory",
+                task=self.number,
             )
 
 

@@ -28,7 +28,7 @@ from habitus.archive.shard_store import (
 )
 from habitus.corpus.clocks import clocks_since
 from habitus.corpus.documents import Condition, Corpus
-from habitus.errors import InvalidInputError, VideoError, WorkerError
+from habitus.errors import InvalidInputError, TaskError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
 from habitus.progress import Progress, ProgressCallback, ignore_progress
@@ -255,13 +255,10 @@ def _each_read(
             for i, read in workers.as_completed(read_recording, [left[n] for n in numbers]):
                 del left[numbers[i]]
                 yield numbers[i], read
-        except WorkerError as error:
-            fatal = [n for n in left if str(error).startswith(f"{tasks[n].name}: ")]
-            if not fatal:
-                raise
-            del left[fatal[0]]
-            reason = str(error).removeprefix(f"{tasks[fatal[0]].name}: ")
-            yield fatal[0], ReadRecording(reason=reason)
+        except TaskError as error:
+            fatal = numbers[error.task]
+            reason = str(error).removeprefix(f"{left.pop(fatal).name}: ")
+            yield fatal, ReadRecording(reason=reason)
 
 
 def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, found: Reading) -> None:

@@ -79,7 +79,7 @@ class _Extent(NamedTuple):
 
         Raises
         ------
-        FileError, LookupError
+        HabitusError, LookupError
             If it is no file of documents.
         """
         header, arrays, found = read_header(
@@ -332,7 +332,7 @@ def _extents(folder: Path, notes: list[str]) -> Iterator[tuple[Path, _Extent]]:
     for path in sorted(folder.glob(FILES)):  # a whole hour before its minutes
         try:
             extent = _Extent.of_file(path)
-        except (FileError, LookupError) as error:
+        except (HabitusError, LookupError) as error:
             if path.exists():  # not deleted meanwhile
                 notes.append(f"{path.name} is damaged and was left out: {error}")
             continue

@@ -20,7 +20,7 @@ from distributed.client import ClosedClientError
 
 from habitus.cluster.connection import RETURN, Connection, check_own_version, worker_name
 from habitus.corpus.shards import go_on
-from habitus.errors import FileError, HabitusError, VideoError, WorkerError
+from habitus.errors import FileError, HabitusError, TaskError, VideoError, WorkerError
 from habitus.version import __version__
 from habitus.workers import Task
 
@@ -241,7 +241,8 @@ def _result(future: Any, task: Task[Any], timeout: float) -> Any:
     except (HabitusError, CancelledError, ClosedClientError, TimeoutError, ImportError):
         raise
     except KilledWorker as error:
-        raise WorkerError(
+        raise TaskError(
             f"{task.name}: the workers that worked on it died, one after the other, perhaps for "
-            "want of memory"
+            "want of memory",
+            task=task.number,
         ) from error
