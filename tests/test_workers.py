@@ -7,14 +7,14 @@ from functools import partial
 
 import pytest
 
-from habitus.errors import HabitusError, InvalidInputError, WorkerError
+from habitus.cluster import open_workers
+from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
 from habitus.workers import (
     ATTEMPTS,
     LocalWorkers,
     available_processors,
     load_early,
     number_of_workers,
-    open_workers,
 )
 from reference.processes import LONG, running, wait_until, workers
 from reference.tasks import (
@@ -81,8 +81,9 @@ def test_a_process_that_died_while_it_had_nothing_to_do_is_replaced():
 def test_a_task_whose_process_dies_again_and_again_is_named(tmp_path):
     errands = [Errand("fine", 1), Errand("deadly", -1), Errand("also fine", 2)]
     with LocalWorkers(2) as pool:
-        with pytest.raises(WorkerError, match=f"^deadly: .* died {ATTEMPTS} times"):
+        with pytest.raises(TaskError, match=f"^deadly: .* died {ATTEMPTS} times") as told:
             list(pool.as_completed(partial(killed_while, tmp_path, ATTEMPTS), errands))
+        assert told.value.task == 1
         assert len(list(tmp_path.iterdir())) == ATTEMPTS
         assert dict(pool.as_completed(doubled, [3])) == {0: 6}
 

@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from habitus.cluster import cluster_workers
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.corpus.vocabulary import WordKind
@@ -48,7 +49,6 @@ from habitus.inputs import (
     settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
-from habitus.workers import cluster_workers
 
 if TYPE_CHECKING:
     from habitus.anomaly import Acceptance, Detection, Detector, Fleet, SceneModel

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -119,35 +118,6 @@ def _cgroup_quota() -> float:
         if int(quota) > 0:
             return int(quota) / int(period)
     return math.inf
-
-
-def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
-    """Return processes of this machine, or the workers of a cluster.
-
-    Parameters
-    ----------
-    cluster
-        None for plain processes, "local" for a Dask cluster on this machine, otherwise the address
-        of a Dask scheduler.
-    jobs
-        Number of processes on this machine; -1 for one per available processor.
-    """
-    if cluster is None:
-        return LocalWorkers(jobs)
-    # By name: the room above this module, and only for those who asked for a cluster.
-    found: Workers = import_module("habitus.cluster").ClusterWorkers(cluster, jobs)
-    return found
-
-
-@contextlib.contextmanager
-def cluster_workers(cluster: str | None, jobs: int = -1) -> Iterator[Workers | None]:
-    """Give the workers of a cluster while the block runs; None where no cluster is named."""
-    if cluster is None:
-        number_of_workers(jobs)  # whoever needs none now is told too
-        yield None
-        return
-    with open_workers(cluster, jobs) as workers:
-        yield workers
 
 
 @dataclass

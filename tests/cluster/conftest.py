@@ -2,7 +2,7 @@
 
 import pytest
 
-from habitus.workers import open_workers
+from habitus.cluster import open_workers
 from reference.clusters import cluster
 
 

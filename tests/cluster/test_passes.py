@@ -10,10 +10,10 @@ import pytest
 
 from habitus import Corpus, FileError, MarkovClusteringTopicModel, ShardedCorpus, Vocabulary
 from habitus.anomaly.habit_model import learn_habits
+from habitus.cluster import open_workers
 from habitus.cluster.passes import BLOCKS, ClusterPasses
 from habitus.cluster.tasks import ClusterTasks
 from habitus.corpus.tree_sum import tree_sum
-from habitus.workers import open_workers
 from reference.clusters import cluster, kill
 from reference.corpora import paper_corpus
 from reference.tasks import itself, kept_by, killed_at, total

@@ -14,11 +14,12 @@ import pytest
 
 import habitus
 from habitus.archive.places import look_at
-from habitus.cluster import ClusterWorkers
+from habitus.cluster import open_workers
 from habitus.cluster.connection import Connection, check_workers
+from habitus.cluster.pool import ClusterWorkers
 from habitus.cluster.tasks import ClusterTasks
-from habitus.errors import InvalidInputError, MissingPackageError, WorkerError
-from habitus.workers import ATTEMPTS, Task, open_workers
+from habitus.errors import InvalidInputError, MissingPackageError, TaskError, WorkerError
+from habitus.workers import ATTEMPTS, Task
 from reference.clusters import as_environment, cluster, encryption, kill
 from reference.processes import wait_until
 from reference.tasks import (
@@ -93,7 +94,7 @@ def test_an_address_without_a_port_is_told():
 
 def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    for name in [name for name in sys.modules if name.startswith("habitus.cluster")]:
+    for name in [name for name in sys.modules if name.startswith("habitus.cluster.")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingPackageError, match=r"pip install 'habitus\[cluster\]'") as found:
         open_workers("local")
@@ -293,8 +294,9 @@ def test_the_task_of_a_worker_that_was_killed_is_carried_out_elsewhere(tmp_path)
 def test_a_task_whose_workers_die_is_named(tmp_path):
     with cluster(tmp_path, 5) as found, open_workers(found.address) as pool:
         deadly = partial(killed_while, tmp_path, 99)
-        with pytest.raises(WorkerError, match=r"^deadly: the workers that worked on it died"):
-            list(pool.as_completed(deadly, [Errand("deadly", -1)]))
+        with pytest.raises(TaskError, match=r"^deadly: the workers that worked on it died") as told:
+            list(pool.as_completed(deadly, [Errand("fine", 1), Errand("deadly", -1)]))
+    assert told.value.task == 1
 
 
 def test_a_task_whose_own_workers_go_again_and_again_is_named(workers, monkeypatch):

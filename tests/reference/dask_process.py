@@ -8,7 +8,7 @@ from distributed.cli import dask_scheduler, dask_worker
 
 import habitus.archive.operations
 import habitus.cameras.loaded  # kernels
-import habitus.cluster  # noqa: F401 - with all that tasks need
+import habitus.cluster.pool  # noqa: F401 - with all that tasks need
 from habitus.fork_server import ENDINGS
 
 COMMANDS = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}

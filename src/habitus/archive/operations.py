@@ -23,6 +23,7 @@ from habitus.archive.shard_judging import (
 )
 from habitus.archive.shard_reading import CAMERA, SETTLED, Reading, read_new
 from habitus.archive.shard_store import SETTINGS, ArchiveFolder, ArchiveSettings
+from habitus.cluster import open_workers
 from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import check_output
@@ -30,7 +31,7 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.inputs import check_seconds
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.video.mask import is_file
-from habitus.workers import Workers, open_workers
+from habitus.workers import Workers
 
 Address = str | os.PathLike[str]
 

@@ -267,7 +267,7 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
             raise InvalidInputError(_another_version(address, answer, own), parameter="cluster")
         good.add(address)
     with suppress(Exception):
-        client.run(exec, "import habitus.cluster", workers=list(good), on_error="ignore")
+        client.run(exec, "import habitus.cluster.pool", workers=list(good), on_error="ignore")
     return good
 
 
