@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from habitus.anomaly import SceneModel, learn_scene
+from habitus.anomaly import learn_scene
 from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.archive.shard_reading import Trouble, overlaps
 from habitus.archive.shard_store import (
@@ -335,22 +335,12 @@ def learn_camera(task: LearningTask) -> LearntCamera:
     except HabitusError as error:
         return LearntCamera(reason=f"cannot be learnt: {error}")
     with work_folder() as folder:
-        scene.save(folder / "model")
-        return LearntCamera(
-            (folder / "model").read_bytes(),
-            len(corpus),
-            scene.notes,
-            fleet=_fleet_bytes(scene, folder / "fleet"),
-        )
-
-
-def _fleet_bytes(scene: SceneModel, path: Path) -> bytes:
-    """Return what the file of a camera's fleet holds; nothing where it has little footage."""
-    told = Fleet.told_by(scene)
-    if told is None:
-        return b""
-    told.save(path)
-    return path.read_bytes()
+        model, own = folder / "model", folder / "fleet"
+        scene.save(model)
+        if (told := Fleet.told_by(scene)) is not None:
+            told.save(own)
+        contents = own.read_bytes() if told else b""
+        return LearntCamera(model.read_bytes(), len(corpus), scene.notes, fleet=contents)
 
 
 def _is_damaged(path: str) -> bool:

@@ -256,7 +256,7 @@ def _unjudged(
         found.troubles.append(Trouble(camera.camera, None, text))
         return
     rate, wanted = max(CANDIDATES_PER_DAY, share), []
-    for shard in latest_era(shards) if shards else ():
+    for shard in latest_era(shards):
         header = judged_header(camera, shard.clock)
         known = header is not None and not again and header["rate"] >= share
         if known and header is not None and header["reason"]:
@@ -478,7 +478,7 @@ def _picture_tasks(
     for camera, group in groupby(by_camera, key=lambda each: each[0].camera):
         shards = folder.camera(camera).shards()
         model = str(folder.camera(camera).model.absolute())
-        known = {shard.path: shard for shard in latest_era(shards)} if shards else {}
+        known = {shard.path: shard for shard in latest_era(shards)}
         of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
         for moment, name in group:
             seen = _shard_at(list(known.values()), moment.event.peak)
