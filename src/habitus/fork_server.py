@@ -73,13 +73,13 @@ class Child:
         Its process id.
     status
         Open file from which its exit code can be read once it has ended.
-    connection
-        To talk to it, where it was started by `ForkServer.start_process`.
     """
 
-    def __init__(self, pid: int, status: int, connection: Connection | None = None) -> None:
-        self.pid, self.connection = pid, connection
-        self._status, self._lock = status, threading.Lock()
+    connection: Connection
+    """To talk to it, where it was started by `ForkServer.start_process`."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid, self._status, self._lock = pid, status, threading.Lock()
         weakref.finalize(self, os.close, status)
         self._code: int | None = None
 

@@ -348,14 +348,9 @@ class _Process:
 
     def __init__(self, server: ForkServer) -> None:
         self._child = server.start_process("habitus.workers:work", None, grace=0.0)
-        self._function: bytes | None = None
-
-    @property
-    def connection(self) -> Connection:
+        self.connection = self._child.connection
         """Where its answers come from."""
-        if self._child.connection is None:
-            raise WorkerError("the process has no connection")
-        return self._child.connection
+        self._function: bytes | None = None
 
     @property
     def is_alive(self) -> bool:

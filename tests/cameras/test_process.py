@@ -67,7 +67,7 @@ class Listener:
 
     def end(self) -> None:
         self.reports += self.process.end(within=LONG)
-        assert self.process.exit_code == 0
+        assert self.process.wait() == 0
 
     def entries(self, kind: str) -> list[JournalEntry]:
         """Entries of the journal."""
@@ -231,7 +231,7 @@ def test_the_decoder_ends_with_a_process_that_is_killed(camera: Start, video: Pa
     seen.wait_for_state(CameraState.LEARNING)
     decoder = seen.decoder
     seen.process.kill()
-    assert seen.process.exit_code == -signal.SIGKILL
+    assert seen.process.wait() == -signal.SIGKILL
     wait_until(lambda: not running(decoder), "the decoder ends")
 
 
@@ -269,7 +269,7 @@ def test_a_recording_waits_for_a_model_and_is_judged_once(camera: Start, video: 
     (alarm,) = (entry for entry in seen.entries("ended") if entry.alarm)
     assert 1e9 + WRONG[0] - 1 <= alarm.start <= alarm.peak < 1e9 + WRONG[1] + 1
     assert [entry.id for entry in seen.entries("clip")] == [alarm.id]
-    wait_until(lambda: seen.process.exit_code == 0, "the process ends by itself")
+    wait_until(lambda: seen.process.wait() == 0, "the process ends by itself")
 
 
 def test_a_recording_judged_again_has_the_same_events(camera: Start, video: Path, model: Path):

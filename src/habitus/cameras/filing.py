@@ -215,9 +215,8 @@ class Filing:
         except HabitusError as error:
             self.tell(Remark(f"no clip of an event: {error}", time.time()))
             return None
-        connection = child.connection
         try:
-            found = connection.recv() if connection and connection.poll(CUTTING) else None
+            found = child.connection.recv() if child.connection.poll(CUTTING) else None
         except (EOFError, OSError):
             found = "its process ended"
         child.kill()

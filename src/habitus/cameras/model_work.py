@@ -50,7 +50,7 @@ REPORT_EVERY = 0.25
 PICTURE_WIDTH = 480
 
 
-def learn_camera(job: LearningJob, connection: Connection) -> None:
+def learn_from_footage(job: LearningJob, connection: Connection) -> None:
     """Learn a model; send reports of progress, and `Learnt` or `Failed` at the end."""
     os.nice(NICE)
     try:

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from habitus.cameras.messages import Order, Report, Stop
 from habitus.errors import HabitusError
@@ -15,13 +15,12 @@ from habitus.fork_server import Child, ForkServer
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
 LOADED = "habitus.cameras.loaded"
-# What the process runs.
-TARGET = "habitus.cameras.watcher:watch_camera"
 # Seconds that the thread which sends orders has to end, once the process has.
 SENDING = 1.0
 
 CameraKind = Literal["stream", "playback", "recording"]
 Polygons = tuple[tuple[tuple[float, float], ...], ...]
+J = TypeVar("J")
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class CameraJob:
     accepted: tuple[dict[str, Any], ...] = ()
 
 
-class CameraProcess:
-    """A process that watches one camera, forked from a fork server.
+class ForkedProcess(Generic[J]):
+    """A process that has one job, forked from a fork server.
 
     Parameters
     ----------
@@ -77,19 +76,14 @@ class CameraProcess:
         What it is to do.
     fork_server
         Where it is forked from.
-
-    Attributes
-    ----------
-    last_heard
-        When the last report came, or the process was started, by the monotonic clock.
     """
 
-    def __init__(self, job: CameraJob, fork_server: ForkServer) -> None:
+    target: str
+    """What it runs, as "module:name"."""
+
+    def __init__(self, job: J, fork_server: ForkServer) -> None:
         self.job, self.fork_server = job, fork_server
-        self.last_heard = time.monotonic()
         self._child: Child | None = None
-        self._orders: SimpleQueue[Order | None] = SimpleQueue()
-        self._sender = Thread(target=self._send, name=f"orders of {job.camera}", daemon=True)
 
     def start(self) -> None:
         """Start the process.
@@ -99,9 +93,7 @@ class CameraProcess:
         HabitusError
             If it cannot be started now, as where there is no memory.
         """
-        self._child = self.fork_server.start_process(TARGET, self.job)
-        self.last_heard = time.monotonic()
-        self._sender.start()
+        self._child = self.fork_server.start_process(self.target, self.job)
 
     @property
     def connection(self) -> Connection:
@@ -112,9 +104,53 @@ class CameraProcess:
         HabitusError
             If the process was not started.
         """
-        if self._child is None or self._child.connection is None:
-            raise HabitusError(f"the process of camera {self.job.camera} was not started")
+        if self._child is None:
+            raise HabitusError(f"{self.target} was not started")
         return self._child.connection
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._child is not None and self._child.is_alive
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id."""
+        return None if self._child is None else self._child.pid
+
+    def wait(self, within: float = 0.0) -> int | None:
+        """Return its exit code, the negative number of the signal that ended it, or None."""
+        return None if self._child is None else self._child.wait(within)
+
+    def kill(self) -> None:
+        """End the process at once, and close the connection."""
+        if self._child is not None:
+            self._child.kill()
+            self.connection.close()
+
+
+class CameraProcess(ForkedProcess[CameraJob]):
+    """A process that watches one camera.
+
+    Attributes
+    ----------
+    last_heard
+        When the last report came, or the process was started, by the monotonic clock.
+    """
+
+    target = "habitus.cameras.watcher:watch_camera"
+
+    def __init__(self, job: CameraJob, fork_server: ForkServer) -> None:
+        super().__init__(job, fork_server)
+        self.last_heard = time.monotonic()
+        self._orders: SimpleQueue[Order | None] = SimpleQueue()
+        self._sender = Thread(target=self._send, name=f"orders of {job.camera}", daemon=True)
+
+    def start(self) -> None:
+        """Start the process, and what sends it orders."""
+        super().start()
+        self.last_heard = time.monotonic()
+        self._sender.start()
 
     def reports(self) -> Iterator[Report]:
         """Yield the reports that came, without waiting for more; none after the end."""
@@ -139,21 +175,6 @@ class CameraProcess:
             except OSError:
                 return
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._child is not None and self._child.is_alive
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id."""
-        return None if self._child is None else self._child.pid
-
-    @property
-    def exit_code(self) -> int | None:
-        """Its exit code, the negative number of the signal that ended it, or None if it runs."""
-        return None if self._child is None else self._child.exit_code
-
     def end(self, within: float = 5.0) -> list[Report]:
         """Have the process end with every event written, or kill it; return its last reports.
 
@@ -168,7 +189,7 @@ class CameraProcess:
             until = time.monotonic() + within
             while self.is_alive and time.monotonic() < until:
                 reports += self.reports()  # else it might wait for room in the pipe
-                self._child.wait(0.05)
+                self.wait(0.05)
             reports += self.reports()
             self.kill()
         return reports

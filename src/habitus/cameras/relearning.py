@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -17,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.cameras.messages import Kept
+from habitus.cameras.process import ForkedProcess
 from habitus.errors import HabitusError
-from habitus.fork_server import Child, ForkServer
+from habitus.fork_server import ForkServer
 from habitus.progress import Progress
 
-# What the processes run.
-LEARNING = "habitus.cameras.model_work:learn_camera"
+# What a process that answers runs.
 ANSWERING = "habitus.cameras.model_work:answer"
 
 Occasion = Literal["first", "hour", "night", "asked"]
@@ -194,44 +193,11 @@ class Failed(NamedTuple):
 LearningReport = Progress | Learnt | Failed
 
 
-class LearningProcess:
-    """A process that learns one model, at low priority.
+class LearningProcess(ForkedProcess[LearningJob]):
+    """A process that learns one model, at low priority."""
 
-    Parameters
-    ----------
-    job
-        What it is to learn.
-    fork_server
-        Where it is forked from.
-    """
-
-    def __init__(self, job: LearningJob, fork_server: ForkServer) -> None:
-        self.job, self.fork_server = job, fork_server
-        self._child: Child | None = None
-        self._told = False
-
-    def start(self) -> None:
-        """Start the process.
-
-        Raises
-        ------
-        HabitusError
-            If it cannot be started now.
-        """
-        self._child = self.fork_server.start_process(LEARNING, self.job)
-
-    @property
-    def connection(self) -> Connection:
-        """What `multiprocessing.connection.wait` can wait on: reports came, or the process ended.
-
-        Raises
-        ------
-        HabitusError
-            If the process was not started.
-        """
-        if self._child is None or self._child.connection is None:
-            raise HabitusError("this learning was not started")
-        return self._child.connection
+    target = "habitus.cameras.model_work:learn_from_footage"
+    _told = False
 
     def reports(self) -> Iterator[LearningReport]:
         """Yield the reports that came, without waiting for more.
@@ -252,25 +218,9 @@ class LearningProcess:
 
     def _end(self) -> str:
         """Return how the process ended without a word."""
-        code = self._child.wait(1.0) if self._child is not None else None
+        code = self.wait(1.0)
         killed = " (it was killed; there may be too little memory)" if code == -9 else ""
         return f"the learning ended without a result, with exit code {code}{killed}"
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._child is not None and self._child.is_alive
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id."""
-        return None if self._child is None else self._child.pid
-
-    def kill(self) -> None:
-        """End the process at once, and close the connection."""
-        if self._child is not None:
-            self._child.kill()
-            self.connection.close()
 
 
 class Question(NamedTuple):
@@ -356,17 +306,15 @@ def description_of(model: Path) -> Path:
 
 def _answer(question: Question, fork_server: ForkServer, within: float) -> Any:
     child = fork_server.start_process(ANSWERING, question)
-    connection = child.connection
     try:
-        if connection is None or not connection.poll(within):
+        if not child.connection.poll(within):
             raise HabitusError(f"{question.model.name}: no answer within {within:g} s")
-        answer = connection.recv()
+        answer = child.connection.recv()
     except (EOFError, OSError):
         raise HabitusError(f"{question.model.name}: the process that reads it ended") from None
     finally:
         child.kill()
-        if connection is not None:
-            connection.close()
+        child.connection.close()
     if isinstance(answer, HabitusError):
         raise answer
     return answer

@@ -6,12 +6,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from habitus.cameras.process import ForkedProcess
 from habitus.errors import HabitusError
-from habitus.fork_server import Child, ForkServer
 from habitus.progress import Progress
 
-# What the process runs.
-RENDERING = "habitus.cameras.rendered_scene:render_scene"
 # Seconds between two reports, and how much the process steps back behind cameras.
 TELL_EVERY, NICENESS = 0.5, 5
 
@@ -30,22 +28,12 @@ class SceneJob(NamedTuple):
     fps: float = 12.5
 
 
-class RenderingProcess:
-    """A process that renders a scene.
+class RenderingProcess(ForkedProcess[SceneJob]):
+    """A process that renders a scene."""
 
-    Parameters
-    ----------
-    job
-        What it is to render.
-    fork_server
-        Where it is forked from.
-    """
-
-    def __init__(self, job: SceneJob, fork_server: ForkServer) -> None:
-        self.job = job
-        self._child: Child = fork_server.start_process(RENDERING, job)
-        self.progress = 0.0
-        """Share that is done."""
+    target = "habitus.cameras.rendered_scene:render_scene"
+    progress = 0.0
+    """Share that is done."""
 
     def step(self, within: float) -> bool:
         """Wait a little; return whether the file is there.
@@ -55,25 +43,17 @@ class RenderingProcess:
         HabitusError
             If it cannot be written.
         """
-        connection = self._child.connection
         try:
-            while connection is not None and connection.poll(within):
-                report = connection.recv()
+            while self.connection.poll(within):
+                report = self.connection.recv()
                 if isinstance(report, HabitusError):
                     raise report
                 self.progress, within = report, 0.0
         except (EOFError, OSError):
             if self.job.path.exists():
                 return True
-            code = self._child.wait(1.0)
-            raise HabitusError(f"rendering ended with code {code}") from None
+            raise HabitusError(f"rendering ended with code {self.wait(1.0)}") from None
         return False
-
-    def kill(self) -> None:
-        """End the process."""
-        self._child.kill()
-        if self._child.connection is not None:
-            self._child.connection.close()
 
 
 def render_scene(job: SceneJob, connection: Connection) -> None:

@@ -153,7 +153,9 @@ class Demo:
             normal_for=self.seconds / 2,
             anomalies_per_hour=ANOMALIES_PER_HOUR,
         )
-        return RenderingProcess(job, self.fork_server)
+        process = RenderingProcess(job, self.fork_server)
+        process.start()
+        return process
 
     def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""

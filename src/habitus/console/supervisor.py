@@ -428,7 +428,7 @@ class Supervisor:
         """Take the last reports of a process, end it, and start it again later if it failed."""
         for report in process.reports():
             self._take(camera_id, watched, report)
-        code = process.exit_code
+        code = process.wait()
         process.kill()
         watched.process = watched.running = None
         watched.waits = False
