@@ -164,9 +164,12 @@ def extraction(video: Path, minutes: float, folder: Path) -> Iterator[Row]:
         progress(f"extracting with {n} worker(s)")
         with cluster(folder, n) as found:
             for _ in range(n):  # kernels are loaded
-                habitus.extract(video, duration=clips.SECONDS, cluster=found.address)
+                habitus.extract(
+                    video,
+                    reading=habitus.ReadingSettings(duration=clips.SECONDS, cluster=found.address),
+                )
             start, sent, used = time.perf_counter(), traffic.n_bytes, found.processor_times()
-            habitus.extract(video, cluster=found.address)
+            habitus.extract(video, reading=habitus.ReadingSettings(cluster=found.address))
             seconds[n], sent = time.perf_counter() - start, traffic.n_bytes - sent
             busiest[n] = max(np.subtract(found.processor_times(), used))
     yield Row(

@@ -138,7 +138,12 @@ def material(folder: Path, size: str) -> Material:
     """Draw forty seconds, learn them, and make a long stream of them."""
     video = clips.make(folder / f"{size}.mp4", size=SIZES[size])
     model = folder / f"{size}.model"
-    habitus.learn(str(video), output=str(model), n_behaviours=3, n_restarts=1, jobs=1)
+    habitus.learn(
+        str(video),
+        output=str(model),
+        reading=habitus.ReadingSettings(jobs=1),
+        learning=habitus.LearningSettings(n_behaviours=3, n_restarts=1),
+    )
     long = clips.repeat(video, folder / f"{size}-long.mp4", REPEATS)
     return Material(remux(long, folder / f"{size}.ts"), model)
 

@@ -34,7 +34,7 @@ def measure(quick: bool) -> Iterator[Row]:
         for name, size in SIZES.items():
             video = clips.make(Path(folder, f"{name}.mp4"), size=size)
             model = Path(folder, f"{name}.habitus")
-            habitus.learn(video, output=model, n_restarts=1)
+            habitus.learn(video, output=model, learning=habitus.LearningSettings(n_restarts=1))
             seconds = 20 if quick else 120
             camera, fork_server = of_camera(video, model, Path(folder), seconds)
             plain = of_watch(video, model)

@@ -84,7 +84,10 @@ def rows(
             own = whole[number]
             if n < len(camera.train):
                 last = np.arange(len(camera.train) - n, len(camera.train))
-                own = habitus.learn(camera.train.take(last), n_restarts=n_restarts)
+                own = habitus.learn(
+                    camera.train.take(last),
+                    learning=habitus.LearningSettings(n_restarts=n_restarts),
+                )
             first, *others = (one for k, one in enumerate(each) if k != number)
             without.append(row(camera, own))
             beside.append(row(camera, with_fleet(own, sum(others, first))))
@@ -118,7 +121,10 @@ def real_areas(
 ) -> Iterator[tuple[str, float, float]]:
     """Yield the area under ROC of each data set, without and with the fleet."""
     for data in real.data_sets(path):
-        scenes = [habitus.learn(fold.train, n_restarts=n_restarts) for fold in data.folds]
+        scenes = [
+            habitus.learn(fold.train, learning=habitus.LearningSettings(n_restarts=n_restarts))
+            for fold in data.folds
+        ]
         both = (scenes, [with_fleet(scene, fleet) for scene in scenes])
         areas = [real.figures(data, real.judged_by_habitus(data, s, "habits"), 0.0) for s in both]
         yield data.name, areas[0][0], areas[1][0]
@@ -144,7 +150,10 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         cameras = list(unseen.scenes(options.seeds, normal, folder, **settings))
     n_restarts = options.restarts
-    whole = [habitus.learn(camera.train, n_restarts=n_restarts) for camera in cameras]
+    whole = [
+        habitus.learn(camera.train, learning=habitus.LearningSettings(n_restarts=n_restarts))
+        for camera in cameras
+    ]
     n_events = sum(len(camera.spans) for camera in cameras)
     print(f"{n_events} anomalies that can be seen; each fleet: the other {len(cameras) - 1}\n")
     together: list[Cells] = []

@@ -212,7 +212,10 @@ def measured(data: DataSet, options: argparse.Namespace) -> dict[str, list[float
     rows: dict[str, list[float] | str] = {
         "chance": [0.5, float(truth.mean()), 0.5, *[float("nan")] * 3]
     }
-    scenes = [habitus.learn(fold.train, seed=options.seed) for fold in data.folds]
+    scenes = [
+        habitus.learn(fold.train, learning=habitus.LearningSettings(seed=options.seed))
+        for fold in data.folds
+    ]
     for measure in options.measure:
         name = f"habitus, {measure}{' (default)' * (measure == MEASURE_NAMES[0])}"
         rows[name] = attempt(lambda m=measure: judged_by_habitus(data, scenes, m), data, options)

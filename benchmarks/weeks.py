@@ -34,6 +34,7 @@ from typing import NamedTuple
 from habitus.archive.operations import detect_archive, learn_archive
 from habitus.lab import KINDS, Junction, render
 from habitus.lab.junction.traffic import LANES
+from habitus.settings import LearningSettings
 from report import Cells, add_output, hand_on, progress
 from timing import n_cores
 
@@ -149,7 +150,7 @@ def nights(way: str, videos: Path, truth: Truth) -> Iterator[Count]:
                     [pattern],
                     output=site,
                     half_life=HALF_LIFE,
-                    n_restarts=RESTARTS,
+                    learning=LearningSettings(n_restarts=RESTARTS),
                     timezone="UTC",
                     settled=0.0,
                 )

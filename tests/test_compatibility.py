@@ -32,7 +32,9 @@ def test_a_model_judges_as_it_did(learning, later):
     assert scene.calibration.settings == habitus.CalibrationSettings()
     expected = EXPECTED[learning]
     # What a budget comes to is estimated anew; a threshold means what it did.
-    detection = habitus.detect(later, scene, threshold=expected["threshold"])
+    detection = habitus.detect(
+        later, scene, alerts=habitus.AlertSettings(threshold=expected["threshold"])
+    )
     assert detection.normality.tolist() == expected["normality"]
     assert len(detection.events) == len(expected["events"]) > 0
     for event, old in zip(detection.events, expected["events"], strict=True):
@@ -58,5 +60,5 @@ def test_posterior_samples_score_as_they_did(learning, later):
 def test_a_model_of_0_1_is_written_anew_and_says_the_same(learning, later, tmp_path):
     scene = habitus.SceneModel.load(DATA / f"v0.1-{learning}.model")
     scene.save(tmp_path / "new.model")
-    again = habitus.detect(later, tmp_path / "new.model", alerts_per_day=480)
+    again = habitus.detect(later, tmp_path / "new.model", alerts=480)
     assert again.normality.tolist() == EXPECTED[learning]["normality"]

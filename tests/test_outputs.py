@@ -15,7 +15,7 @@ from habitus.files import MARK, is_ours
 from reference.commands import habitus as command
 from reference.two_lanes import two_lanes
 
-LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "n_iterations": 5}
+LEARN = {"learning": habitus.LearningSettings(2, 2, n_restarts=1, n_iterations=5)}
 FOREIGN = "somebody's own\n"
 
 
@@ -26,7 +26,12 @@ def made(tmp_path_factory):
     two_lanes(folder / "a.mp4")
     corpus = habitus.extract(folder / "a.mp4", output=folder / "a.corpus").corpus
     habitus.learn(corpus, output=folder / "a.model", **LEARN)
-    habitus.detect(corpus, folder / "a.model", output=folder / "a.jsonl", share=0.05)
+    habitus.detect(
+        corpus,
+        folder / "a.model",
+        output=folder / "a.jsonl",
+        alerts=habitus.AlertSettings(share=0.05),
+    )
     (folder / "a.csv").write_text("start,end\n66,69\n")
     cv2.imwrite(str(folder / "a.png"), np.zeros((144, 192), dtype=np.uint8))
     (folder / "images").mkdir()
@@ -56,12 +61,27 @@ ONTO_AN_INPUT = {
     "by a symbolic link": partial(habitus.extract, "a.mp4", output="link"),
     "by a hard link": partial(habitus.extract, "a.mp4", output="hard"),
     "one of several": partial(habitus.extract, ["a.mp4", "link"], output="hard"),
-    "an image": partial(habitus.extract, "images", fps=4, output="images/3.png"),
-    "of a pattern": partial(habitus.extract, "images/*.png", fps=4, output="images/3.png"),
-    "the mask": partial(habitus.extract, "a.mp4", mask="a.png", output="a.png"),
+    "an image": partial(
+        habitus.extract, "images", reading=habitus.ReadingSettings(fps=4), output="images/3.png"
+    ),
+    "of a pattern": partial(
+        habitus.extract,
+        "images/*.png",
+        reading=habitus.ReadingSettings(fps=4),
+        output="images/3.png",
+    ),
+    "the mask": partial(
+        habitus.extract, "a.mp4", documents=habitus.DocumentSettings(mask="a.png"), output="a.png"
+    ),
     "a preview": partial(habitus.extract, "a.mp4", output="b.corpus", preview="a.mp4"),
     "the documents": partial(habitus.learn, "a.corpus", output="a.corpus", **LEARN),
-    "the region": partial(habitus.learn, "a.mp4", region="a.png", output="a.png", **LEARN),
+    "the region": partial(
+        habitus.learn,
+        "a.mp4",
+        documents=habitus.DocumentSettings(region="a.png"),
+        output="a.png",
+        **LEARN,
+    ),
     "the model": partial(habitus.detect, "a.mp4", "a.model", output="a.model"),
     "footage": partial(habitus.detect, "a.corpus", "a.model", output="a.corpus"),
     "a film": partial(habitus.detect, "a.mp4", "a.model", annotate="a.mp4"),
@@ -85,7 +105,13 @@ def test_pictures_of_events_replace_no_input(place):
     (place / "images").rename(place / "b-thumbnails")
     before = snapshot(place)
     with pytest.raises(habitus.InvalidInputError, match="is an input"):
-        habitus.detect("b-thumbnails", "a.model", fps=4, output="b.jsonl", force=True)
+        habitus.detect(
+            "b-thumbnails",
+            "a.model",
+            reading=habitus.ReadingSettings(fps=4),
+            output="b.jsonl",
+            force=True,
+        )
     assert snapshot(place) == before
 
 
@@ -104,16 +130,18 @@ def test_two_outputs_are_two_files(place):
 
 
 EVERY_KIND = {
-    "b.corpus": partial(habitus.extract, "a.mp4", duration=4),
+    "b.corpus": partial(habitus.extract, "a.mp4", reading=habitus.ReadingSettings(duration=4)),
     "b.model": partial(habitus.learn, "a.corpus", **LEARN),
-    "b.jsonl": partial(habitus.detect, "a.corpus", "a.model", share=0.05),
+    "b.jsonl": partial(
+        habitus.detect, "a.corpus", "a.model", alerts=habitus.AlertSettings(share=0.05)
+    ),
     "b.html": partial(habitus.report, "a.corpus", "a.model"),
     "b.png": partial(habitus.show, "a.corpus"),
     "b.jpg": partial(habitus.show, "a.corpus"),
     "b.svg": partial(habitus.show, "a.corpus"),
     "b.pdf": partial(habitus.show, "a.corpus"),
     "film.mp4": lambda output, **how: habitus.detect(
-        "a.mp4", "a.model", annotate=output, skip=70, **how
+        "a.mp4", "a.model", annotate=output, reading=habitus.ReadingSettings(skip=70), **how
     ),
     "scores.csv": lambda output, **how: habitus.detect("a.corpus", "a.model", scores=output, **how),
 }
@@ -182,7 +210,7 @@ def test_a_symbolic_link_is_followed(place, there):
     if there:
         shutil.copy("a.corpus", target)
     Path("b.corpus").symlink_to("disk/real.corpus")
-    habitus.extract("a.mp4", output="b.corpus", duration=4)
+    habitus.extract("a.mp4", output="b.corpus", reading=habitus.ReadingSettings(duration=4))
     assert Path("b.corpus").is_symlink()
     assert len(habitus.Corpus.load(target)) == 4
 

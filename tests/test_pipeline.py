@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 import threading
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from html import unescape
 from pathlib import Path
 
@@ -24,8 +24,11 @@ from reference.commands import done
 from reference.commands import habitus as command
 from reference.two_lanes import WRONG, two_lanes
 
-LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "duration": WRONG[0] - 2}
-JUDGE = {"alerts_per_day": 144.0}
+LEARN = {
+    "learning": habitus.LearningSettings(2, 2, n_restarts=2),
+    "reading": habitus.ReadingSettings(duration=WRONG[0] - 2),
+}
+JUDGE = {"alerts": 144.0}
 """What a minute of training can tell."""
 
 
@@ -47,14 +50,24 @@ def test_every_command_is_a_function_of_the_library():
         assert "Parameters\n" in inspect.getdoc(getattr(habitus, name))
 
 
+def defaults_of(function):
+    """Defaults of the parameters of a function, those of settings one by one."""
+    found = {}
+    unsaid = {"documents": habitus.DocumentSettings(), "alerts": habitus.AlertSettings()}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = parameter.default if parameter.default is not None else unsaid.get(name)
+        found |= vars(value) if is_dataclass(value) else {name: value}
+    return found
+
+
 def test_a_command_has_the_defaults_of_its_function():
     shown = {"as_json", "train", "methods", "topics", "behaviours"}  # another form of the same
     for registered in app.registered_commands:
         command = registered.callback
-        library = inspect.signature(getattr(habitus, command.__name__)).parameters
+        library = defaults_of(getattr(habitus, command.__name__))
         for name, option in inspect.signature(command).parameters.items():
             if name in library and name not in shown and option.default is not option.empty:
-                assert plain(option.default) == library[name].default, (command.__name__, name)
+                assert plain(option.default) == library[name], (command.__name__, name)
 
 
 def raised_texts():
@@ -85,8 +98,12 @@ def test_every_public_name_is_there():
 
 def test_paths_as_strings_are_enough_and_nothing_is_printed(lanes, tmp_path, capfd):
     reports = []
-    corpus, notes = habitus.extract([lanes], jobs=2, progress=reports.append)
-    again = habitus.extract(lanes, output=tmp_path / "lanes.corpus", jobs=1).corpus
+    corpus, notes = habitus.extract(
+        [lanes], reading=habitus.ReadingSettings(jobs=2), progress=reports.append
+    )
+    again = habitus.extract(
+        lanes, output=tmp_path / "lanes.corpus", reading=habitus.ReadingSettings(jobs=1)
+    ).corpus
     assert (corpus.counts != again.counts).nnz == 0
     assert notes == []
     assert {report.stage for report in reports} == {"extracting"}
@@ -143,7 +160,7 @@ def test_large_corpus_files_are_shards_and_give_the_same_model(tmp_path, monkeyp
         counts = rng.poisson(0.3, (50, vocabulary.n_words))
         parts.append(tmp_path / f"{seed}.corpus")
         habitus.Corpus(counts, vocabulary=vocabulary).save(parts[-1])
-    options = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "n_iterations": 5}
+    options = {"learning": habitus.LearningSettings(2, 2, n_restarts=2, n_iterations=5)}
     joined = habitus.learn(parts, output=tmp_path / "joined.model", **options)
     assert isinstance(joined.corpus, habitus.Corpus)
     monkeypatch.setattr("habitus.inputs.LARGE", 1000)
@@ -151,7 +168,7 @@ def test_large_corpus_files_are_shards_and_give_the_same_model(tmp_path, monkeyp
     assert isinstance(sharded.corpus, habitus.ShardedCorpus)
     assert sharded.summary() == joined.summary()
     assert (tmp_path / "joined.model").read_bytes() == (tmp_path / "sharded.model").read_bytes()
-    part = habitus.learn(parts, duration=20, **options)
+    part = habitus.learn(parts, reading=habitus.ReadingSettings(duration=20), **options)
     assert len(part.corpus) == 60
     parts[1].unlink()
     with pytest.raises(habitus.FileError, match="expected a habitus corpus file, found nothing"):
@@ -176,7 +193,10 @@ def test_a_model_of_small_frames_as_they_are_judges_them_so(lanes, tmp_path):
     found = extract_corpus([Source(lanes)], DocumentSettings(words="coarse", scale=1)).corpus
     settings = {"clip": 1.0, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
     corpus = replace(found, settings=settings)
-    model, judge = tmp_path / "small.model", {"measure": "tail", "alerts_per_day": 500.0}
+    model, judge = (
+        tmp_path / "small.model",
+        {"alerts": habitus.AlertSettings(500.0, measure="tail")},
+    )
     habitus.learn(corpus, output=model, **LEARN)
     detection, expected = (habitus.detect(source, model, **judge) for source in (lanes, corpus))
     assert detection.corpus.vocabulary.coarse == corpus.vocabulary
@@ -223,7 +243,9 @@ def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
     assert ended[0].event.local_time is None
     stop = threading.Event()
     stop.set()
-    assert list(habitus.watch(lanes, scene, share=0.02, stop=stop)) == []
+    assert (
+        list(habitus.watch(lanes, scene, alerts=habitus.AlertSettings(share=0.02), stop=stop)) == []
+    )
 
 
 def test_evaluating_against_labels(lanes, scene, tmp_path):
@@ -238,13 +260,29 @@ def test_evaluating_against_labels(lanes, scene, tmp_path):
     ("call", "message", "parameter"),
     [
         (lambda v, s: habitus.extract([]), "at least one source", None),
-        (lambda v, s: habitus.extract(v, duration=0), "above 0 seconds", "duration"),
+        (
+            lambda v, s: habitus.extract(v, reading=habitus.ReadingSettings(duration=0)),
+            "above 0 seconds",
+            "duration",
+        ),
         (lambda v, s: habitus.extract(v, start="noon"), "date and time such as", "start"),
         (lambda v, s: habitus.extract([v, v], start="2026-11-16"), "of 2 sources", "start"),
         (lambda v, s: habitus.extract(v, output="/nowhere/x"), "in a folder that exists", None),
-        (lambda v, s: habitus.detect(v, s, share=2.0), "between 0 and 1", "share"),
-        (lambda v, s: habitus.detect(v, s, skip=500.0), "shorter than the 500 s", "skip"),
-        (lambda v, s: habitus.learn(v, learning="magic"), "magic", "learning"),
+        (
+            lambda v, s: habitus.detect(v, s, alerts=habitus.AlertSettings(share=2.0)),
+            "between 0 and 1",
+            "share",
+        ),
+        (
+            lambda v, s: habitus.detect(v, s, reading=habitus.ReadingSettings(skip=500.0)),
+            "shorter than the 500 s",
+            "skip",
+        ),
+        (
+            lambda v, s: habitus.learn(v, learning=habitus.LearningSettings(learning="magic")),
+            "magic",
+            "learning",
+        ),
         (lambda v, s: habitus.parse_duration("soon"), "found 'soon'", None),
     ],
 )

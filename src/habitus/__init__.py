@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from habitus.evaluation.matching import FoundEvents
     from habitus.evaluation.metrics import Estimate
     from habitus.ingest.chunks import Extraction
+    from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
     from habitus.lab.comparison.results_page import comparison_table
@@ -90,11 +91,13 @@ if TYPE_CHECKING:
         summarise_corpus,
         summarise_model,
     )
+    from habitus.settings import AlertSettings, LearningSettings, ReadingSettings
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
 
 _HOMES = {
     "Acceptance": "habitus.anomaly",
+    "AlertSettings": "habitus.settings",
     "ArchiveDetection": "habitus.archive.shard_judging",
     "ArchiveEvent": "habitus.archive.shard_judging",
     "ArchiveLearning": "habitus.archive.operations",
@@ -115,6 +118,7 @@ _HOMES = {
     "Detector": "habitus.anomaly",
     "Direction": "habitus.corpus",
     "DirichletPosterior": "habitus.model",
+    "DocumentSettings": "habitus.ingest.clips",
     "Estimate": "habitus.evaluation.metrics",
     "Event": "habitus.anomaly",
     "EventEnded": "habitus.anomaly.watching",
@@ -132,6 +136,7 @@ _HOMES = {
     "Judgement": "habitus.anomaly",
     "Label": "habitus.evaluation.labels",
     "LearningError": "habitus.errors",
+    "LearningSettings": "habitus.settings",
     "Likely": "habitus.reporting.summaries",
     "MarkovClusteringTopicModel": "habitus.model",
     "ModelSummary": "habitus.reporting.summaries",
@@ -141,13 +146,14 @@ _HOMES = {
     "Prior": "habitus.model",
     "Progress": "habitus.progress",
     "ProgressCallback": "habitus.progress",
+    "ReadingSettings": "habitus.settings",
     "RecallEstimate": "habitus.lab.tuning.recall",
     "SceneModel": "habitus.anomaly",
     "ShardedCorpus": "habitus.corpus",
     "Tuning": "habitus.lab.tuning.advice",
     "VideoError": "habitus.errors",
-    "WorkerError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
+    "WorkerError": "habitus.errors",
     "accept": "habitus.pipeline",
     "back_up": "habitus.console.server",
     "calibrate": "habitus.anomaly",
@@ -184,6 +190,7 @@ _HOMES = {
 
 __all__ = [
     "Acceptance",
+    "AlertSettings",
     "ArchiveDetection",
     "ArchiveEvent",
     "ArchiveLearning",
@@ -204,6 +211,7 @@ __all__ = [
     "Detector",
     "Direction",
     "DirichletPosterior",
+    "DocumentSettings",
     "Estimate",
     "Event",
     "EventEnded",
@@ -221,6 +229,7 @@ __all__ = [
     "Judgement",
     "Label",
     "LearningError",
+    "LearningSettings",
     "Likely",
     "MarkovClusteringTopicModel",
     "ModelSummary",
@@ -230,6 +239,7 @@ __all__ = [
     "Prior",
     "Progress",
     "ProgressCallback",
+    "ReadingSettings",
     "RecallEstimate",
     "SceneModel",
     "ShardedCorpus",

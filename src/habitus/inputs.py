@@ -17,7 +17,7 @@ from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
 from habitus.progress import ProgressCallback
-from habitus.schema import LATEST
+from habitus.settings import Address, AlertSettings, ReadingSettings
 from habitus.workers import Workers, number_of_workers
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from habitus.model import TopicModel
     from habitus.video import Source
 
-Address = str | os.PathLike[str]
 EVENTS = ".jsonl"
 """How the name of a file of events ends."""
 LARGE = 256_000_000
@@ -45,13 +44,15 @@ class JudgedSource:
         source: Address | Corpus,
         detector: Detector,
         camera: CameraCheck | None,
-        **reading: Any,
+        reading: ReadingSettings,
     ) -> None:
-        self.detector, self.camera = detector, camera
-        self.corpus = source if isinstance(source, Corpus) else None
+        self.detector, self.camera, self.reading = detector, camera, reading
+        self.corpus: Corpus | None = None
         self.source: Source | None = None
-        if not isinstance(source, Corpus):
-            (self.source,) = open_sources(source, **reading)
+        if isinstance(source, Corpus):
+            self.corpus = first_seconds(source, reading.duration)
+        else:
+            (self.source,) = reading.open(source)
         self.notes: tuple[str, ...] = ()
 
     @property
@@ -73,16 +74,15 @@ class JudgedSource:
 
         return None if self.video is None or self.video.is_live else count_packets(self.video)
 
-    def read(
-        self, *, jobs: int, workers: Workers | None = None, progress: ProgressCallback
-    ) -> Corpus:
+    def read(self, workers: Workers | None, progress: ProgressCallback) -> Corpus:
         """Return all documents, made as those that the model was learnt from."""
-        number_of_workers(jobs)
+        number_of_workers(self.reading.jobs)
         if self.corpus is None and self.source is not None:
             if self.video is None:
-                self.corpus = Corpus.load(self.source.address)
+                corpus = Corpus.load(self.source.address)
+                self.corpus = first_seconds(corpus, self.reading.duration)
             else:
-                extraction = self._extract(self.video, jobs, workers, progress)
+                extraction = self._extract(self.video, workers, progress)
                 self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
         if self.corpus is None or not len(self.corpus):
             raise InvalidInputError(f"{self.name}: no document in it")
@@ -91,45 +91,41 @@ class JudgedSource:
         return self.corpus
 
     def _extract(
-        self, video: Source, jobs: int, workers: Workers | None, progress: ProgressCallback
+        self, video: Source, workers: Workers | None, progress: ProgressCallback
     ) -> Extraction:
         model = self.detector.model
-        settings = document_settings(**settings_of(model))
         if not video.is_live:
             check_geometry(model, video)
-        return extract_documents([video], settings, None, False, None, jobs, progress, workers)
+        reading = replace(self.reading, skip=None)  # labels count from the start of the footage
+        return extract_documents([video], settings_of(model), None, reading, workers, progress)
 
-    def detect(self, *, skip: float | None, share: float | None) -> Detection:
-        """Judge the documents that were read, without those of the first `skip` seconds."""
+    def detect(self, share: float | None) -> Detection:
+        """Judge the documents that were read, without those of the first seconds to skip."""
         from habitus.anomaly import detect_events
 
-        corpus = self.corpus
-        if corpus is None:
+        if self.corpus is None:
             raise InvalidInputError(f"{self.name}: not read yet")
-        if skip is not None:
-            corpus = corpus.take((corpus.times >= skip).nonzero()[0])
-            if not len(corpus):
-                raise InvalidInputError(
-                    f"{self.name}: shorter than the {skip:g} s to skip", parameter="skip"
-                )
+        corpus = without_first(self.corpus, self.reading.skip, self.name)
         detection = detect_events(self.detector, corpus, source=self.name, share=share)
         return replace(detection, notes=(*self.notes, *detection.notes))
 
 
-def settings_of(model: TopicModel) -> dict[str, Any]:
+def settings_of(model: TopicModel) -> DocumentSettings:
     """Return how documents of new video are made, so that they are like those learnt from.
 
     Their words are fine: whoever judges them sums them to those of the model.
     """
+    from habitus.ingest.clips import DocumentSettings
+
     kept, known = model.settings_, model.vocabulary_
     if kept is None:
         raise InvalidInputError(
             "this model does not know how its documents were made from video: learn it from a "
             "video or from an extracted corpus, or judge a corpus"
         )
-    made = {name: value for name, value in kept.items() if name != "speeds"}  # of 0.1
+    made: dict[str, Any] = {n: value for n, value in kept.items() if n != "speeds"}  # of 0.1
     scale = made.get("scale") if known is None else known.scale
-    return made | {"words": "fine", "scale": scale}
+    return DocumentSettings(**made | {"words": "fine", "scale": scale})
 
 
 def check_geometry(model: TopicModel, source: Source) -> None:
@@ -160,26 +156,9 @@ def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
     return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
 
-def load_detector(
-    model: Address | SceneModel,
-    alerts_per_day: float | None,
-    share: float | None,
-    threshold: float | None,
-    measure: str | None,
-    approximation: Any,
-    n_samples: int | None,
-    seed: int,
-) -> Detector:
-    """Return a detector with the model; see `Detector` for the options."""
-    return load_scene(model).detector(
-        alerts_per_day=alerts_per_day,
-        share=share,
-        threshold=threshold,
-        measure=measure,
-        approximation=approximation,
-        n_samples=n_samples,
-        seed=seed,
-    )
+def load_detector(model: Address | SceneModel, alerts: AlertSettings) -> Detector:
+    """Return a detector with the model."""
+    return load_scene(model).detector(**alerts.detector_options())
 
 
 def camera_check(
@@ -210,19 +189,6 @@ def judge_name(judge: Address | SceneModel) -> str:
     return Path(judge).name if isinstance(judge, str | os.PathLike) else "the model"
 
 
-def open_sources(sources: Address | Sequence[Address], **reading: Any) -> list[Source]:
-    """Return the sources of one or several addresses."""
-    from habitus.video import Source
-
-    addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-    if not addresses:
-        raise InvalidInputError("there must be at least one source, found none")
-    for address in addresses:
-        if "://" not in os.fspath(address):
-            checked_path(address)
-    return [Source(os.fspath(address), **reading) for address in addresses]
-
-
 def is_corpus_file(source: Source) -> bool:
     """Return whether a source is a corpus file rather than video."""
     return not source.is_live and kind_of(source.address) == "corpus"
@@ -240,101 +206,92 @@ def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
     return kind_of(judge) is None
 
 
-def document_settings(**settings: Any) -> DocumentSettings:
-    """Return how documents are made from video."""
-    from habitus.ingest.clips import DocumentSettings
-
-    return DocumentSettings(**settings)
-
-
 def extract_documents(
     sources: list[Source],
-    settings: DocumentSettings,
+    settings: DocumentSettings | None,
     output: Address | None,
-    continued: bool,
-    duration: float | None,
-    jobs: int,
+    reading: ReadingSettings,
+    workers: Workers | None,
     progress: ProgressCallback,
-    workers: Workers | None = None,
 ) -> Extraction:
     """Return the documents of videos; see `extract_corpus`."""
+    from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.extraction import extract_corpus
 
-    return extract_corpus(
+    extraction = extract_corpus(
         sources,
-        settings,
+        settings or DocumentSettings(),
         output=None if output is None else Path(output),
-        continued=continued,
-        duration=duration,
-        jobs=jobs,
+        continued=reading.continued,
+        duration=reading.duration,
+        jobs=reading.jobs,
         workers=workers,
         progress=progress,
     )
+    corpus = without_first(extraction.corpus, reading.skip, "the footage")
+    return extraction._replace(corpus=corpus)
 
 
 def read_documents(
     sources: Address | Corpus | Sequence[Address],
+    settings: DocumentSettings | None,
     output: Address | None,
-    settings: dict[str, Any],
-    reading: dict[str, Any],
-    *,
-    continued: bool,
-    duration: float | None,
-    jobs: int,
-    workers: Workers | None = None,
+    reading: ReadingSettings,
+    workers: Workers | None,
     progress: ProgressCallback,
 ) -> Extraction:
     """Return the documents of videos, of corpus files, or of a corpus."""
     from habitus.ingest.chunks import Extraction
 
-    check_seconds("duration", duration)
-    if isinstance(sources, Corpus):
-        return Extraction(first_seconds(sources, duration), [])
-    found = open_sources(sources, **reading)
-    corpora = [source for source in found if is_corpus_file(source)]
-    if not corpora:
-        made = document_settings(**settings)
-        return extract_documents(found, made, output, continued, duration, jobs, progress, workers)
-    if len(corpora) < len(found):
+    opened = [] if isinstance(sources, Corpus) else reading.open(sources)
+    corpora = [source for source in opened if is_corpus_file(source)]
+    if opened and not corpora:
+        return extract_documents(opened, settings, output, reading, workers, progress)
+    if len(corpora) < len(opened):
         raise InvalidInputError("give videos or corpora, not both at once")
-    corpus = Corpus.joined([Corpus.load(source.address) for source in corpora])
-    return Extraction(first_seconds(corpus, duration), [])
+    loaded = [Corpus.load(source.address) for source in corpora]
+    corpus = first_seconds(
+        sources if isinstance(sources, Corpus) else Corpus.joined(loaded), reading.duration
+    )
+    return Extraction(without_first(corpus, reading.skip, "the footage"), [])
 
 
 def large_corpora(
-    sources: Address | Corpus | Sequence[Address], duration: float | None, **reading: Any
+    sources: Address | Corpus | Sequence[Address], reading: ReadingSettings
 ) -> ShardedCorpus | None:
     """Return several corpus files as shards where they are too large to be joined in memory.
 
     What is learnt from shards is to the bit what is learnt from the joined corpus, so that the
     bound, `LARGE`, decides on memory and time only.
     """
-    if duration is not None or isinstance(sources, str | os.PathLike | Corpus):
+    whole = reading.duration is None and reading.skip is None
+    if not whole or isinstance(sources, str | os.PathLike | Corpus):
         return None
-    found = open_sources(sources, **reading)
-    if len(found) < 2 or not all(map(is_corpus_file, found)):
+    opened = reading.open(sources)
+    if len(opened) < 2 or not all(map(is_corpus_file, opened)):
         return None
-    size = sum(Path(source.address).stat().st_size for source in found)
-    return ShardedCorpus.open([source.address for source in found]) if size > LARGE else None
+    size = sum(Path(source.address).stat().st_size for source in opened)
+    return ShardedCorpus.open([source.address for source in opened]) if size > LARGE else None
 
 
 def further_documents(
     sources: Address | Corpus | Sequence[Address],
     scene: SceneModel,
     output: Address | None,
-    reading: dict[str, Any],
-    **footage: Any,
+    reading: ReadingSettings,
+    workers: Workers | None,
+    progress: ProgressCallback,
 ) -> Extraction:
     """Return documents made as those that a model was learnt from; see `read_documents`."""
-    settings: dict[str, Any] = {}
+    settings = None
     if not isinstance(sources, Corpus):
-        videos = [each for each in open_sources(sources, **reading) if not is_corpus_file(each)]
+        videos = [each for each in reading.open(sources) if not is_corpus_file(each)]
         if videos:
             settings = settings_of(scene.model)
         for video in videos:
             if not video.is_live:
                 check_geometry(scene.model, video)
-    extraction = read_documents(sources, output, settings, reading, **footage)
+    extraction = read_documents(sources, settings, output, reading, workers, progress)
     if not len(extraction.corpus):
         raise InvalidInputError("no document in the footage to add")
     return extraction
@@ -345,6 +302,16 @@ def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:
     if duration is None:
         return corpus
     return corpus.take((corpus.times < duration).nonzero()[0])
+
+
+def without_first(corpus: Corpus, skip: float | None, name: str) -> Corpus:
+    """Return the documents that start after the first `skip` seconds."""
+    if skip is None:
+        return corpus
+    later = corpus.take((corpus.times >= skip).nonzero()[0])
+    if not len(later):
+        raise InvalidInputError(f"{name}: shorter than the {skip:g} s to skip", parameter="skip")
+    return later
 
 
 def forget_chunks(output: Address) -> None:
@@ -373,13 +340,13 @@ def aligned_labels(known: Any, corpus: Corpus, name: str) -> list[Label]:
     return align(known, footage_of_corpus(corpus, name))
 
 
-def labelled_footage(source: Address | Corpus, clip: float, **reading: Any) -> Any:
+def labelled_footage(source: Address | Corpus, clip: float, reading: ReadingSettings) -> Any:
     """Return when documents and frames of the footage are."""
     from habitus.evaluation.labels import footage_of_corpus, footage_of_video
 
     if isinstance(source, Corpus):
         return footage_of_corpus(source, "the corpus")
-    (video,) = open_sources(source, **reading)
+    (video,) = reading.open(source)
     if is_corpus_file(video):
         return footage_of_corpus(Corpus.load(video.address), video.name)
     return footage_of_video(video, clip)
@@ -488,12 +455,3 @@ def _files(given: object) -> list[Address]:
 
             return [given, *image_paths(os.fspath(given))]
     return [given]
-
-
-def check_seconds(name: str, seconds: float | None) -> None:
-    """Raise if a length of time is not above 0, or infinite."""
-    if seconds is not None and not 0 < seconds <= LATEST:
-        raise InvalidInputError(
-            f"{name} must be above 0 seconds, and at most {LATEST:g}, found {seconds:g}",
-            parameter=name,
-        )

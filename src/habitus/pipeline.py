@@ -14,16 +14,13 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from habitus.cluster import cluster_workers
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.clocks import clocks_since, parse_clock
-from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import is_pipe, kind_of
 from habitus.inputs import (
-    Address,
     JudgedSource,
     aligned_labels,
     camera_check,
@@ -31,8 +28,6 @@ from habitus.inputs import (
     check_events_alone,
     check_geometry,
     check_outputs,
-    check_seconds,
-    document_settings,
     extract_documents,
     forget_chunks,
     further_documents,
@@ -43,12 +38,19 @@ from habitus.inputs import (
     load_detector,
     load_fleet,
     load_scene,
-    open_sources,
     parsed_labels,
     read_documents,
     settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.settings import (
+    Address,
+    AlertSettings,
+    LearningSettings,
+    ReadingSettings,
+    check_seconds,
+    check_unused,
+)
 
 if TYPE_CHECKING:
     from habitus.anomaly import Acceptance, Detection, Detector, Fleet, SceneModel
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
     from habitus.ingest.chunks import Extraction
+    from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
     from habitus.lab.demonstration import Demonstration
@@ -64,6 +67,8 @@ if TYPE_CHECKING:
     from habitus.reporting.summaries import CorpusSummary, ModelSummary
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+TUNING = LearningSettings(n_restarts=3)
+"""Runs of each size on each fold are fewer than those of a model to be used."""
 
 
 def extract(
@@ -72,21 +77,9 @@ def extract(
     output: Address | None = None,
     preview: Address | None = None,
     force: bool = False,
-    continued: bool = False,
     start: str | None = None,
-    clip: float = 1.0,
-    cell: int = 8,
-    motion: str = "cells",
-    words: WordKind = "fine",
-    mask: str | None = None,
-    region: str | None = None,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    duration: float | None = None,
-    jobs: int = -1,
-    cluster: str | None = None,
+    documents: DocumentSettings | None = None,
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> Extraction:
     """Turn footage of a fixed camera into documents of visual words.
@@ -95,47 +88,21 @@ def extract(
     ----------
     sources
         Videos, folders or patterns of images, addresses that FFmpeg opens, or `-` for standard
-        input. Several are several sequences, or one if `continued`.
+        input. Several are several sequences, or one if `reading.continued`.
     output
         Where to write the corpus. A run that was cut short goes on from chunks beside it.
     preview
         Where to write the footage of the first source with its words as arrows, as .mp4.
     force
         Whether to replace outputs that habitus did not write; an input is never replaced.
-    continued
-        Whether the sources are one video that was cut into files.
     start
         Local date and time at which the footage begins, such as "2026-11-16 13:00": habits of the
-        hour are learnt from documents that have a clock. Of several sources, only where
-        `continued`.
-    clip
-        Seconds of video per document.
-    cell
-        Side of a cell in pixels of the analysed frame.
-    motion
-        "cells" (our kernel), "dis" (OpenCV's dense flow where the picture changes) or "flow" (the
-        same everywhere, as in the paper).
-    words
-        Which words to keep: "fine" (12 directions, 16 speeds), or sums of them: "coarse" (4
-        directions, slow or fast) or "paper" (4 directions).
-    mask, region
-        What not to watch, and what alone to watch: a PNG of the frame's size, not black there, or
-        polygons such as "0,0 90,0 90,20".
-    fps
-        Frames per second of images, or of streams without times.
-    fast
-        Skip frames that no other frame needs, and the loop filter.
-    other_hosts
-        Whether an http(s) or rtsp address may lead to other hosts, by redirections and playlists.
-    timeout
-        Seconds that an address may take to answer.
-    duration
-        Stop after this many seconds of video.
-    jobs
-        Processes; -1 for one per core. It never changes the result.
-    cluster
-        Workers of a Dask cluster instead: "local" for one of `jobs` processes, or the address of a
-        scheduler, whose workers find the same files at the same paths. It never changes the result.
+        hour are learnt from documents that have a clock. Of several sources, only where they are
+        one video.
+    documents
+        How documents are made.
+    reading
+        How the footage is read.
     progress
         Told how far the work is.
 
@@ -144,27 +111,22 @@ def extract(
     Extraction
         The corpus, and notes about the footage.
     """
-    check_outputs(sources, mask, region, force=force, corpus=output, film=preview)
-    check_seconds("duration", duration)
-    found = open_sources(sources, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout)
+    settings = _document_settings(documents)
+    check_outputs(sources, settings.mask, settings.region, force=force, corpus=output, film=preview)
+    opened = reading.open(sources)
     begins = None if start is None else parse_clock(start)
-    if begins is not None and len(found) > 1 and not continued:
+    if begins is not None and len(opened) > 1 and not reading.continued:
         raise InvalidInputError(
-            f"one date and time cannot be the start of {len(found)} sources: extract each by "
+            f"one date and time cannot be the start of {len(opened)} sources: extract each by "
             "itself, or as one video that was cut into files",
             parameter="start",
         )
-    if preview is not None and found[0].is_live:
+    if preview is not None and opened[0].is_live:
         raise InvalidInputError(
-            f"a preview needs a file; {found[0].name} can be read only once", parameter="preview"
+            f"a preview needs a file; {opened[0].name} can be read only once", parameter="preview"
         )
-    settings = document_settings(
-        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
-    )
-    with cluster_workers(cluster, jobs) as workers:
-        extraction = extract_documents(
-            found, settings, output, continued, duration, jobs, progress, workers
-        )
+    with reading.workers() as workers:
+        extraction = extract_documents(opened, settings, output, reading, workers, progress)
     if begins is not None:
         corpus = extraction.corpus
         dated = replace(corpus, clocks=clocks_since(begins, corpus.times))
@@ -175,7 +137,7 @@ def extract(
     if preview is not None:
         from habitus.reporting.film.annotation import write_preview
 
-        write_preview(preview, found[0], settings, progress=progress)
+        write_preview(preview, opened[0], settings, progress=progress)
     return extraction
 
 
@@ -187,33 +149,9 @@ def learn(
     half_life: float | None = None,
     fleet: Address | Fleet | None = None,
     force: bool = False,
-    n_topics: int = 8,
-    n_behaviours: int = 4,
-    learning: str = "em",
-    prior: Any = "H+1",
-    n_restarts: int = 20,
-    n_iterations: int = 100,
-    tolerance: float | None = None,
-    smoothing: float = 5e-6,
-    min_words: float = 20,
-    burn_in: int = 500,
-    n_samples: int = 5,
-    thinning: int = 100,
-    duration: float | None = None,
-    continued: bool = False,
-    clip: float = 1.0,
-    cell: int = 8,
-    motion: str = "cells",
-    words: WordKind = "fine",
-    mask: str | None = None,
-    region: str | None = None,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
-    cluster: str | None = None,
-    seed: int = 0,
+    documents: DocumentSettings | None = None,
+    learning: LearningSettings = LearningSettings(),
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> SceneModel:
     """Learn a scene's behaviours from its normal footage, without labels, and calibrate.
@@ -226,9 +164,8 @@ def learn(
     output
         Where to write model and calibration.
     update
-        A model, or the file of one, to add this footage to: see `SceneModel.updated`. Documents
-        are made as its own were; `n_topics` to `thinning`, `clip` to `region` and `seed` are not
-        used.
+        A model, or the file of one, to add this footage to: see `SceneModel.updated`. It is made
+        into documents as that of the model was, so that neither `documents` nor `learning` is used.
     half_life
         Seconds of further footage after which older footage counts half in habits. Nothing fades
         where None.
@@ -238,16 +175,10 @@ def learn(
     force
         Replace an output that habitus did not write; with `update`, go on even where the footage
         does not show the scene of the model.
-    n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
-    min_words, burn_in, n_samples, thinning
-        As of `TopicModel`.
-    duration
-        Learn from the first N seconds only.
-    continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs,
-    cluster
+    documents, reading
         As of `extract`.
-    seed
-        Same seed, same model.
+    learning
+        How the topic model is learnt.
     progress
         Told how far the work is.
 
@@ -258,66 +189,34 @@ def learn(
     """
     from habitus.anomaly import learn_scene
 
-    check_outputs(sources, mask, region, fleet, force=force, model=output)
+    masks = (None, None) if documents is None else (documents.mask, documents.region)
+    check_outputs(sources, *masks, fleet, force=force, model=output)
     check_seconds("half_life", half_life)
-    if update is not None and fleet is not None:
-        raise InvalidInputError(
-            "a model to update keeps what it took from its fleet: leave this one out",
-            parameter="fleet",
-        )
-    known = load_fleet(fleet)
-    reading = {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout}
     if update is not None:
-        return _update(
-            sources,
-            update,
-            output,
-            reading,
-            half_life=half_life,
-            force=force,
-            continued=continued,
-            duration=duration,
-            jobs=jobs,
-            cluster=cluster,
-            progress=progress,
-        )
-    with cluster_workers(cluster, jobs) as workers:
-        corpus: Corpus | ShardedCorpus | None = large_corpora(sources, duration, **reading)
+        if fleet is not None:
+            raise InvalidInputError(
+                "a model to update keeps what it took from its fleet: leave this one out",
+                parameter="fleet",
+            )
+        if documents is not None:
+            raise InvalidInputError("a model to update knows how its documents are made")
+        check_unused(learning, "a model to update")
+        return _update(sources, update, output, half_life, force, reading, progress)
+    common = load_fleet(fleet)
+    with reading.workers() as workers:
+        corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
         notes: Sequence[str] = ()
         if corpus is None:
-            extraction = read_documents(
-                sources,
-                output,
-                {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
-                | {"region": region},
-                reading,
-                continued=continued,
-                duration=duration,
-                jobs=jobs,
-                workers=workers,
-                progress=progress,
-            )
+            extraction = read_documents(sources, documents, output, reading, workers, progress)
             corpus, notes = extraction.corpus, extraction.notes
         scene = learn_scene(
             corpus,
-            fleet=known,
+            fleet=common,
             half_life=half_life,
-            n_topics=n_topics,
-            n_behaviours=n_behaviours,
-            learning=learning,
-            prior=prior,
-            n_restarts=n_restarts,
-            n_iterations=n_iterations,
-            tolerance=tolerance,
-            smoothing=smoothing,
-            min_words=min_words,
-            burn_in=burn_in,
-            n_samples=n_samples,
-            thinning=thinning,
-            n_jobs=jobs,
-            random_state=seed,
             workers=workers,
             progress=progress,
+            n_jobs=reading.jobs,
+            **learning.model_options(),
         )
     if output is not None:
         scene.save(output)
@@ -329,28 +228,15 @@ def _update(
     sources: Address | Corpus | Sequence[Address],
     update: Address | SceneModel,
     output: Address | None,
-    reading: dict[str, Any],
-    *,
     half_life: float | None,
     force: bool,
-    jobs: int,
-    cluster: str | None,
+    reading: ReadingSettings,
     progress: ProgressCallback,
-    **footage: Any,
 ) -> SceneModel:
     """Return a model with further footage; see `learn`."""
     known = load_scene(update)
-    with cluster_workers(cluster, jobs) as workers:
-        extraction = further_documents(
-            sources,
-            known,
-            output,
-            reading,
-            jobs=jobs,
-            workers=workers,
-            progress=progress,
-            **footage,
-        )
+    with reading.workers() as workers:
+        extraction = further_documents(sources, known, output, reading, workers, progress)
     corpus = extraction.corpus
     camera = camera_check(update, known.model, output, force)
     if camera is not None:
@@ -418,20 +304,9 @@ def detect(
     annotate: Address | None = None,
     scores: Address | None = None,
     moments: bool = False,
-    skip: float | None = None,
-    alerts_per_day: float | None = None,
-    share: float | None = None,
-    threshold: float | None = None,
-    measure: str | None = None,
-    approximation: Any = "plug-in",
-    n_samples: int | None = None,
-    seed: int = 0,
+    alerts: AlertSettings | float | None = None,
     force: bool = False,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> Detection:
     """Find what is unusual in a video: when, where and why.
@@ -450,15 +325,14 @@ def detect(
         Where to write the normality of every document, as CSV.
     moments
         Whether `output` also has the most unusual moments that are no alarms, with `alarm` false.
-    skip
-        Skip the first N seconds.
-    alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-        As of `Detector`; `share` is a share of these very documents.
+    alerts
+        When a document is abnormal, or the number of alerts per day that normal footage may raise;
+        5 where None. A share is one of these very documents.
     force
         Replace outputs that habitus did not write; and go on even where the footage does not show
         the scene that the model was learnt from, which is refused otherwise: both pictures are
         written, and the error names them.
-    fps, fast, other_hosts, timeout, jobs
+    reading
         As of `extract`.
     progress
         Told how far the work is.
@@ -469,16 +343,13 @@ def detect(
         Scores of every document, the alarms, the most unusual moments, and notes about the footage.
     """
     check_outputs(source, model, force=force, events=output, film=annotate, scores=scores)
-    check_seconds("skip", skip)
-    detector = load_detector(
-        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-    )
+    settings = AlertSettings.of(alerts)
+    detector = load_detector(model, settings)
     camera = camera_check(model, detector.model, output, force)
-    judged = JudgedSource(
-        source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
-    )
-    judged.read(jobs=jobs, progress=progress)
-    detection = judged.detect(skip=skip, share=share)
+    judged = JudgedSource(source, detector, camera, reading)
+    with reading.workers() as workers:
+        judged.read(workers, progress)
+    detection = judged.detect(settings.share)
     if output is not None:
         from habitus.reporting.figures.moments import write_events
 
@@ -499,17 +370,9 @@ def watch(
     output: Address | None = None,
     stop: threading.Event | None = None,
     patience: float = 10.0,
-    alerts_per_day: float | None = None,
-    share: float | None = None,
-    threshold: float | None = None,
-    measure: str | None = None,
-    approximation: Any = "plug-in",
-    n_samples: int | None = None,
-    seed: int = 0,
+    alerts: AlertSettings | float | None = None,
     force: bool = False,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
+    reading: ReadingSettings = ReadingSettings(),
 ) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
     """Watch a live stream, and yield what is unusual in it as it happens.
 
@@ -529,13 +392,13 @@ def watch(
         Set it to end.
     patience
         Seconds without a frame after which to connect anew.
-    alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-        As of `Detector`.
+    alerts
+        As of `detect`.
     force
         Judge whatever the camera shows. Otherwise a stream is not judged while it shows another
         scene than the model's, and a file that does is refused.
-    fps, fast, other_hosts
-        As of `extract`.
+    reading
+        As of `extract`: `fps`, `fast` and `other_hosts`.
 
     Yields
     ------
@@ -548,16 +411,15 @@ def watch(
     if output is not None and not is_pipe(output):
         check_outputs(source, model, force=force, events=output)
     check_seconds("patience", patience)
-    detector = load_detector(
-        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-    )
-    (camera,) = open_sources(source, fps=fps, fast=fast, other_hosts=other_hosts, timeout=patience)
+    check_unused(reading, "watching", "fps", "fast", "other_hosts")
+    detector = load_detector(model, AlertSettings.of(alerts))
+    (camera,) = replace(reading, timeout=patience).open(source)
     if not camera.is_live:
         check_geometry(detector.model, camera)
     happenings = watch_events(
         detector,
         camera,
-        document_settings(**settings_of(detector.model)),
+        settings_of(detector.model),
         stop=stop or threading.Event(),
         patience=patience,
         camera=camera_check(model, detector.model, output, force),
@@ -575,20 +437,9 @@ def report(
     *,
     annotate: Address | None = None,
     labels: Address | None = None,
-    skip: float | None = None,
-    alerts_per_day: float | None = None,
-    share: float | None = None,
-    threshold: float | None = None,
-    measure: str | None = None,
-    approximation: Any = "plug-in",
-    n_samples: int | None = None,
-    seed: int = 0,
+    alerts: AlertSettings | float | None = None,
     force: bool = False,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
+    reading: ReadingSettings = ReadingSettings(),
     commands: Sequence[str] = (),
     progress: ProgressCallback = ignore_progress,
 ) -> Detection:
@@ -596,8 +447,7 @@ def report(
 
     Parameters
     ----------
-    source, model, skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed,
-    force, fps, fast, other_hosts, timeout, jobs, progress
+    source, model, alerts, force, reading, progress
         As of `detect`.
     output
         Where to write the page: one file that needs nothing else.
@@ -617,18 +467,14 @@ def report(
     from habitus.video.source import redacted_text
 
     check_outputs(source, model, labels, force=force, page=output, film=annotate)
-    check_seconds("skip", skip)
-    known = parsed_labels(labels)
-    detector = load_detector(
-        model, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-    )
+    known, settings = parsed_labels(labels), AlertSettings.of(alerts)
+    detector = load_detector(model, settings)
     camera = camera_check(model, detector.model, output, force)
-    judged = JudgedSource(
-        source, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
-    )
-    corpus = judged.read(jobs=jobs, progress=progress)
+    judged = JudgedSource(source, detector, camera, reading)
+    with reading.workers() as workers:
+        corpus = judged.read(workers, progress)
     truth = aligned_labels(known, corpus, judged.name)
-    detection = judged.detect(skip=skip, share=share)
+    detection = judged.detect(settings.share)
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
     write_report(
@@ -637,7 +483,7 @@ def report(
         source=judged.video,
         video=None if annotate is None else Path(annotate),
         commands=[redacted_text(command) for command in commands],
-        settings={"measure": detector.measure, "approximation": approximation},
+        settings={"measure": detector.measure, "approximation": settings.approximation},
         truth=[(label.start, label.end, label.kind) for label in truth] or None,
     )
     return detection
@@ -652,22 +498,10 @@ def evaluate(
     masks: Address | None = None,
     smooth: float = 0.0,
     picture: Address | None = None,
-    skip: float | None = None,
-    alerts_per_day: float | None = None,
-    share: float | None = None,
-    threshold: float | None = None,
-    measure: str | None = None,
-    approximation: Any = "plug-in",
-    n_samples: int | None = None,
-    seed: int = 0,
+    alerts: AlertSettings | float | None = None,
     force: bool = False,
     clip: float = 1.0,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
-    cluster: str | None = None,
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> Assessment:
     """Measure a detector, or events, against labels; each figure beside what chance would give.
@@ -679,11 +513,8 @@ def evaluate(
         that need no score of every document. Of moments, those that are alarms count.
     source
         As of `detect`; or several clips, with labels of the form `clip,first_frame,last_frame`.
-    skip, alerts_per_day, share, threshold, measure, approximation, n_samples, seed, force, fps,
-    fast, other_hosts, timeout, jobs, progress
+    alerts, force, reading, progress
         As of `detect`.
-    cluster
-        As of `extract`.
     labels
         What is known to have happened: a table of intervals or boxes, flags or ranges of frames, a
         folder of masks.
@@ -716,31 +547,24 @@ def evaluate(
 
     drawn = [] if masks is None else list(Path(masks).glob("*/*"))
     check_outputs(judge, source, labels, drawn, force=force, picture=picture)
-    check_seconds("skip", skip)
     check_seconds("clip", clip)
+    settings, skip = AlertSettings.of(alerts), reading.skip
     known = parse_labels(labels, line=label_line)
     sources = [source] if isinstance(source, str | PathLike | Corpus) else list(source)
     of_clips = isinstance(known, ClipRanges) and not is_event_file(judge)
     check_clips(sources, of_clips, masks=masks, smooth=smooth, skip=skip)
     if is_event_file(judge):
-        check_events_alone(judge, picture, threshold, share, alerts_per_day)
-        footage = labelled_footage(
-            sources[0], clip, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
+        check_events_alone(
+            judge, picture, settings.threshold, settings.share, settings.alerts_per_day
         )
+        footage = labelled_footage(sources[0], clip, reading)
         alarms = [event for event in read_events(judge) if event.alarm]
         return evaluate_events(alarms, footage, known, skip=skip)
-    detector = load_detector(
-        judge, alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-    )
+    detector = load_detector(judge, settings)
     camera = camera_check(judge, detector.model, picture, force)
-    judged = [
-        JudgedSource(
-            each, detector, camera, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout
-        )
-        for each in sources
-    ]
-    with cluster_workers(cluster, jobs) as workers:
-        corpora = [each.read(jobs=jobs, workers=workers, progress=progress) for each in judged]
+    judged = [JudgedSource(each, detector, camera, reading) for each in sources]
+    with reading.workers() as workers:
+        corpora = [each.read(workers, progress) for each in judged]
     name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
     if isinstance(known, ClipRanges):
         found = evaluate_clips(
@@ -749,7 +573,7 @@ def evaluate(
             known,
             masks=None if masks is None else Path(masks),
             smoothing=smooth,
-            share=share,
+            share=settings.share,
             progress=progress,
         )
     else:
@@ -760,7 +584,7 @@ def evaluate(
             name=name,
             n_stored=judged[0].n_stored,
             skip=skip,
-            share=share,
+            share=settings.share,
             progress=progress,
         )
     if picture is not None:
@@ -776,24 +600,12 @@ def compare(
     *,
     output: Address = "comparison",
     train: float = 300.0,
-    n_topics: int = 8,
-    n_behaviours: int = 4,
     runs: int = 20,
     methods: Sequence[str] = (),
     label_line: int | None = None,
-    clip: float = 1.0,
-    cell: int = 8,
-    motion: str = "cells",
-    words: WordKind = "fine",
-    mask: str | None = None,
-    region: str | None = None,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
-    cluster: str | None = None,
-    seed: int = 0,
+    documents: DocumentSettings | None = None,
+    learning: LearningSettings = LearningSettings(),
+    reading: ReadingSettings = ReadingSettings(),
     command: str = "",
     progress: ProgressCallback = ignore_progress,
 ) -> Comparison:
@@ -811,18 +623,15 @@ def compare(
         Folder for the page, the Markdown file and every run's scores.
     train
         Learn from the first N seconds, judge the rest.
-    n_topics, n_behaviours
-        Sizes of the models.
     runs
         Runs of each method from different random starts.
     methods
         Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
         such as gibbs-H or lda; all where empty.
-    clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout, jobs,
-    cluster
+    documents, reading
         As of `extract`.
-    seed
-        Same seed, same figures.
+    learning
+        Sizes of the models, and the seed: same seed, same figures.
     command
         Command that made the comparison, to be shown on the page.
     progress
@@ -839,28 +648,27 @@ def compare(
     from habitus.video.source import redacted_text
 
     check_seconds("train", train)
+    check_unused(learning, "a comparison", "n_topics", "n_behaviours", "seed")
     known = parse_labels(labels, line=label_line)
-    (video,) = open_sources(source, fps=fps, fast=fast, other_hosts=other_hosts, timeout=timeout)
-    settings = document_settings(
-        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
-    )
+    (video,) = reading.open(source)
+    settings = _document_settings(documents)
     page = Path(output, "comparison.html")
     if page.exists():
-        check_outputs(source, labels, mask, region, page=page)
-    with cluster_workers(cluster, jobs) as workers:
+        check_outputs(source, labels, settings.mask, settings.region, page=page)
+    with reading.workers() as workers:
         comparison = compare_methods(
             video,
             known,
             Path(output),
             settings=settings,
             train=train,
-            n_topics=n_topics,
-            n_behaviours=n_behaviours,
+            n_topics=learning.n_topics,
+            n_behaviours=learning.n_behaviours,
             n_runs=runs,
             methods=methods,
-            jobs=jobs,
+            jobs=reading.jobs,
             workers=workers,
-            seed=seed,
+            seed=learning.seed,
             progress=progress,
         )
     write_comparison(Path(output), comparison, source=video.name, command=redacted_text(command))
@@ -872,31 +680,14 @@ def tune(
     *,
     topics: Sequence[int] = (4, 8, 12, 20),
     behaviours: Sequence[int] = (2, 3, 4, 5, 6, 8),
-    prior: Any = "H+1",
-    n_restarts: int = 3,
-    min_words: float = 20,
-    alerts_per_day: float = 5.0,
-    measure: str = "tail",
     trials: int = 60,
     hyperparameters: bool = True,
-    recall: bool = True,
     picture: Address | None = None,
     force: bool = False,
-    duration: float | None = None,
-    continued: bool = False,
-    clip: float = 1.0,
-    cell: int = 8,
-    motion: str = "cells",
-    words: WordKind = "fine",
-    mask: str | None = None,
-    region: str | None = None,
-    fps: float | None = None,
-    fast: bool = False,
-    other_hosts: bool = False,
-    timeout: float = 10.0,
-    jobs: int = -1,
-    cluster: str | None = None,
-    seed: int = 0,
+    documents: DocumentSettings | None = None,
+    learning: LearningSettings = TUNING,
+    alerts: AlertSettings | float = AlertSettings(5.0, measure="tail"),
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> Tuning:
     """Choose a model without labels, and estimate beforehand what it would find.
@@ -907,27 +698,21 @@ def tune(
         Normal footage: videos as for `extract`, corpus files, or a corpus.
     topics, behaviours
         Numbers to try.
-    prior
-        EM's prior while sizes are compared.
-    n_restarts
-        Runs of each size on each fold.
-    min_words
-        Documents with fewer words carry no evidence.
-    alerts_per_day, measure
-        As of `Detector`: the budget at which synthetic anomalies are to be found.
     trials
-        Synthetic anomalies of each kind and strength.
-    hyperparameters, recall
-        Whether to fit VB's hyperparameters, and to estimate the recall.
+        Synthetic anomalies of each kind and strength; 0 for no estimate of the recall.
+    hyperparameters
+        Whether to fit VB's hyperparameters.
     picture
         Where to draw the evidence, as .png, .jpg, .svg or .pdf.
     force
         Replace a picture that habitus did not draw.
-    duration, continued, clip, cell, motion, words, mask, region, fps, fast, other_hosts, timeout,
-    jobs, cluster
-        As of `learn`.
-    seed
-        Same seed, same advice.
+    documents, reading
+        As of `extract`.
+    learning
+        EM's prior while sizes are compared, the runs of each size on each fold, the least number
+        of words of a document, and the seed: same seed, same advice.
+    alerts
+        Measure, and the budget at which synthetic anomalies are to be found.
     progress
         Told how far the work is.
 
@@ -936,44 +721,41 @@ def tune(
     Tuning
         The recommended size and prior, the evidence for it, and the estimated recall.
     """
+    from habitus.anomaly.detector import ALERTS_PER_DAY
     from habitus.lab.tuning.advice import check_positive, tune_model
 
-    check_outputs(sources, mask, region, force=force, picture=picture)
-    check_positive(alerts_per_day=alerts_per_day, n_trials=trials, n_restarts=n_restarts)
-    with cluster_workers(cluster, jobs) as workers:
-        extraction = read_documents(
-            sources,
-            None,
-            {"clip": clip, "cell": cell, "motion": motion, "words": words, "mask": mask}
-            | {"region": region},
-            {"fps": fps, "fast": fast, "other_hosts": other_hosts, "timeout": timeout},
-            continued=continued,
-            duration=duration,
-            jobs=jobs,
-            workers=workers,
-            progress=progress,
-        )
+    masks = (None, None) if documents is None else (documents.mask, documents.region)
+    check_outputs(sources, *masks, force=force, picture=picture)
+    check_unused(learning, "tuning", "prior", "n_restarts", "min_words", "seed")
+    settings = AlertSettings.of(alerts)
+    check_unused(settings, "tuning", "alerts_per_day", "measure")
+    budget = ALERTS_PER_DAY if settings.alerts_per_day is None else settings.alerts_per_day
+    check_positive(alerts_per_day=budget, n_restarts=learning.n_restarts)
+    if trials:
+        check_positive(n_trials=trials)
+    with reading.workers() as workers:
+        extraction = read_documents(sources, documents, None, reading, workers, progress)
         tuning = tune_model(
             extraction.corpus,
             topics=topics,
             behaviours=behaviours,
-            prior=prior,
-            n_restarts=n_restarts,
-            min_words=min_words,
-            alerts_per_day=alerts_per_day,
-            measure=measure,
+            prior=learning.prior,
+            n_restarts=learning.n_restarts,
+            min_words=learning.min_words,
+            alerts_per_day=budget,
+            measure=settings.measure or "tail",
             n_trials=trials,
             hyperparameters=hyperparameters,
-            recall=recall,
-            jobs=jobs,
+            recall=trials > 0,
+            jobs=reading.jobs,
             workers=workers,
-            seed=seed,
+            seed=learning.seed,
             progress=progress,
         )
     if picture is not None:
         from habitus.lab.tuning.picture import draw_tuning
 
-        draw_tuning(Path(picture), tuning, alerts_per_day)
+        draw_tuning(Path(picture), tuning, budget)
     return tuning
 
 
@@ -1054,6 +836,13 @@ def parse_duration(text: str) -> float:
         raise InvalidInputError(
             f"a length of time is written as 300s, 5min, 5:00 or 14d, found {text!r}"
         ) from None
+
+
+def _document_settings(documents: DocumentSettings | None) -> DocumentSettings:
+    """Return how documents are made, by default where nothing is given."""
+    from habitus.ingest.clips import DocumentSettings
+
+    return documents or DocumentSettings()
 
 
 def _annotate(

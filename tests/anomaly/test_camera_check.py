@@ -110,14 +110,18 @@ def cameras(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cameras")
     for name, seed in (("one", 541), ("two", 542)):
         render(Junction(seed=seed, seconds=30, **SMALL), folder / f"{name}.mp4")
-    habitus.learn(folder / "one.mp4", output=folder / "one.model", n_restarts=1, min_words=5)
+    habitus.learn(
+        folder / "one.mp4",
+        output=folder / "one.model",
+        learning=habitus.LearningSettings(n_restarts=1, min_words=5),
+    )
     return folder
 
 
 def test_every_way_to_judge_refuses_another_camera(cameras, tmp_path):
     model, other, page = cameras / "one.model", cameras / "two.mp4", tmp_path / "page.html"
     (tmp_path / "labels.csv").write_text("start,end\n3,9\n")
-    judge = {"measure": "mean", "share": 0.05}
+    judge = {"alerts": habitus.AlertSettings(share=0.05, measure="mean")}
     calls = {
         "detect": lambda **more: habitus.detect(other, model, **judge, **more),
         "report": lambda **more: habitus.report(other, model, page, **judge, **more),

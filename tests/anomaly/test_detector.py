@@ -429,7 +429,9 @@ def test_learning_from_fine_words_is_learning_from_their_coarse_sums(learning):
     for name, found in first.contents().tensors.items():
         assert np.array_equal(found, tensors[name])
     detections = [
-        habitus.detect(corpus, SceneModel(one, first), share=0.1, measure="mean")
+        habitus.detect(
+            corpus, SceneModel(one, first), alerts=habitus.AlertSettings(share=0.1, measure="mean")
+        )
         for corpus in (fine, coarse)
     ]
     assert [event.line() for event in detections[0].events] == [

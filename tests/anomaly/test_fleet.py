@@ -332,8 +332,9 @@ def test_learn_takes_the_file_and_update_does_not(fleet, tmp_path):
     fleet.save(tmp_path / "a.fleet")
     options = TOPICS | {"seed": TOPICS["random_state"]}
     del options["random_state"]
-    found = habitus.learn(corpus, fleet=tmp_path / "a.fleet", **options)
-    expected = habitus.learn(corpus, fleet=fleet, **options)
+    learning = habitus.LearningSettings(**options)
+    found = habitus.learn(corpus, fleet=tmp_path / "a.fleet", learning=learning)
+    expected = habitus.learn(corpus, fleet=fleet, learning=learning)
     assert found.habits.fusion.reach == expected.habits.fusion.reach
     assert found.habits.fusion.fleet_scores is not None
     with pytest.raises(InvalidInputError, match="leave this one out") as error:

@@ -5,12 +5,13 @@ The command is given the name of a folder in its own, which is not that of the w
 
 import sys
 
+import habitus
 from habitus.archive.operations import learn_archive
 from reference.archives import PATTERN, put, record
 from reference.clusters import cluster, kill
 from reference.processes import LONG, wait_until
 
-OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "timezone": "UTC"}
+OPTIONS = {"learning": habitus.LearningSettings(4, 2, n_restarts=1), "timezone": "UTC"}
 FLAGS = ("--topics", 4, "--behaviours", 2, "--restarts", 1, "--timezone", "UTC")
 
 
@@ -32,6 +33,8 @@ def test_a_cluster_that_loses_a_worker_makes_the_same_files(tmp_path, start):
         wait_until(lambda: list(shards.glob("[0-9]*.corpus")), "a shard is written")
         kill(found.processes[-1])
         assert process.wait(LONG) == 0
-    learn_archive(pattern, output=tmp_path / "plain", jobs=1, **OPTIONS)
+    learn_archive(
+        pattern, output=tmp_path / "plain", reading=habitus.ReadingSettings(jobs=1), **OPTIONS
+    )
     assert contents(site) == contents(tmp_path / "plain")
     assert "north/model.habitus" in contents(site)

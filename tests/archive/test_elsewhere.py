@@ -15,6 +15,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
 
+import habitus
 from habitus.archive.operations import detect_archive, learn_archive
 from habitus.archive.pattern import Pattern, find_recordings
 from habitus.archive.places import at_hand, look_at
@@ -29,7 +30,11 @@ from reference.archives import DAY, LENGTH, clock, record
 from reference.clusters import cluster
 
 PATTERN = "s3://footage/{camera}/{date}/{time}.mp4"
-OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "jobs": 1, "settled": 0}
+OPTIONS = {
+    "learning": habitus.LearningSettings(4, 2, n_restarts=1),
+    "reading": habitus.ReadingSettings(jobs=1),
+    "settled": 0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +103,11 @@ def test_workers_of_a_cluster_read_a_bucket(bucket, tmp_path):
     plain, there = tmp_path / "plain", tmp_path / "there"
     learn_archive(PATTERN, output=plain, **OPTIONS)
     with cluster(tmp_path, 2) as found:
-        result = learn_archive(PATTERN, output=there, cluster=found.address, **OPTIONS)
+        result = learn_archive(
+            PATTERN,
+            output=there,
+            **{**OPTIONS, "reading": habitus.ReadingSettings(jobs=1, cluster=found.address)},
+        )
     assert (result.reading.n_read, result.learning.learnt) == (2, ["north"])
     contents = [
         {str(path.relative_to(site)): path.read_bytes() for path in site.glob("north/**/*.[ch]*")}

@@ -24,7 +24,11 @@ from reference.archives import DAY, LENGTH, PATTERN, WRONG, put, record, settled
 from reference.footage import encode, moving_square
 from reference.two_lanes import FPS
 
-OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "jobs": 1, "timezone": "UTC"}
+OPTIONS = {
+    "learning": habitus.LearningSettings(4, 2, n_restarts=1),
+    "reading": habitus.ReadingSettings(jobs=1),
+    "timezone": "UTC",
+}
 
 
 @pytest.fixture(scope="module")

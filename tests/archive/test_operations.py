@@ -29,7 +29,11 @@ from habitus.workers import Task
 from reference.archives import DAY, LENGTH, PATTERN, HereWorkers, clock, put, record, settled
 from reference.processes import wait_until
 
-OPTIONS = {"n_topics": 4, "n_behaviours": 2, "n_restarts": 1, "jobs": 1, "timezone": "UTC"}
+OPTIONS = {
+    "learning": habitus.LearningSettings(4, 2, n_restarts=1),
+    "reading": habitus.ReadingSettings(jobs=1),
+    "timezone": "UTC",
+}
 """Small models, one process."""
 
 
@@ -87,7 +91,10 @@ def test_each_recording_is_a_shard_with_the_documents_of_extract(learnt, masters
     assert result.reading.seconds == 6 * LENGTH
     shard = shards_of(folder, "north")[1]
     assert shard.path.name == f"{DAY}T12-01-00.corpus"
-    corpus, expected = Corpus.load(shard.path), habitus.extract(masters / "1.mp4", jobs=1).corpus
+    corpus, expected = (
+        Corpus.load(shard.path),
+        habitus.extract(masters / "1.mp4", reading=habitus.ReadingSettings(jobs=1)).corpus,
+    )
     assert (corpus.counts != expected.counts).nnz == 0
     assert corpus.times.tolist() == (expected.times + shard.start).tolist()
     # As the name of the recording says, whatever the clock of this machine.
@@ -135,7 +142,9 @@ def test_patterns_and_time_zone_are_remembered(learnt):
 def test_several_processes_make_the_same_files(learnt, tmp_path):
     folder, _ = learnt
     pattern = f"{folder}/recordings/{PATTERN}"
-    learn_archive(pattern, output=tmp_path / "site", **{**OPTIONS, "jobs": 2})
+    learn_archive(
+        pattern, output=tmp_path / "site", **{**OPTIONS, "reading": habitus.ReadingSettings(jobs=2)}
+    )
     wanted = {name: found for name, (found, _) in contents(folder / "site").items()}
     assert {name: found for name, (found, _) in contents(tmp_path / "site").items()} == wanted
 
@@ -364,7 +373,7 @@ def test_older_recordings_count_less_unless_nothing_is_to_fade(site):
 
 
 def test_other_settings_read_everything_anew(site):
-    result = learn(site, cell=16)
+    result = learn(site, documents=habitus.DocumentSettings(cell=16))
     assert (result.reading.n_read, result.learning.learnt) == (6, ["north", "south"])
 
 
@@ -374,7 +383,7 @@ def test_one_camera_can_be_done_alone(masters, tmp_path):
     result = learn(tmp_path, cameras=["south"])
     assert [camera.camera for camera in result.overview.cameras] == ["south"]
     os.utime(put(tmp_path / "recordings", "west", 0, masters / "0.mp4"))
-    later = learn(tmp_path, cameras=["west"], n_topics=3)
+    later = learn(tmp_path, cameras=["west"], learning=habitus.LearningSettings(3))
     assert len(later.reading.waiting) == 1
     assert later.learning.learnt == []
 

@@ -185,7 +185,7 @@ def events(camera, lanes, tmp_path_factory):
         writer.add(document, START + n, Condition.USABLE, vocabulary, follows=n > 0)
     writer.close()
     corpus = read_footage(writer.folder).corpus
-    detection = habitus.detect(corpus, folder / "model-1.habitus", alerts_per_day=2000)
+    detection = habitus.detect(corpus, folder / "model-1.habitus", alerts=2000)
     return [event.to_json() for event in detection.events]
 
 

@@ -81,7 +81,7 @@ def test_detect_gives_events_scores_thumbnails_and_an_annotated_video(folder):
     assert wrote == "wrote events.jsonl"
     assert [line.split()[0] for line in ranked] == [str(k + 1) for k in range(len(ranked))]
     assert sum("ALARM" in line for line in ranked) == len(events)
-    assert len(ranked) >= 10
+    assert len(ranked) >= 8  # all that is not within ten seconds of an alarm
     assert events
     rows = list(csv.DictReader((folder / "scores.csv").read_text().splitlines()))
     assert len(rows) == 2 * SECONDS

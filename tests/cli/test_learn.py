@@ -12,7 +12,10 @@ from reference.commands import habitus as command
 from reference.footage import encode, texture
 from reference.two_lanes import FPS, HEIGHT, WIDTH, WRONG, two_lanes
 
-LEARN = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 2, "duration": WRONG[0] - 2}
+LEARN = {
+    "learning": habitus.LearningSettings(2, 2, n_restarts=2),
+    "reading": habitus.ReadingSettings(duration=WRONG[0] - 2),
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def folder(tmp_path_factory):
         folder / "lanes.mp4",
         folder / "lanes.model",
         output=folder / "events.jsonl",
-        alerts_per_day=2000.0,
+        alerts=2000.0,
     )
     return folder
 

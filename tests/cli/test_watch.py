@@ -33,7 +33,10 @@ BUDGET = 144  # what half a minute of footage can tell
 def folder(tmp_path_factory):
     """A model of two lanes, and a stream of 14 seconds in which something goes wrong."""
     folder = tmp_path_factory.mktemp("watch")
-    normal = {"n_topics": 2, "n_behaviours": 2, "n_restarts": 1, "duration": WRONG[0] - 2}
+    normal = {
+        "learning": habitus.LearningSettings(2, 2, n_restarts=1),
+        "reading": habitus.ReadingSettings(duration=WRONG[0] - 2),
+    }
     lanes = two_lanes(folder / "lanes.mp4")
     habitus.learn(str(lanes), output=folder / "lanes.model", **normal)
     wrong = islice(pictures(), int(WRONG[0] - 6) * FPS, int(WRONG[1] + 5) * FPS)
@@ -171,7 +174,7 @@ def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     with contextlib.closing(
-        habitus.watch(address, folder / "lanes.model", alerts_per_day=BUDGET)
+        habitus.watch(address, folder / "lanes.model", alerts=BUDGET)
     ) as happenings:
         told = [first_fault(happenings) for _ in range(3)]
         assert [fault.condition for fault in told] == ["absent"] * 3
@@ -191,7 +194,7 @@ def test_a_camera_with_too_few_frames_is_told(folder, monkeypatch):
     with (
         motion_jpeg(drawn, fps=0.9) as address,
         contextlib.closing(
-            habitus.watch(address, folder / "lanes.model", alerts_per_day=BUDGET)
+            habitus.watch(address, folder / "lanes.model", alerts=BUDGET)
         ) as happenings,
     ):
         assert first_fault(happenings).condition == "slow"

@@ -39,5 +39,10 @@ def turn(video: Path) -> Path:
 def model(video: Path) -> Path:
     """A model of what comes before something goes wrong."""
     path = video.with_name("model-1.habitus")
-    habitus.learn(video, output=path, duration=WRONG[0] - 2, n_behaviours=2, n_restarts=1, jobs=1)
+    habitus.learn(
+        video,
+        output=path,
+        reading=habitus.ReadingSettings(duration=WRONG[0] - 2, jobs=1),
+        learning=habitus.LearningSettings(n_behaviours=2, n_restarts=1),
+    )
     return path

@@ -4,7 +4,6 @@ Each reads what is new first, and does only what has not been done: they can be 
 again after whatever cut them short.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,16 +23,19 @@ from habitus.archive.shard_judging import (
 from habitus.archive.shard_reading import CAMERA, SETTLED, Reading, read_new
 from habitus.archive.shard_store import SETTINGS, ArchiveFolder, ArchiveSettings
 from habitus.cluster import open_workers
-from habitus.corpus.vocabulary import WordKind
 from habitus.errors import InvalidInputError
 from habitus.files import check_output
 from habitus.ingest.clips import DocumentSettings
-from habitus.inputs import check_seconds
 from habitus.progress import ProgressCallback, ignore_progress
+from habitus.settings import (
+    Address,
+    LearningSettings,
+    ReadingSettings,
+    check_seconds,
+    check_unused,
+)
 from habitus.video.mask import is_file
 from habitus.workers import Workers
-
-Address = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,11 @@ def learn_archive(
     days: float | None = None,
     half_life: float | None = HALF_LIFE,
     fleet: Address | None = None,
-    n_topics: int = 8,
-    n_behaviours: int = 4,
-    n_restarts: int = 20,
     timezone: str | None = None,
-    clip: float = 1.0,
-    cell: int = 8,
-    motion: str = "cells",
-    words: WordKind = "fine",
-    mask: str | None = None,
-    region: str | None = None,
-    fast: bool = False,
     settled: float = SETTLED,
-    cluster: str | None = None,
-    jobs: int = -1,
-    seed: int = 0,
+    documents: DocumentSettings | None = None,
+    learning: LearningSettings = LearningSettings(),
+    reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> ArchiveLearning:
     """Learn one model per camera from an archive of recordings, reading only what is new.
@@ -88,7 +80,7 @@ def learn_archive(
     patterns
         Where the recordings are, with fields for camera and time, such as
         "recordings/{camera}/{date}/{hour}.mp4"; any address that fsspec opens. Where none is
-        given, those of the archive, with its own `timezone` and `clip` to `fast`.
+        given, those of the archive, with its own `timezone`, `documents` and `reading.fast`.
     output
         Folder of the archive.
     cameras
@@ -102,22 +94,18 @@ def learn_archive(
         File of what other cameras have in common, for cameras with little footage: as of `learn`.
         That of the cameras of this archive with at least half an hour is written to
         `archive.fleet` in its folder.
-    n_topics, n_behaviours, n_restarts
-        As of `TopicModel`.
     timezone
         Time zone that recordings are named in, such as "Europe/Berlin"; that of this machine if
         None.
-    clip, cell, motion, words, mask, region, fast
-        As of `extract`; {camera} in the name of a mask stands for the camera's name.
     settled
         Leave recordings that were changed in the last so many seconds for the next run.
-    cluster
-        None for processes of this machine, "local" for a Dask cluster on it, or the address of a
-        Dask scheduler, whose workers reach recordings and archive by the same names.
-    jobs
-        Processes; -1 for one per core. It never changes a result.
-    seed
-        Same seed, same models.
+    documents
+        As of `extract`; {camera} in the name of a mask stands for the camera's name.
+    learning
+        Numbers of topics, behaviours and restarts, and the seed.
+    reading
+        As of `extract`: `fast`, `jobs` and `cluster`, whose workers reach recordings and archive by
+        the same names.
     progress
         Told how far the work is.
 
@@ -136,21 +124,20 @@ def learn_archive(
         raise InvalidInputError(f"days must be above 0, found {days:g}", parameter="days")
     check_seconds("half_life", half_life)
     folder = ArchiveFolder(Path(output))
-    documents = DocumentSettings(
-        clip=clip, cell=cell, motion=motion, words=words, mask=mask, region=region
-    )
-    given = _given(folder, patterns, timezone, documents, fast)
+    check_unused(learning, "an archive", "n_topics", "n_behaviours", "n_restarts", "seed")
+    check_unused(reading, "an archive", "fast", "jobs", "cluster")
+    given = _given(folder, patterns, timezone, documents or DocumentSettings(), reading.fast)
     recordings = _recordings(given, cameras)
     options = {
-        "n_topics": n_topics,
-        "n_behaviours": n_behaviours,
-        "n_restarts": n_restarts,
+        "n_topics": learning.n_topics,
+        "n_behaviours": learning.n_behaviours,
+        "n_restarts": learning.n_restarts,
         "half_life": half_life,
-        "random_state": seed,
+        "random_state": learning.seed,
     }
-    with folder.alone(), open_workers(cluster, jobs) as workers:
+    with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
         folder.put_settings(given)
-        reading = _read(folder, recordings, given, workers, settled, progress)
+        came = _read(folder, recordings, given, workers, settled, progress)
         wanted = [each for each in folder.cameras() if not cameras or each.camera in cameras]
 
         def learn() -> Learning:
@@ -164,17 +151,16 @@ def learn_archive(
                 progress=progress,
             )
 
-        learning = learn()
-        if learning.damaged:
-            again = _read(folder, recordings, given, workers, settled, progress)
-            reading = _sum(reading, again)
-            first, learning = learning, learn()
-            learning = replace(
-                learning,
-                learnt=sorted(first.learnt + learning.learnt),
-                known=[camera for camera in learning.known if camera not in first.learnt],
+        models = learn()
+        if models.damaged:
+            came = _sum(came, _read(folder, recordings, given, workers, settled, progress))
+            first, models = models, learn()
+            models = replace(
+                models,
+                learnt=sorted(first.learnt + models.learnt),
+                known=[camera for camera in models.known if camera not in first.learnt],
             )
-    return ArchiveLearning(reading, learning, overview_of(folder))
+    return ArchiveLearning(came, models, overview_of(folder))
 
 
 def detect_archive(

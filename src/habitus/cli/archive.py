@@ -119,17 +119,14 @@ def learn(
             days=days,
             half_life=None if half_life == "never" else habitus.parse_duration(half_life),
             fleet=fleet,
-            n_topics=n_topics,
-            n_behaviours=n_behaviours,
-            n_restarts=n_restarts,
             timezone=timezone,
-            fast=fast,
             settled=settled,
-            jobs=jobs,
-            seed=seed,
+            documents=documents.settings(),
+            learning=habitus.LearningSettings(
+                n_topics, n_behaviours, n_restarts=n_restarts, seed=seed
+            ),
+            reading=options.reading_settings(elsewhere, fast=fast, jobs=jobs),
             progress=progress,
-            **documents.parameters(),
-            **elsewhere.parameters(),
         )
     _note(found.notes)
     if as_json:

@@ -75,17 +75,14 @@ def compare(
             labels,
             output=output,
             train=habitus.parse_duration(train),
-            n_topics=n_topics,
-            n_behaviours=n_behaviours,
             runs=runs,
             methods=[name for name in re.split(r"[,\s]+", methods) if name],
             label_line=label_line,
-            seed=seed,
+            documents=documents.settings(),
+            learning=habitus.LearningSettings(n_topics, n_behaviours, seed=seed),
+            reading=options.reading_settings(reading, elsewhere),
             command=options.command_line(),
             progress=progress,
-            **documents.parameters(),
-            **reading.parameters(),
-            **elsewhere.parameters(),
         )
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), allow_nan=False))

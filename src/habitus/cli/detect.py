@@ -52,10 +52,10 @@ def detect(
             annotate=annotate,
             scores=scores,
             moments=moments,
-            skip=skip,
+            alerts=judging.settings(),
+            force=judging.force,
+            reading=options.reading_settings(reading, skip=skip),
             progress=progress,
-            **judging.parameters(),
-            **reading.parameters(),
         )
     for note in detection.notes:
         say(f"note: {note}", err=True)

@@ -101,12 +101,11 @@ def evaluate(
             masks=masks,
             smooth=smooth,
             picture=picture,
-            skip=skip,
+            alerts=judging.settings(),
+            force=judging.force,
             clip=clip,
+            reading=options.reading_settings(reading, elsewhere, skip=skip),
             progress=progress,
-            **judging.parameters(),
-            **reading.parameters(),
-            **elsewhere.parameters(),
         )
     if found.threshold is None:
         say(

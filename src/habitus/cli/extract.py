@@ -56,13 +56,10 @@ def extract(
             output=output,
             preview=preview,
             force=force,
-            duration=duration,
             start=start,
+            documents=documents.settings(),
+            reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
             progress=progress,
-            **sequence.parameters(),
-            **documents.parameters(),
-            **reading.parameters(),
-            **elsewhere.parameters(),
         )
     seconds = time.monotonic() - started
     for note in notes:

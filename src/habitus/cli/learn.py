@@ -1,6 +1,7 @@
 """habitus learn: a model of a scene, from video or documents."""
 
 import json
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,13 +11,6 @@ import habitus
 from habitus.cli import options
 from habitus.cli.bars import progress_bars
 from habitus.cli.terminal import say
-
-OF_THE_MODEL = {
-    *("n_topics", "n_behaviours", "learning", "prior", "n_restarts", "n_iterations", "tolerance"),
-    *("smoothing", "min_words", "burn_in", "n_samples", "thinning", "seed"),
-    *("clip", "cell", "motion", "words", "mask", "region"),
-}
-"""Options that a model to update brings along."""
 
 
 class LearningChoice(StrEnum):
@@ -28,12 +22,68 @@ class LearningChoice(StrEnum):
     BLOCKED_GIBBS = "blocked-gibbs"
 
 
+@dataclass(frozen=True)
+class LearningOptions(options.OptionGroup):
+    """How the topic model is learnt."""
+
+    n_topics: Annotated[
+        int, typer.Option("--topics", help="Number of topics: patterns of local motion.")
+    ] = 8
+    n_behaviours: Annotated[
+        int,
+        typer.Option("--behaviours", help="Number of behaviours: phases that the scene has."),
+    ] = 4
+    learning: Annotated[
+        LearningChoice,
+        typer.Option(
+            help="em: best point estimate, fastest. vb: posterior distributions. gibbs: the "
+            "paper's collapsed sampler. blocked-gibbs: the same posterior, faster on millions of "
+            "words."
+        ),
+    ] = LearningChoice.EM
+    prior: Annotated[
+        str,
+        typer.Option(
+            help="The paper's prior: 1, H or H+1; or your own values, such as `habitus tune` "
+            "finds: alpha=8,beta=0.05,gamma=1,eta=1."
+        ),
+    ] = "H+1"
+    n_restarts: Annotated[
+        int,
+        typer.Option(
+            "--restarts", help="Independent runs; the one with the best objective is kept."
+        ),
+    ] = 20
+    n_iterations: Annotated[
+        int, typer.Option("--iterations", help="Iterations of a run of em or vb.")
+    ] = 100
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="Stop a run of em or vb once it gains less than this per word."),
+    ] = None
+    smoothing: Annotated[
+        float, typer.Option(help="em: added to estimates that the prior lets become zero.")
+    ] = 5e-6
+    min_words: options.MinWords = 20
+    burn_in: Annotated[int, typer.Option(help="gibbs: sweeps before the first sample.")] = 500
+    n_samples: Annotated[int, typer.Option("--samples", help="gibbs: samples to keep.")] = 5
+    thinning: Annotated[int, typer.Option(help="gibbs: sweeps between samples.")] = 100
+    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0
+
+
+OF_THE_MODEL = {
+    field.name for group in (LearningOptions, options.DocumentOptions) for field in fields(group)
+}
+"""Options that a model to update brings along."""
+
+
 @options.command
 def learn(
     context: typer.Context,
     sources: options.Footage,
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
+    learning: LearningOptions,
     reading: options.ReadingOptions,
     elsewhere: options.ClusterOptions,
     output: Annotated[
@@ -46,7 +96,7 @@ def learn(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Add this footage to a model; that of before is not needed. Habits and held-out "
+            help="Add this footage to a model; older footage is not needed. Habits and held-out "
             "scores are updated; topics and behaviours stay.",
         ),
     ] = None,
@@ -74,50 +124,7 @@ def learn(
             "footage does not show the scene.",
         ),
     ] = False,
-    n_topics: Annotated[
-        int, typer.Option("--topics", help="Number of topics: patterns of local motion.")
-    ] = 8,
-    n_behaviours: Annotated[
-        int,
-        typer.Option("--behaviours", help="Number of behaviours: phases that the scene has."),
-    ] = 4,
-    learning: Annotated[
-        LearningChoice,
-        typer.Option(
-            help="em: best point estimate, fastest. vb: posterior distributions. gibbs: the "
-            "paper's collapsed sampler. blocked-gibbs: the same posterior, faster on millions of "
-            "words."
-        ),
-    ] = LearningChoice.EM,
-    prior: Annotated[
-        str,
-        typer.Option(
-            help="The paper's prior: 1, H or H+1; or your own values, such as `habitus tune` "
-            "finds: alpha=8,beta=0.05,gamma=1,eta=1."
-        ),
-    ] = "H+1",
-    n_restarts: Annotated[
-        int,
-        typer.Option(
-            "--restarts", help="Independent runs; the one with the best objective is kept."
-        ),
-    ] = 20,
-    n_iterations: Annotated[
-        int, typer.Option("--iterations", help="Iterations of a run of em or vb.")
-    ] = 100,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="Stop a run of em or vb once it gains less than this per word."),
-    ] = None,
-    smoothing: Annotated[
-        float, typer.Option(help="em: added to estimates that the prior lets become zero.")
-    ] = 5e-6,
-    min_words: options.MinWords = 20,
-    burn_in: Annotated[int, typer.Option(help="gibbs: sweeps before the first sample.")] = 500,
-    n_samples: Annotated[int, typer.Option("--samples", help="gibbs: samples to keep.")] = 5,
-    thinning: Annotated[int, typer.Option(help="gibbs: sweeps between samples.")] = 100,
     duration: options.Duration = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Learn a scene's behaviours from its normal footage, without labels.
@@ -137,25 +144,10 @@ def learn(
             half_life=None if half_life is None else habitus.parse_duration(half_life),
             fleet=fleet,
             force=force,
-            n_topics=n_topics,
-            n_behaviours=n_behaviours,
-            learning=learning.value,
-            prior=prior,
-            n_restarts=n_restarts,
-            n_iterations=n_iterations,
-            tolerance=tolerance,
-            smoothing=smoothing,
-            min_words=min_words,
-            burn_in=burn_in,
-            n_samples=n_samples,
-            thinning=thinning,
-            duration=duration,
-            seed=seed,
+            documents=None if update else documents.settings(),
+            learning=habitus.LearningSettings(**learning.parameters()),
+            reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
             progress=progress,
-            **sequence.parameters(),
-            **documents.parameters(),
-            **reading.parameters(),
-            **elsewhere.parameters(),
         )
     for note in scene.notes:
         say(f"note: {note}", err=True)

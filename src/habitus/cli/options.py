@@ -88,7 +88,7 @@ class OptionGroup:
     """Options that belong together."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the options as parameters of a library function."""
+        """Return the options as parameters of settings of the library."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
 
@@ -127,6 +127,10 @@ class DocumentOptions(OptionGroup):
     region: Annotated[
         str | None, typer.Option(help="Watch only this: a PNG or polygons, as for --mask.")
     ] = None
+
+    def settings(self) -> "habitus.DocumentSettings":
+        """Return the settings that the library takes."""
+        return habitus.DocumentSettings(**self.parameters())
 
 
 @dataclass(frozen=True)
@@ -231,6 +235,19 @@ class JudgingOptions(OptionGroup):
             "that habitus did not write.",
         ),
     ] = False
+
+    def settings(self) -> "habitus.AlertSettings":
+        """Return the settings that the library takes; `force` is a parameter of its own."""
+        parameters = self.parameters()
+        del parameters["force"]
+        return habitus.AlertSettings(**parameters)
+
+
+def reading_settings(*groups: OptionGroup, **more: Any) -> "habitus.ReadingSettings":
+    """Return how footage is read, by several groups of options and single ones."""
+    for group in groups:
+        more |= group.parameters()
+    return habitus.ReadingSettings(**more)
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

@@ -39,11 +39,11 @@ def report(
             output,
             annotate=annotate,
             labels=labels,
-            skip=skip,
+            alerts=judging.settings(),
+            force=judging.force,
+            reading=options.reading_settings(reading, skip=skip),
             commands=[options.command_line()],
             progress=progress,
-            **judging.parameters(),
-            **reading.parameters(),
         )
     for note in detection.notes:
         say(f"note: {note}", err=True)

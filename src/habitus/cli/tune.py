@@ -72,23 +72,17 @@ def tune(
             sources,
             topics=_numbers("topics", topics),
             behaviours=_numbers("behaviours", behaviours),
-            prior=prior,
-            n_restarts=n_restarts,
-            min_words=min_words,
-            alerts_per_day=alerts_per_day,
-            measure=measure.value,
-            trials=trials,
+            trials=0 if no_recall else trials,
             hyperparameters=not no_hyperparameters,
-            recall=not no_recall,
             picture=picture,
             force=force,
-            duration=duration,
-            seed=seed,
+            documents=documents.settings(),
+            learning=habitus.LearningSettings(
+                prior=prior, n_restarts=n_restarts, min_words=min_words, seed=seed
+            ),
+            alerts=habitus.AlertSettings(alerts_per_day, measure=measure.value),
+            reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
             progress=progress,
-            **sequence.parameters(),
-            **documents.parameters(),
-            **reading.parameters(),
-            **elsewhere.parameters(),
         )
     for note in tuning.notes:
         say(f"note: {note}", err=True)

@@ -57,8 +57,9 @@ def watch(
                     output=output,
                     stop=stop,
                     patience=patience,
-                    **judging.parameters(),
-                    **stream.parameters(),
+                    alerts=judging.settings(),
+                    force=judging.force,
+                    reading=options.reading_settings(stream),
                 )
             ) as happenings:
                 _tell(happenings, teller, out)

@@ -43,7 +43,7 @@ WORTH_A_THREAD = 20_000
 
 
 @dataclass(frozen=True)
-class LearningSettings:
+class LearnerSettings:
     """Everything a learner needs beside the documents."""
 
     sizes: Sizes
@@ -78,7 +78,7 @@ class Learner(Protocol):
     def __call__(
         self,
         evidence: EvidenceShards,
-        settings: LearningSettings,
+        settings: LearnerSettings,
         rngs: Sequence[np.random.Generator],
         callback: IterationCallback,
     ) -> list[LearningResult]:
@@ -106,7 +106,7 @@ class Learner(Protocol):
 
 def learn_em(
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
@@ -125,7 +125,7 @@ def learn_em(
 
 def learn_vb(
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
@@ -144,7 +144,7 @@ def learn_vb(
 
 def learn_gibbs(
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
@@ -155,7 +155,7 @@ def learn_gibbs(
 
 def _learn_gibbs(
     evidence: Evidence,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rng: np.random.Generator,
     callback: IterationCallback,
 ) -> LearningResult:
@@ -174,7 +174,7 @@ def _learn_gibbs(
 
 def learn_blocked_gibbs(
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rngs: Sequence[np.random.Generator],
     callback: IterationCallback,
 ) -> list[LearningResult]:
@@ -185,7 +185,7 @@ def learn_blocked_gibbs(
 
 def _learn_blocked_gibbs(
     evidence: Evidence,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     rng: np.random.Generator,
     callback: IterationCallback,
 ) -> LearningResult:
@@ -202,7 +202,7 @@ def _learn_blocked_gibbs(
 
 
 def _blocked_start(
-    evidence: Evidence, settings: LearningSettings, rng: np.random.Generator
+    evidence: Evidence, settings: LearnerSettings, rng: np.random.Generator
 ) -> Parameters:
     """Return parameters to start from; given assignments have theirs drawn."""
     if not isinstance(settings.init, Assignments):
@@ -235,7 +235,7 @@ def _climb(
     states: Sequence[Climber],
     steps: Callable[[Sequence[Climber]], list[Climber]],
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     callback: IterationCallback,
 ) -> list[tuple[Climber, Array]]:
     """Iterate runs side by side.
@@ -262,7 +262,7 @@ def _climb(
 def _walk(
     state: Walker,
     step: Callable[[Walker], Walker],
-    settings: LearningSettings,
+    settings: LearnerSettings,
     callback: IterationCallback,
 ) -> tuple[Walker, Array, SampleChain]:
     """Sweep; keep a sample at the end of the burn-in, then one every `thinning` sweeps.
@@ -320,7 +320,7 @@ class Restarts(NamedTuple):
 def run_restarts(
     learner: Learner,
     evidence: EvidenceShards,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     callback: IterationCallback,
     *,
     seeds: Sequence[np.random.SeedSequence],
@@ -390,7 +390,7 @@ def run_restarts(
 def _run_alone(
     learner: Learner,
     evidence: Evidence,
-    settings: LearningSettings,
+    settings: LearnerSettings,
     seed: np.random.SeedSequence,
 ) -> LearningResult:
     """Run a learner once."""

@@ -28,8 +28,8 @@ from habitus.model.generate import generate
 from habitus.model.learning import (
     LEARNERS,
     IterationCallback,
+    LearnerSettings,
     LearningResult,
-    LearningSettings,
     n_threads_of,
     run_restarts,
 )
@@ -706,7 +706,7 @@ class TopicModel:
         self._check_fitted()
         return self._corpus(X, lengths, reset=False)
 
-    def _settings(self, evidence: EvidenceShards) -> LearningSettings:
+    def _settings(self, evidence: EvidenceShards) -> LearnerSettings:
         """Return the settings of the learner."""
         sizes = Sizes(evidence.n_words, int(self.n_topics), int(self.n_behaviours))
         init = check_init(self.init, self.learning, sizes, evidence)
@@ -716,7 +716,7 @@ class TopicModel:
                 f"{self.n_restarts}",
                 parameter="n_restarts",
             )
-        return LearningSettings(
+        return LearnerSettings(
             sizes=sizes,
             prior=Prior.of(self.prior).concentrations(sizes),
             n_iterations=int(self.n_iterations),

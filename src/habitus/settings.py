@@ -1,0 +1,188 @@
+"""Settings of the public functions, built once and passed whole; `DocumentSettings` is beside them.
+
+The defaults are those of the commands.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from habitus.cluster import cluster_workers
+from habitus.errors import InvalidInputError
+from habitus.files import checked_path
+from habitus.schema import LATEST
+from habitus.workers import Workers
+
+if TYPE_CHECKING:
+    from habitus.video import Source
+
+Address = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How footage is opened and read, which part of it, and by whom.
+
+    Parameters
+    ----------
+    fps
+        Frames per second of images, or of streams without times.
+    fast
+        Skip frames that no other frame needs, and the loop filter.
+    other_hosts
+        Whether an http(s) or rtsp address may lead to other hosts, by redirections and playlists.
+    timeout
+        Seconds that an address may take to answer.
+    continued
+        Whether several sources are one video that was cut into files.
+    skip, duration
+        Leave out the first so many seconds, and what follows the first so many.
+    jobs
+        Processes; -1 for one per core. It never changes the result.
+    cluster
+        Workers of a Dask cluster instead: "local" for one of `jobs` processes, or the address of a
+        scheduler, whose workers find the same files at the same paths. It never changes the result.
+    """
+
+    fps: float | None = None
+    fast: bool = False
+    other_hosts: bool = False
+    timeout: float = 10.0
+    continued: bool = False
+    skip: float | None = None
+    duration: float | None = None
+    jobs: int = -1
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the lengths of time."""
+        check_seconds("skip", self.skip)
+        check_seconds("duration", self.duration)
+
+    def open(self, sources: Address | Sequence[Address]) -> list[Source]:
+        """Return the sources of one or several addresses."""
+        from habitus.video import Source
+
+        addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+        if not addresses:
+            raise InvalidInputError("there must be at least one source, found none")
+        for address in addresses:
+            if "://" not in os.fspath(address):
+                checked_path(address)
+        return [
+            Source(
+                os.fspath(address),
+                fps=self.fps,
+                fast=self.fast,
+                other_hosts=self.other_hosts,
+                timeout=self.timeout,
+            )
+            for address in addresses
+        ]
+
+    def workers(self) -> AbstractContextManager[Workers | None]:
+        """Return the workers of the cluster; None where there is none."""
+        return cluster_workers(self.cluster, self.jobs)
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """How a topic model is learnt: sizes, algorithm and start; see `TopicModel`.
+
+    Parameters
+    ----------
+    n_topics, n_behaviours, learning, prior, n_restarts, n_iterations, tolerance, smoothing,
+    min_words, burn_in, n_samples, thinning
+        As of `TopicModel`, which starts once where these settings start 20 times.
+    seed
+        Same seed, same model.
+    """
+
+    n_topics: int = 8
+    n_behaviours: int = 4
+    learning: str = "em"
+    prior: Any = "H+1"
+    n_restarts: int = 20
+    n_iterations: int = 100
+    tolerance: float | None = None
+    smoothing: float = 5e-6
+    min_words: float = 20
+    burn_in: int = 500
+    n_samples: int = 5
+    thinning: int = 100
+    seed: int = 0
+
+    def model_options(self) -> dict[str, Any]:
+        """Return the parameters of `TopicModel`."""
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return options | {"random_state": options.pop("seed")}
+
+
+@dataclass(frozen=True)
+class AlertSettings:
+    """When a document is abnormal: by a budget of alerts, a share of documents, or a threshold.
+
+    Parameters
+    ----------
+    alerts_per_day, share, threshold, measure, approximation, n_samples, seed
+        As of `Detector`; at most one of the first three.
+    """
+
+    alerts_per_day: float | None = None
+    share: float | None = None
+    threshold: float | None = None
+    measure: str | None = None
+    approximation: Any = "plug-in"
+    n_samples: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, alerts: AlertSettings | float | None) -> AlertSettings:
+        """Return settings; a number is that of alerts per day.
+
+        Examples
+        --------
+        >>> AlertSettings.of(20).alerts_per_day
+        20
+        """
+        if alerts is None or isinstance(alerts, AlertSettings):
+            return alerts or cls()
+        return cls(alerts_per_day=alerts)
+
+    def detector_options(self) -> dict[str, Any]:
+        """Return the parameters of `Detector`."""
+        return asdict(self)
+
+
+Settings = ReadingSettings | LearningSettings | AlertSettings
+
+
+def check_unused(settings: Settings, work: str, *used: str) -> None:
+    """Raise if settings say something that this work does not use.
+
+    Parameters
+    ----------
+    settings
+        May differ from the defaults in what is used only.
+    work
+        What the settings are for, for the message.
+    used
+        Names of the settings that are used.
+    """
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if field.name not in used and value != field.default:
+            raise InvalidInputError(f"{work} does not use {field.name}", parameter=field.name)
+
+
+def check_seconds(name: str, seconds: float | None) -> None:
+    """Raise if a length of time is not above 0, or infinite."""
+    if seconds is not None and not 0 < seconds <= LATEST:
+        raise InvalidInputError(
+            f"{name} must be above 0 seconds, and at most {LATEST:g}, found {seconds:g}",
+            parameter=name,
+        )
