@@ -12,6 +12,7 @@ from playwright.sync_api import Route, TimeoutError, expect
 from sqlalchemy import select
 
 from habitus.console import administration, queries, reviews
+from habitus.console.answers import EventSummary
 from habitus.console.database import Camera, Channel, Event, Token
 from reference.console_pages import LOOKS, Site
 from reference.footage import encode, moving_square
@@ -22,7 +23,7 @@ EVENT = f"{3:012x}"
 Look = dict[str, Any]
 
 
-def alarms(site: Site, review: str = "any") -> list[queries.EventCard]:
+def alarms(site: Site, review: str = "any") -> list[EventSummary]:
     with site.console.database.session() as session:
         return queries.events(session, queries.EventFilter(review=review)).events
 

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
+from habitus.cameras.relearning import Failed, Learnt
 from habitus.console import store
 from habitus.console.database import Camera, Channel, Event, Learning, Minute, OutboxEntry, Trouble
 from habitus.console.server import Console
@@ -276,13 +277,13 @@ def test_a_minute_is_written_in_parts_and_again_when_the_clock_is_set_back(
 
 
 def test_learnings_and_the_model_of_a_camera(watched: Console) -> None:
-    outcome = store.LearningOutcome("model-1.habitus", "learnt", ("a note",), START, START + 9, 300)
+    learnt = Learnt("model-1.habitus", "learnt", ("a note",), START, START + 9, 300, 4)
     with watched.database.transaction() as session:
         number = store.begin_learning(session, "north", "first", START)
         failed = store.begin_learning(session, "north", "hour", START)
         store.begin_learning(session, "north", "night", START)
-        store.end_learning(session, number, outcome, START + 20)
-        store.end_learning(session, failed, store.LearningOutcome(None, "no room"), START + 21)
+        store.end_learning(session, number, learnt, START + 20)
+        store.end_learning(session, failed, Failed("no room"), START + 21)
         store.forget_interrupted(session)
     with watched.database.session() as session:
         assert session.get_one(Camera, "north").model == "model-1.habitus"

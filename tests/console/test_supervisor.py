@@ -16,8 +16,9 @@ from habitus.cameras.process import CameraJob
 from habitus.console import queries, reviews
 from habitus.console.administration import add_camera as add_by_admin
 from habitus.console.administration import remove_camera
+from habitus.console.answers import EventSummary, ReviewOutcome
 from habitus.console.database import Camera, Event, Learning, Minute
-from habitus.console.learner import Candidate, Learner, LearningResult
+from habitus.console.learner import Candidate, Learner
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
 from habitus.fork_server import ForkServer
@@ -64,7 +65,7 @@ def wait_for_state(console: Console, state: str, camera_id: str = "north") -> No
     wait_until(lambda: camera(console, camera_id).state == state, f"{camera_id} is {state}")
 
 
-def alarms(console: Console) -> list[queries.EventCard]:
+def alarms(console: Console) -> list[EventSummary]:
     with console.database.session() as session:
         return queries.events(session).events
 
@@ -228,7 +229,7 @@ def test_a_learning_that_failed_is_not_begun_again_at_once(
     learner, now = Learner(console, fork_server), time.time()
     job = CameraJob("north", console.settings.camera_folder("north"), "rtsp://192.0.2.1/main")
     candidates = {"north": Candidate(job, Kept(400.0, now - 400, now), waits=False)}
-    results: list[LearningResult | None] = []
+    results: list[Learning | None] = []
 
     def is_over() -> bool:
         results.append(learner.step(candidates))
@@ -270,7 +271,7 @@ def test_a_review_teaches_and_its_undoing_too(
     with console.database.transaction() as session:
         for event in session.scalars(select(Event)):  # as if they were of these days
             event.start = time.time()
-    said: list[reviews.Reviewed] = []
+    said: list[ReviewOutcome] = []
     for event in [*others[1:], first]:
         said.append(reviews.review(console, event.id, "normal", "me"))
     assert [each.note for each in said] == [""] * len(said)

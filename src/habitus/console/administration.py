@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import fields
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 import habitus
 from habitus.cameras.messages import CameraState
 from habitus.console import channels, outbox, uploads
+from habitus.console.answers import NewToken
 from habitus.console.database import Camera, Channel, Login, Token, User
 from habitus.console.preferences import Preferences, read_preferences, write_preferences
 from habitus.console.refusals import (
@@ -482,14 +483,6 @@ def _check_admins(console: Console, session: Session) -> None:
 # Tokens of the API.
 
 
-class NewToken(NamedTuple):
-    """A token that was just made."""
-
-    id: int
-    secret: str
-    """Shown once: only its digest is kept."""
-
-
 def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
     """Make a token of the API."""
     secret = new_token()
@@ -503,7 +496,7 @@ def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
     with console.database.transaction() as session:
         session.add(token)
         write_audit(session, actor, "token added", token.name, role=role)
-    return NewToken(token.id, secret)
+    return NewToken(id=token.id, secret=secret)
 
 
 def remove_token(console: Console, actor: str, token_id: int) -> None:

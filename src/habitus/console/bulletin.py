@@ -6,6 +6,8 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
+from habitus.console.answers import PostedNotice
+
 # News that may wait for a page that does not take them; then its oldest are dropped.
 ROOM = 200
 # Seconds after which the same notice is news again.
@@ -28,18 +30,6 @@ class News(NamedTuple):
     """
     data: dict[str, Any]
     """Plain values; "camera" is the id of the camera that it is about."""
-
-
-class PostedNotice(NamedTuple):
-    """Something that a person should know, and that the console goes on after."""
-
-    text: str
-    first: float
-    """When it was first told, in seconds since the epoch."""
-    last: float
-    times: int
-    """How often it was told."""
-    camera: str | None
 
 
 class Bulletin:
@@ -65,7 +55,9 @@ class Bulletin:
             known = self._notices.pop(key, None)
             is_news = known is None or not 0 <= now - known.first < REPEATED_AFTER
             first, times = (known.first, known.times) if known and not is_news else (now, 0)
-            self._notices[key] = PostedNotice(text, first, now, times + 1, camera)
+            self._notices[key] = PostedNotice(
+                text=text, first=first, last=now, times=times + 1, camera=camera
+            )
             while len(self._notices) > ROOM:
                 del self._notices[next(iter(self._notices))]
         if is_news:

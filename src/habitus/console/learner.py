@@ -20,8 +20,8 @@ from habitus.cameras.relearning import (
     due,
 )
 from habitus.console import reviews, store
+from habitus.console.answers import LearningProgress
 from habitus.console.database import Camera, Learning
-from habitus.console.store import LearningOutcome
 from habitus.errors import HabitusError
 from habitus.fork_server import ForkServer
 from habitus.progress import Progress
@@ -34,17 +34,6 @@ LOOK_EVERY, TELL_EVERY = 2.0, 0.5
 DAY = 86_400.0
 
 
-class LearningNow(NamedTuple):
-    """A model that is being learnt."""
-
-    camera_id: str
-    occasion: str
-    stage: str
-    done: float
-    total: float | None
-    note: str
-
-
 class Candidate(NamedTuple):
     """A camera whose model may be learnt."""
 
@@ -52,16 +41,6 @@ class Candidate(NamedTuple):
     kept: Kept | None
     waits: bool
     """Whether it is a recording that goes on only with a model."""
-
-
-class LearningResult(NamedTuple):
-    """What became of a learning."""
-
-    camera_id: str
-    model: str | None
-    """Name of the model file; None where it failed."""
-    summary: str
-    """What was learnt, or why it failed."""
 
 
 class _Running(NamedTuple):
@@ -91,7 +70,7 @@ class Learner:
 
     def __init__(self, console: "Console", fork_server: ForkServer) -> None:
         self.console, self.fork_server = console, fork_server
-        self.now: LearningNow | None = None
+        self.now: LearningProgress | None = None
         self._lock = threading.Lock()
         self._asked: set[str] = set()
         self._running: _Running | None = None
@@ -110,13 +89,13 @@ class Learner:
         """What to wait on for news of the learning."""
         return [self._running.process.connection] if self._running and not self._over else []
 
-    def step(self, candidates: Mapping[str, Candidate]) -> LearningResult | None:
+    def step(self, candidates: Mapping[str, Candidate]) -> Learning | None:
         """Take what is reported, or start what is due.
 
         Returns
         -------
-        LearningResult or None
-            What became of a learning, once it is over and that is written.
+        Learning or None
+            A learning that is over, once that is written.
         """
         if self._running is not None:
             return self._follow(self._running)
@@ -138,7 +117,7 @@ class Learner:
             self._running.process.kill()
             self._running = self._over = self.now = None
 
-    def _follow(self, running: _Running) -> LearningResult | None:
+    def _follow(self, running: _Running) -> Learning | None:
         """Take the reports of the learning that runs."""
         if self._over is None:
             for report in running.process.reports():
@@ -148,27 +127,27 @@ class Learner:
                     self._over = report
         if self._over is None:
             return None
-        outcome = _outcome(self._over)
         with self.console.database.transaction() as session:
-            store.end_learning(session, running.number, outcome, time.time())
+            learning = store.end_learning(session, running.number, self._over, time.time())
         running.process.kill()
         self._running = self._over = self.now = self._past = None
-        self.console.bulletin.publish(
-            "learning",
-            camera=running.camera_id,
-            occasion=running.occasion,
-            stage="ended",
-            model=outcome.model,
-            summary=outcome.summary,
-        )
-        return LearningResult(running.camera_id, outcome.model, outcome.summary)
+        if learning is not None:
+            self.console.bulletin.publish(
+                "learning",
+                camera=learning.camera_id,
+                occasion=learning.occasion,
+                stage="ended",
+                model=learning.model,
+                summary=learning.summary,
+            )
+        return learning
 
     def _tell(self, running: _Running, progress: Progress) -> None:
-        self.now = LearningNow(running.camera_id, running.occasion, *progress)
+        told = {"occasion": running.occasion, **progress._asdict()}
+        self.now = LearningProgress(camera_id=running.camera_id, **told)
         if time.monotonic() - self._told >= TELL_EVERY:
             self._told = time.monotonic()
-            told = {"camera": running.camera_id, "occasion": running.occasion}
-            self.console.bulletin.publish("learning", **told, **progress._asdict())
+            self.console.bulletin.publish("learning", camera=running.camera_id, **told)
 
     def _start_next(self, candidates: Mapping[str, Candidate]) -> None:
         if self._past is None:
@@ -224,16 +203,8 @@ class Learner:
             process.start()
         except HabitusError as error:
             with self.console.database.transaction() as session:
-                store.end_learning(session, number, LearningOutcome(None, str(error)), now)
+                store.end_learning(session, number, Failed(str(error)), now)
             self._past = None
             raise
         self._running = _Running(camera_id, occasion, number, process)
         self._tell(self._running, Progress("starting", 0.0, None))
-
-
-def _outcome(report: Learnt | Failed) -> LearningOutcome:
-    if isinstance(report, Failed):
-        return LearningOutcome(None, report.reason)
-    return LearningOutcome(
-        report.model, report.summary, report.notes, report.since, report.until, report.n_documents
-    )

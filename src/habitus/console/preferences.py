@@ -1,8 +1,9 @@
 """Settings that admins change on the page, kept in the database."""
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from pydantic import ConfigDict
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -14,25 +15,19 @@ GIGABYTE = 1_000_000_000
 
 @dataclass(frozen=True)
 class Preferences:
-    """Settings of the console as a whole.
-
-    Parameters
-    ----------
-    quota_bytes
-        What everything on disk may take; the oldest goes first.
-    retention_days
-        How long events are kept.
-    upload_bytes
-        Size of a file that is given on the page, at most.
-    quiet_from, quiet_until
-        What is proposed for new channels, such as 22:00 and 06:30.
-    """
+    """Settings of the console."""
 
     quota_bytes: int = 20 * GIGABYTE
+    """What everything on disk may take; the oldest goes first."""
     retention_days: float = 30.0
+    """How long events are kept."""
     upload_bytes: int = 2 * GIGABYTE
+    """Size of a file that is given on the page, at most."""
     quiet_from: str | None = None
+    """What is proposed for new channels, such as 22:00; as `quiet_until`."""
     quiet_until: str | None = None
+    # An answer of the API always has all of them.
+    __pydantic_config__: ClassVar = ConfigDict(json_schema_serialization_defaults_required=True)
 
     def __post_init__(self) -> None:
         limits = {

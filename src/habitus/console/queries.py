@@ -1,6 +1,7 @@
 """Everything that pages and the API read, as small functions of a session."""
 
 import math
+import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -12,6 +13,20 @@ import numpy as np
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from habitus.console.answers import (
+    BudgetFigures,
+    CameraCard,
+    CameraSummary,
+    CameraTimeline,
+    DiskUse,
+    EventDetails,
+    EventList,
+    EventSummary,
+    PrecisionReport,
+    SimilarEvent,
+    TimelineMark,
+    TimelineSpan,
+)
 from habitus.console.database import (
     AuditEntry,
     Camera,
@@ -36,61 +51,6 @@ SIMILAR_AMONG = 2000
 Review = Literal["any", "none", "normal", "unusual"]
 
 
-class CameraCard(NamedTuple):
-    """A camera as the wall shows it."""
-
-    id: str
-    name: str
-    kind: str
-    shown_address: str
-    enabled: bool
-    state: str
-    since: float
-    reason: str
-    width: int | None
-    height: int | None
-    model: str | None
-    alerts_per_day: float
-    alarms_today: int
-    to_review: int
-    """Alarms of today that nobody has reviewed."""
-
-
-class EventCard(NamedTuple):
-    """An event as a list shows it."""
-
-    id: str
-    camera_id: str
-    camera: str
-    """Name of the camera."""
-    start: float
-    end: float | None
-    peak: float
-    alarm: bool
-    at_half: bool
-    normality: float
-    threshold: float
-    probability: float | None
-    rarity: str
-    cue: str
-    explanation: str
-    behaviour: int
-    thumbnail: str | None
-    heat: str | None
-    clip: str | None
-    review: str | None
-    reviewed: float | None
-    reviewer: str | None
-
-
-class EventPage(NamedTuple):
-    """Part of a list of events, the newest first."""
-
-    events: list[EventCard]
-    next: str | None
-    """`before` of the next part; None at the end."""
-
-
 class EventFilter(NamedTuple):
     """Which events are listed."""
 
@@ -104,143 +64,24 @@ class EventFilter(NamedTuple):
     alarms_only: bool = True
 
 
-class EventPageEntry(NamedTuple):
-    """One event, with what only its own page shows."""
-
-    card: EventCard
-    details: dict[str, Any]
-    """`habitus.Event.to_json()`."""
-    newer: str | None
-    """Id of the next alarm, if there is one."""
-    older: str | None
-
-
-class SimilarEvent(NamedTuple):
-    """A past event that is like another one."""
-
-    card: EventCard
-    similarity: float
-    """Cosine, up to 1."""
-
-
-class Mark(NamedTuple):
-    """An event on a timeline."""
-
-    id: str
-    start: float
-    end: float | None
-    alarm: bool
-    normality: float
-    explanation: str
-    review: str | None
-
-
-class Span(NamedTuple):
-    """A time in which nothing could be judged."""
-
-    kind: str
-    start: float
-    end: float | None
-    reason: str
-
-
-class Timeline(NamedTuple):
-    """How usual a camera's view was, in columns of the same length."""
-
-    step: float
-    """Seconds from one time to the next."""
-    times: list[float]
-    normality: list[float | None]
-    """Lowest one of each step; None where nothing was judged."""
-    behaviour: list[int | None]
-    """Most frequent one of each step."""
-    events: list[Mark]
-    troubles: list[Span]
-
-
-class Today(NamedTuple):
-    """A camera's day so far, from midnight at the server."""
-
-    since: float
-    alarms: int
-    to_review: int
-    documents: int
-    judged: int
-    lowest: float | None
-
-
-class BudgetFigures(NamedTuple):
-    """What one alert budget brought, or would have brought."""
-
-    alarms: int
-    reviewed: int
-    unusual: int
-    """Reviewed ones that were called unusual."""
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the reviewed alarms that were unusual."""
-        return self.unusual / self.reviewed if self.reviewed else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """90 % interval of the precision, by Wilson's score."""
-        return wilson(self.unusual, self.reviewed)
-
-
-class Precision(NamedTuple):
-    """Measured precision at today's budget, at half of it and at twice."""
-
-    days: float
-    reviews_needed: int
-    """Reviews that are missing before the figures mean something; 0 if there are enough."""
-    half: BudgetFigures
-    now: BudgetFigures
-    twice: BudgetFigures
-
-
-class DiskUse(NamedTuple):
-    """Bytes on disk, by what they are."""
-
-    clips: int
-    pictures: int
-    documents: int
-    recent: int
-    """Packets of the last minutes."""
-    models: int
-    uploads: int
-    database: int
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self)
-
-
-def wall(session: Session, now: float | None = None) -> list[CameraCard]:
-    """Return all cameras by name, with the alarms of today."""
-    counts = {
-        camera: (n, n_reviewed)
-        for camera, n, n_reviewed in session.execute(
-            select(Event.camera_id, func.count(), func.count(Event.review))
-            .where(Event.alarm.is_(True), Event.start >= midnight(now))
-            .group_by(Event.camera_id)
-        )
-    }
-    cards = []
-    for camera in session.scalars(select(Camera).order_by(func.lower(Camera.name), Camera.id)):
-        n, n_reviewed = counts.get(camera.id, (0, 0))
-        cards.append(_camera_card(camera, n, n - n_reviewed))
-    return cards
-
-
-def _camera_card(camera: Camera, alarms: int, to_review: int) -> CameraCard:
-    fields = {
-        name: getattr(camera, name)
-        for name in CameraCard._fields
-        if name not in ("alarms_today", "to_review")
-    }
-    return CameraCard(**fields, alarms_today=alarms, to_review=to_review)
+def wall(
+    session: Session, now: float | None = None, *, camera: str | None = None
+) -> list[CameraSummary]:
+    """Return all cameras by name, or one, with the alarms of today."""
+    alarms = select(Event.camera_id, func.count(), func.count(Event.review)).where(
+        Event.alarm.is_(True), Event.start >= midnight(now)
+    )
+    cameras = select(Camera).order_by(func.lower(Camera.name), Camera.id)
+    if camera is not None:
+        alarms = alarms.where(Event.camera_id == camera)
+        cameras = cameras.where(Camera.id == camera)
+    counts = {key: counted for key, *counted in session.execute(alarms.group_by(Event.camera_id))}
+    summaries = []
+    for row in session.scalars(cameras):
+        n, n_reviewed = counts.get(row.id, (0, 0))
+        card = dict(CameraCard.model_validate(row))
+        summaries.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
+    return summaries
 
 
 def midnight(now: float | None = None) -> float:
@@ -249,29 +90,10 @@ def midnight(now: float | None = None) -> float:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-_CARD = (
-    Event.id,
-    Event.camera_id,
-    Camera.name,
-    Event.start,
-    Event.end,
-    Event.peak,
-    Event.alarm,
-    Event.at_half,
-    Event.normality,
-    Event.threshold,
-    Event.probability,
-    Event.rarity,
-    Event.cue,
-    Event.explanation,
-    Event.behaviour,
-    Event.thumbnail,
-    Event.heat,
-    Event.clip,
-    Event.review,
-    Event.reviewed,
-    Event.reviewer,
-)
+_SUMMARY = [
+    Camera.name.label(name) if name == "camera" else getattr(Event, name)
+    for name in EventSummary.model_fields
+]
 
 
 def events(
@@ -280,7 +102,7 @@ def events(
     *,
     before: str | None = None,
     limit: int = 60,
-) -> EventPage:
+) -> EventList:
     """Return events, the newest first.
 
     Parameters
@@ -307,8 +129,8 @@ def events(
         chosen.order_by(Event.start.desc(), Event.id.desc()).limit(limit + 1)
     ).all()
     more = len(keys) > limit
-    shown = cards(session, [key.id for key in keys[:limit]])
-    return EventPage(shown, f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None)
+    last = f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None
+    return EventList(events=summaries(session, [key.id for key in keys[:limit]]), next=last)
 
 
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
@@ -345,12 +167,12 @@ def _cursor(text: str) -> tuple[float, str]:
     return time_of, event_id
 
 
-def cards(session: Session, ids: Sequence[str]) -> list[EventCard]:
-    """Return cards of events in the order of their ids."""
+def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
+    """Return events in the order of their ids."""
     rows = session.execute(
-        select(*_CARD).join(Camera, Camera.id == Event.camera_id).where(Event.id.in_(ids))
+        select(*_SUMMARY).join(Camera, Camera.id == Event.camera_id).where(Event.id.in_(ids))
     )
-    by_id = {row.id: EventCard._make(row) for row in rows}
+    by_id = {row.id: EventSummary.model_validate(row) for row in rows}
     return [by_id[event_id] for event_id in ids if event_id in by_id]
 
 
@@ -366,22 +188,24 @@ def cues(session: Session) -> list[str]:
     return sorted({cue.partition(",")[0] for cue in found if cue})
 
 
-def event(session: Session, event_id: str) -> EventPageEntry | None:
+def event(session: Session, event_id: str) -> EventDetails | None:
     """Return one event with its details, or None."""
-    shown = cards(session, [event_id])
-    if not shown:
+    found = summaries(session, [event_id])
+    if not found:
         return None
-    card = shown[0]
-    details = session.scalar(select(Event.details).where(Event.id == event_id)) or {}
-    alarms = select(Event.id).where(Event.alarm.is_(True))
+    start = found[0].start
+    alarms = select(Event.id).where(Event.alarm.is_(True)).limit(1)
     older = alarms.where(
-        Event.start <= card.start, (Event.start < card.start) | (Event.id < card.id)
+        Event.start <= start, (Event.start < start) | (Event.id < event_id)
     ).order_by(Event.start.desc(), Event.id.desc())
     newer = alarms.where(
-        Event.start >= card.start, (Event.start > card.start) | (Event.id > card.id)
+        Event.start >= start, (Event.start > start) | (Event.id > event_id)
     ).order_by(Event.start, Event.id)
-    return EventPageEntry(
-        card, details, session.scalar(newer.limit(1)), session.scalar(older.limit(1))
+    return EventDetails(
+        **dict(found[0]),
+        details=session.scalar(select(Event.details).where(Event.id == event_id)) or {},
+        newer=session.scalar(newer),
+        older=session.scalar(older),
     )
 
 
@@ -412,13 +236,15 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
     signatures = np.frombuffer(b"".join(signature for _, signature in known), "<f4")
     likeness = signatures.reshape(len(known), -1) @ np.frombuffer(chosen.signature, "<f4")
     best = np.argsort(-likeness, kind="stable")[:limit]
-    shown = cards(session, [known[i][0] for i in best])
-    return [SimilarEvent(card, float(likeness[i])) for card, i in zip(shown, best, strict=True)]
+    shown = summaries(session, [known[i][0] for i in best])
+    return [
+        SimilarEvent(card=card, similarity=likeness[i]) for card, i in zip(shown, best, strict=True)
+    ]
 
 
 def timeline(
     session: Session, camera: str, since: float, until: float, points: int = 1200
-) -> Timeline:
+) -> CameraTimeline:
     """Return how usual a camera's view was in a span.
 
     Short spans are drawn by seconds, long ones by minutes or groups of them.
@@ -449,8 +275,14 @@ def timeline(
         columns = _by_seconds(session, camera, since, until, seconds)
     else:
         columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
-    return Timeline(
-        *columns, _marks(session, camera, since, until), troubles(session, camera, since, until)
+    step, times, normality, behaviour = columns
+    return CameraTimeline(
+        step=step,
+        times=times,
+        normality=normality,
+        behaviour=behaviour,
+        events=_marks(session, camera, since, until),
+        troubles=_spans(session, camera, since, until),
     )
 
 
@@ -536,17 +368,9 @@ def _by_minutes(session: Session, camera: str, since: float, until: float, step:
     )
 
 
-def _marks(session: Session, camera: str, since: float, until: float) -> list[Mark]:
+def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
     rows = session.execute(
-        select(
-            Event.id,
-            Event.start,
-            Event.end,
-            Event.alarm,
-            Event.normality,
-            Event.explanation,
-            Event.review,
-        )
+        select(*(getattr(Event, name) for name in TimelineMark.model_fields))
         .where(
             Event.camera_id == camera,
             Event.alarm.is_(True),
@@ -556,17 +380,17 @@ def _marks(session: Session, camera: str, since: float, until: float) -> list[Ma
         .order_by(Event.start.desc())
         .limit(MOST_MARKS)
     )
-    return [Mark(*row) for row in rows][::-1]
+    return [TimelineMark.model_validate(row) for row in rows][::-1]
 
 
 MOST_MARKS = 1000
 """Events that a timeline shows at most; the newest, if there are more."""
 
 
-def troubles(session: Session, camera: str, since: float, until: float) -> list[Span]:
+def _spans(session: Session, camera: str, since: float, until: float) -> list[TimelineSpan]:
     """Return the times in a span in which a camera could not be judged."""
-    rows = session.execute(
-        select(Trouble.kind, Trouble.start, Trouble.end, Trouble.reason)
+    rows = session.scalars(
+        select(Trouble)
         .where(
             Trouble.camera_id == camera,
             Trouble.start < until,
@@ -574,25 +398,7 @@ def troubles(session: Session, camera: str, since: float, until: float) -> list[
         )
         .order_by(Trouble.start)
     )
-    return [Span(*row) for row in rows]
-
-
-def today(session: Session, camera: str, now: float | None = None) -> Today:
-    """Return a camera's day so far."""
-    since = midnight(now)
-    alarms, reviewed = session.execute(
-        select(func.count(), func.count(Event.review)).where(
-            Event.camera_id == camera, Event.alarm.is_(True), Event.start >= since
-        )
-    ).one()
-    documents, judged, lowest = session.execute(
-        select(
-            func.coalesce(func.sum(Minute.n_documents), 0),
-            func.coalesce(func.sum(Minute.n_judged), 0),
-            func.min(Minute.normality),
-        ).where(Minute.camera_id == camera, Minute.minute >= int(since // SECONDS))
-    ).one()
-    return Today(since, alarms, alarms - reviewed, documents, judged, lowest)
+    return [TimelineSpan.model_validate(row) for row in rows]
 
 
 def learnings(session: Session, camera: str, limit: int = 20) -> list[Learning]:
@@ -609,7 +415,7 @@ def learnings(session: Session, camera: str, limit: int = 20) -> list[Learning]:
 
 def precision(
     session: Session, camera: str | None = None, days: float = 7.0, now: float | None = None
-) -> Precision:
+) -> PrecisionReport:
     """Return how many of the reviewed alarms were unusual, and what other budgets had brought.
 
     At half the budget there would have been the alarms that were below its threshold too; at
@@ -635,20 +441,25 @@ def precision(
         statement = statement.where(Event.camera_id == camera)
     rows = session.execute(statement.group_by(Event.alarm, Event.at_half, Event.review)).all()
 
-    def figures(chosen: list[Any]) -> BudgetFigures:
-        return BudgetFigures(
-            sum(n for *_, n in chosen),
-            sum(n for _, _, review, n in chosen if review is not None),
-            sum(n for _, _, review, n in chosen if review == "unusual"),
-        )
+    now_figures = _figures([row for row in rows if row[0]])
+    return PrecisionReport(
+        days=days,
+        reviews_needed=max(0, ENOUGH_REVIEWS - now_figures.reviewed),
+        half=_figures([row for row in rows if row[0] and row[1]]),
+        now=now_figures,
+        twice=_figures(rows),
+    )
 
-    now_figures = figures([row for row in rows if row[0]])
-    return Precision(
-        days,
-        max(0, ENOUGH_REVIEWS - now_figures.reviewed),
-        figures([row for row in rows if row[0] and row[1]]),
-        now_figures,
-        figures([*rows]),
+
+def _figures(rows: Sequence[Any]) -> BudgetFigures:
+    reviewed = sum(n for _, _, review, n in rows if review is not None)
+    unusual = sum(n for _, _, review, n in rows if review == "unusual")
+    return BudgetFigures(
+        alarms=sum(n for *_, n in rows),
+        reviewed=reviewed,
+        unusual=unusual,
+        precision=unusual / reviewed if reviewed else None,
+        interval=wilson(unusual, reviewed),
     )
 
 
@@ -698,28 +509,24 @@ def outbox_waiting(session: Session) -> dict[int, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def disk_use(session: Session, settings: ServerSettings, camera: str | None = None) -> DiskUse:
-    """Return the bytes on disk, of one camera or of all."""
-    statement = select(
+def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
+    """Return the bytes on disk."""
+    sums = select(
         func.coalesce(func.sum(Event.n_bytes), 0), func.coalesce(func.sum(Event.clip_bytes), 0)
     )
-    if camera is not None:
-        statement = statement.where(Event.camera_id == camera)
-    n_bytes, clip_bytes = map(int, session.execute(statement).one())
-    folders = (
-        [settings.camera_folder(camera)]
-        if camera is not None
-        else sorted((settings.data / "cameras").glob("*"))
-    )
-    return DiskUse(
-        clip_bytes,
-        n_bytes - clip_bytes,
-        sum(_bytes_in(folder / "documents") for folder in folders),
-        sum(_bytes_in(folder / "recent") for folder in folders),
-        sum(_bytes_in(folder, "*.habitus") for folder in folders),
-        0 if camera is not None else _bytes_in(settings.uploads),
-        0 if camera is not None else _bytes_in(settings.data, "habitus.sqlite*"),
-    )
+    n_bytes, clip_bytes = map(int, session.execute(sums).one())
+    folders = sorted((settings.data / "cameras").glob("*"))
+    used = {
+        "clips": clip_bytes,
+        "pictures": n_bytes - clip_bytes,
+        "documents": sum(_bytes_in(folder / "documents") for folder in folders),
+        "recent": sum(_bytes_in(folder / "recent") for folder in folders),
+        "models": sum(_bytes_in(folder, "*.habitus") for folder in folders),
+        "uploads": _bytes_in(settings.uploads),
+        "database": _bytes_in(settings.data, "habitus.sqlite*"),
+    }
+    free = shutil.disk_usage(settings.data).free
+    return DiskUse(**used, total=sum(used.values()), free=free)
 
 
 def _bytes_in(folder: Path, pattern: str = "*") -> int:

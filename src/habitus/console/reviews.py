@@ -5,13 +5,14 @@ taking one back is the same list without it, so that nothing is left of it.
 """
 
 import time
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from habitus.cameras.relearning import silenced_by
 from habitus.console import queries
+from habitus.console.answers import EventSummary, ReviewOutcome
 from habitus.console.database import Camera, Event
 from habitus.console.store import write_audit
 from habitus.errors import HabitusError, InvalidInputError
@@ -27,20 +28,7 @@ MOST_RECENT = 200
 """Of them, as many as are judged again at most: the newest."""
 
 
-class Reviewed(NamedTuple):
-    """What a review did."""
-
-    event_id: str
-    camera_id: str
-    verdict: str | None
-    """normal, unusual, or None once it was undone."""
-    silenced: list[queries.EventCard]
-    """Other recent alarms that would not be raised any more."""
-    note: str = ""
-    """Why nothing could be learnt from it, if so."""
-
-
-def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> Reviewed:
+def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> ReviewOutcome:
     """Write what a person says of an event, and teach the camera.
 
     Parameters
@@ -67,7 +55,7 @@ def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> R
     return _set(console, event_id, verdict, actor)
 
 
-def undo(console: "Console", event_id: str, actor: str) -> Reviewed:
+def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
     """Take a review back: everything is as if it had never been said.
 
     Raises
@@ -78,7 +66,7 @@ def undo(console: "Console", event_id: str, actor: str) -> Reviewed:
     return _set(console, event_id, None, actor)
 
 
-def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str) -> Reviewed:
+def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str) -> ReviewOutcome:
     with console.database.transaction() as session:
         event = session.get(Event, event_id)
         if event is None:
@@ -95,18 +83,20 @@ def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str)
     )
     if "normal" in (before, verdict) and console.supervisor is not None:
         console.supervisor.refresh()
-    if verdict != "normal" or console.supervisor is None:
-        return Reviewed(event_id, camera_id, verdict, [])
-    try:
-        silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
-    except HabitusError as error:
-        return Reviewed(event_id, camera_id, verdict, [], str(error))
-    return Reviewed(event_id, camera_id, verdict, silenced)
+    silenced, note = [], ""
+    if verdict == "normal" and console.supervisor is not None:
+        try:
+            silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
+        except HabitusError as error:
+            note = str(error)
+    return ReviewOutcome(
+        event_id=event_id, camera_id=camera_id, verdict=verdict, silenced=silenced, note=note
+    )
 
 
 def _silenced(
     console: "Console", fork_server: ForkServer, event_id: str, camera_id: str
-) -> list[queries.EventCard]:
+) -> list[EventSummary]:
     """Return the recent alarms that would not be raised now that an event is normal."""
     with console.database.session() as session:
         camera, event = session.get_one(Camera, camera_id), session.get_one(Event, event_id)
@@ -131,7 +121,7 @@ def _silenced(
         model, others, details, [row.details for row in recent], fork_server=fork_server
     )
     with console.database.session() as session:
-        return queries.cards(session, [recent[number].id for number in numbers])
+        return queries.summaries(session, [recent[number].id for number in numbers])
 
 
 def accepted(session: Session, camera_id: str, *, but: str | None = None) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ outbox in the same transaction as what it tells about. Doing anything twice chan
 
 import time
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
-from habitus.cameras.relearning import signature
+from habitus.cameras.relearning import Failed, Learnt, signature
 from habitus.console.database import AuditEntry, Camera, Event, Learning, Minute, Trouble
 from habitus.console.outbox import enqueue
 
@@ -237,20 +236,6 @@ def _tell_now(session: Session, trouble: Trouble, now: float) -> None:
     enqueue(session, "trouble", trouble)
 
 
-class LearningOutcome(NamedTuple):
-    """What became of a learning."""
-
-    model: str | None
-    """Name of the model file; None where it failed."""
-    summary: str
-    """One line: what was learnt, or why it failed."""
-    notes: tuple[str, ...] = ()
-    since: float | None = None
-    """Footage that was learnt from."""
-    until: float | None = None
-    n_documents: int = 0
-
-
 def begin_learning(session: Session, camera_id: str, occasion: str, now: float) -> int:
     """Write that a model is being learnt; return the number of the learning."""
     learning = Learning(
@@ -266,18 +251,24 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
     return learning.id
 
 
-def end_learning(session: Session, number: int, learnt: LearningOutcome, now: float) -> None:
-    """Write what was learnt; the camera has the new model from now on."""
+def end_learning(
+    session: Session, number: int, result: Learnt | Failed, now: float
+) -> Learning | None:
+    """Write what became of a learning, and return it; the camera has a new model from now on."""
     learning = session.get(Learning, number)
-    if learning is None:
-        return
-    learning.ended, learning.model = max(now, learning.started), learnt.model
-    learning.summary, learning.notes = learnt.summary, list(learnt.notes)
-    learning.since, learning.until = learnt.since, learnt.until
-    learning.n_documents = learnt.n_documents
+    if learning is None:  # of a camera that was removed
+        return None
+    learning.ended = max(now, learning.started)
+    if isinstance(result, Failed):
+        learning.summary = result.reason
+        return learning
+    learning.model, learning.n_documents = result.model, result.n_documents
+    learning.summary, learning.notes = result.summary, list(result.notes)
+    learning.since, learning.until = result.since, result.until
     camera = session.get(Camera, learning.camera_id)
-    if camera is not None and learnt.model is not None:
-        camera.model = learnt.model
+    if camera is not None:
+        camera.model = result.model
+    return learning
 
 
 def forget_interrupted(session: Session) -> None:

@@ -42,8 +42,9 @@ from habitus.cameras.messages import (
 )
 from habitus.cameras.process import LOADED, CameraJob, CameraKind, CameraProcess, Polygons
 from habitus.console import reviews, store
+from habitus.console.answers import LearningProgress
 from habitus.console.database import Camera, first_line
-from habitus.console.learner import Candidate, Learner, LearningNow
+from habitus.console.learner import Candidate, Learner
 from habitus.errors import FileError, HabitusError
 from habitus.fork_server import ForkServer
 
@@ -214,7 +215,7 @@ class Supervisor:
         self.learner.ask(camera_id)
         self._wake()
 
-    def learning(self, camera_id: str) -> LearningNow | None:
+    def learning(self, camera_id: str) -> LearningProgress | None:
         """Return how far the learning of a camera's model is, if it is being learnt."""
         now = self.learner.now
         return now if now is not None and now.camera_id == camera_id else None

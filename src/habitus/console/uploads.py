@@ -6,12 +6,13 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from fastapi.concurrency import run_in_threadpool
 
 from habitus.cameras.probe import probe
 from habitus.console import queries
+from habitus.console.answers import UploadedFile
 from habitus.console.preferences import read_preferences
 from habitus.console.refusals import NotFoundError, TooLargeError, UnavailableError
 from habitus.console.server import Console
@@ -24,16 +25,6 @@ SPARE = 500_000_000
 """Bytes that an upload leaves free on the disk."""
 # Files are looked at one after the other.
 _looking = asyncio.Lock()
-
-
-class UploadedFile(NamedTuple):
-    """A video that was uploaded."""
-
-    id: str
-    width: int
-    height: int
-    seconds: float
-    n_bytes: int
 
 
 def path_of(settings: ServerSettings, upload: str) -> Path:
@@ -86,7 +77,7 @@ async def receive(
         raise UnavailableError(f"the file cannot be kept: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-    return UploadedFile(upload, *found, n_bytes)
+    return UploadedFile(id=upload, **found._asdict(), n_bytes=n_bytes)
 
 
 async def _write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:

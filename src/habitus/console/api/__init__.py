@@ -2,8 +2,9 @@
 
 - `camera_routes`, `event_routes`, `admin_routes`: what there is, and how it is changed;
 - `news_stream`: news as server-sent events;
-- `prometheus`: figures, and whether everything works;
-- `answers`: what is taken and given.
+- `prometheus`: figures, and whether everything works.
+
+`habitus.console.answers` has what is taken and given.
 """
 
 from html import escape
@@ -12,6 +13,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse
 
+from habitus.console.answers import Problem
 from habitus.console.api import (
     admin_routes,
     camera_routes,
@@ -19,7 +21,6 @@ from habitus.console.api import (
     news_stream,
     prometheus,
 )
-from habitus.console.api.answers import Problem
 from habitus.console.security import Viewer
 
 __all__ = ["add_api"]

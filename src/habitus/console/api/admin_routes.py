@@ -1,34 +1,33 @@
 """Users, tokens, channels, settings, uploads, and who did what."""
 
-import shutil
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from habitus.console import administration, queries, uploads
-from habitus.console.api.answers import (
+from habitus.console.answers import (
     MOST_ROWS,
     AuditRecord,
     ChannelChanges,
-    ChannelFound,
-    DiskFound,
+    ChannelDetails,
+    DiskUse,
     NewChannel,
+    NewToken,
     NewTokenRequest,
     NewUser,
-    NoticeFound,
     Number,
     PasswordChange,
+    PostedNotice,
     PreferenceChanges,
-    PreferencesFound,
-    SessionFound,
-    TokenFound,
-    TokenMade,
-    Uploaded,
+    SessionDetails,
+    TokenDetails,
+    UploadedFile,
     UserChanges,
-    UserFound,
+    UserDetails,
 )
 from habitus.console.database import Channel, Token, User
+from habitus.console.preferences import Preferences
 from habitus.console.refusals import NotAllowedError
 from habitus.console.security import Admin, Viewer, console_of, try_password
 from habitus.console.server import Console
@@ -37,9 +36,9 @@ router = APIRouter(prefix="/api")
 
 
 @router.get("/session", tags=["users"])
-def show_session(request: Request, actor: Viewer) -> SessionFound:
+def show_session(request: Request, actor: Viewer) -> SessionDetails:
     """Show who asks, and what pages send along with changes."""
-    return SessionFound(name=actor.name, role=actor.role, csrf=actor.csrf)
+    return SessionDetails(name=actor.name, role=actor.role, csrf=actor.csrf)
 
 
 @router.post("/password", status_code=204, tags=["users"])
@@ -53,21 +52,21 @@ def change_own_password(request: Request, actor: Viewer, change: PasswordChange)
     administration.change_user(console, user.name, user.id, password=change.new)
 
 
-@router.get("/users", response_model=list[UserFound], tags=["users"])
+@router.get("/users", response_model=list[UserDetails], tags=["users"])
 def list_users(request: Request, actor: Admin) -> Any:
     """List who may log in."""
     with console_of(request).database.session() as session:
         return list(session.scalars(select(User).order_by(User.name)))
 
 
-@router.post("/users", response_model=UserFound, status_code=201, tags=["users"])
+@router.post("/users", response_model=UserDetails, status_code=201, tags=["users"])
 def add_user(request: Request, actor: Admin, user: NewUser) -> Any:
     """Add somebody who may log in; the first one must be an admin."""
     console = console_of(request)
     return administration.add_user(console, actor.name, user.name, user.password, user.role)
 
 
-@router.patch("/users/{user}", response_model=UserFound, tags=["users"])
+@router.patch("/users/{user}", response_model=UserDetails, tags=["users"])
 def change_user(request: Request, actor: Admin, user: Number, changes: UserChanges) -> Any:
     """Change what somebody may do, or their password."""
     values = changes.model_dump(exclude_unset=True)
@@ -80,15 +79,15 @@ def remove_user(request: Request, actor: Admin, user: Number) -> None:
     administration.remove_user(console_of(request), actor.name, user)
 
 
-@router.get("/tokens", response_model=list[TokenFound], tags=["users"])
+@router.get("/tokens", response_model=list[TokenDetails], tags=["users"])
 def list_tokens(request: Request, actor: Admin) -> Any:
     """List the tokens of the API."""
     with console_of(request).database.session() as session:
         return list(session.scalars(select(Token).order_by(Token.id)))
 
 
-@router.post("/tokens", response_model=TokenMade, status_code=201, tags=["users"])
-def add_token(request: Request, actor: Admin, token: NewTokenRequest) -> Any:
+@router.post("/tokens", status_code=201, tags=["users"])
+def add_token(request: Request, actor: Admin, token: NewTokenRequest) -> NewToken:
     """Make a token of the API; it is shown once."""
     return administration.add_token(console_of(request), actor.name, token.name, token.role)
 
@@ -99,25 +98,24 @@ def remove_token(request: Request, actor: Admin, token: Number) -> None:
     administration.remove_token(console_of(request), actor.name, token)
 
 
-@router.get("/channels", response_model=list[ChannelFound], tags=["channels"])
-def list_channels(request: Request, actor: Admin) -> Any:
+@router.get("/channels", tags=["channels"])
+def list_channels(request: Request, actor: Admin) -> list[ChannelDetails]:
     """List where events are told."""
     with console_of(request).database.session() as session:
         waiting = queries.outbox_waiting(session)
-        return [
-            _channel(channel, waiting.get(channel.id, 0))
-            for channel in session.scalars(select(Channel).order_by(Channel.id))
-        ]
+        channels = session.scalars(select(Channel).order_by(Channel.id)).all()
+    found = map(ChannelDetails.model_validate, channels)
+    return [each.model_copy(update={"waiting": waiting.get(each.id, 0)}) for each in found]
 
 
-@router.post("/channels", response_model=ChannelFound, status_code=201, tags=["channels"])
+@router.post("/channels", response_model=ChannelDetails, status_code=201, tags=["channels"])
 def add_channel(request: Request, actor: Admin, channel: NewChannel) -> Any:
     """Add a place where events are told."""
     values = _named(channel.model_dump(exclude_unset=True))
     return administration.add_channel(console_of(request), actor.name, **values)
 
 
-@router.patch("/channels/{channel}", response_model=ChannelFound, tags=["channels"])
+@router.patch("/channels/{channel}", response_model=ChannelDetails, tags=["channels"])
 def change_channel(request: Request, actor: Admin, channel: Number, changes: ChannelChanges) -> Any:
     """Change a channel; what is not named stays as it is."""
     values = _named(changes.model_dump(exclude_unset=True))
@@ -148,14 +146,14 @@ def list_audit(
         return queries.audit(session, before=before, limit=limit)
 
 
-@router.get("/settings", response_model=PreferencesFound, tags=["console"])
-def show_settings(request: Request, actor: Admin) -> Any:
+@router.get("/settings", tags=["console"])
+def show_settings(request: Request, actor: Admin) -> Preferences:
     """Show the settings of the console."""
     return administration.preferences(console_of(request))
 
 
-@router.patch("/settings", response_model=PreferencesFound, tags=["console"])
-def change_settings(request: Request, actor: Admin, changes: PreferenceChanges) -> Any:
+@router.patch("/settings", tags=["console"])
+def change_settings(request: Request, actor: Admin, changes: PreferenceChanges) -> Preferences:
     """Change settings; what is not named stays as it is."""
     values = changes.model_dump(exclude_unset=True)
     kept = {
@@ -167,17 +165,15 @@ def change_settings(request: Request, actor: Admin, changes: PreferenceChanges) 
 
 
 @router.get("/disk", tags=["console"])
-def show_disk(request: Request, actor: Viewer) -> DiskFound:
+def show_disk(request: Request, actor: Viewer) -> DiskUse:
     """Show the bytes on disk, by what they are."""
     console = console_of(request)
     with console.database.session() as session:
-        found = queries.disk_use(session, console.settings)
-    free = shutil.disk_usage(console.settings.data).free
-    return DiskFound(**found._asdict(), total=found.total, free=free)
+        return queries.disk_use(session, console.settings)
 
 
-@router.get("/notices", response_model=list[NoticeFound], tags=["console"])
-def list_notices(request: Request, actor: Viewer) -> Any:
+@router.get("/notices", tags=["console"])
+def list_notices(request: Request, actor: Viewer) -> list[PostedNotice]:
     """List what a person should know, the newest first."""
     return console_of(request).bulletin.notices()
 
@@ -193,20 +189,13 @@ def list_notices(request: Request, actor: Viewer) -> Any:
         }
     },
 )
-async def add_upload(request: Request, actor: Admin) -> Uploaded:
+async def add_upload(request: Request, actor: Admin) -> UploadedFile:
     """Upload a video, as the body; it becomes a camera by `POST /api/cameras`."""
     console: Console = console_of(request)
     length = request.headers.get("Content-Length", "")
-    found = await uploads.receive(
+    return await uploads.receive(
         console, request.stream(), int(length) if length.isdecimal() else None
     )
-    return Uploaded(**found._asdict())
-
-
-def _channel(channel: Channel, waiting: int) -> ChannelFound:
-    found = ChannelFound.model_validate(channel)
-    found.waiting = waiting
-    return found
 
 
 def _named(values: dict[str, Any]) -> dict[str, Any]:

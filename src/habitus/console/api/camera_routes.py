@@ -8,14 +8,13 @@ from fastapi.responses import FileResponse
 
 from habitus.cameras.relearning import describe
 from habitus.console import administration, queries
-from habitus.console.api.answers import (
+from habitus.console.answers import (
     BehaviourRecord,
     CameraChanges,
     CameraDetails,
     CameraNow,
     CameraSummary,
     CameraTimeline,
-    LearningProgress,
     LearningRecord,
     Moment,
     NewCamera,
@@ -31,8 +30,8 @@ router = APIRouter(prefix="/api/cameras", tags=["cameras"])
 MOST_POINTS = 5000
 
 
-@router.get("", response_model=list[CameraSummary])
-def list_cameras(request: Request, actor: Viewer) -> Any:
+@router.get("")
+def list_cameras(request: Request, actor: Viewer) -> list[CameraSummary]:
     """List all cameras by name."""
     with console_of(request).database.session() as session:
         return queries.wall(session)
@@ -70,7 +69,6 @@ def show_now(request: Request, actor: Viewer, camera: str) -> CameraNow:
     known = _camera(console, camera)
     supervisor = console.supervisor
     latest = supervisor.latest(camera) if supervisor else None
-    learning = supervisor.learning(camera) if supervisor else None
     seen, judged = (latest.seen, latest.judged) if latest else (None, None)
     expected = list(judged.expected) if judged else []
     return CameraNow(
@@ -89,7 +87,7 @@ def show_now(request: Request, actor: Viewer, camera: str) -> CameraNow:
         next=1 + expected.index(max(expected)) if expected else 0,
         recent=[(j.time, j.normality, j.behaviour) for j in latest.recent] if latest else [],
         kept_seconds=latest.kept.seconds if latest and latest.kept else None,
-        learning=LearningProgress.model_validate(learning) if learning else None,
+        learning=supervisor.learning(camera) if supervisor else None,
     )
 
 
@@ -104,7 +102,7 @@ def show_picture(request: Request, actor: Viewer, camera: str) -> Response:
     return Response(seen.jpeg, media_type="image/jpeg", headers={"X-Time": f"{seen.time:.3f}"})
 
 
-@router.get("/{camera}/timeline", response_model=CameraTimeline)
+@router.get("/{camera}/timeline")
 def show_timeline(
     request: Request,
     actor: Viewer,
@@ -112,7 +110,7 @@ def show_timeline(
     since: Moment,
     until: Moment,
     points: Annotated[int, Query(ge=2, le=MOST_POINTS)] = 1200,
-) -> Any:
+) -> CameraTimeline:
     """Show how usual a span of time was, with its events and troubles."""
     console = console_of(request)
     _camera(console, camera)

@@ -1,21 +1,20 @@
 """Events: lists, one, its pictures and clip, and what people say of it."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
 from habitus.console import queries, reviews
-from habitus.console.api.answers import (
+from habitus.console.answers import (
     EventDetails,
     EventList,
-    Figures,
     Id,
     Moment,
     PrecisionReport,
     ReviewOutcome,
-    SimilarRecord,
-    Verdict,
+    ReviewRequest,
+    SimilarEvent,
 )
 from habitus.console.api.media import JPEG, VIDEO, file_answer
 from habitus.console.refusals import NotFoundError
@@ -24,7 +23,7 @@ from habitus.console.security import Reviewer, Viewer, console_of
 router = APIRouter(prefix="/api", tags=["events"])
 
 
-@router.get("/events", response_model=EventList)
+@router.get("/events")
 def list_events(
     request: Request,
     actor: Viewer,
@@ -36,44 +35,40 @@ def list_events(
     alarms_only: bool = True,
     before: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 60,
-) -> Any:
+) -> EventList:
     """List events, the newest first, in parts."""
     wanted = queries.EventFilter(tuple(camera), since, until, cue, review, alarms_only)
     with console_of(request).database.session() as session:
         return queries.events(session, wanted, before=before, limit=limit)
 
 
-@router.get("/events/{event}", response_model=EventDetails)
-def show_event(request: Request, actor: Viewer, event: str) -> Any:
+@router.get("/events/{event}")
+def show_event(request: Request, actor: Viewer, event: str) -> EventDetails:
     """Show everything that is known of an event."""
-    found = _event(request, event)
-    return {
-        **found.card._asdict(),
-        "details": found.details,
-        "newer": found.newer,
-        "older": found.older,
-    }
+    return _event(request, event)
 
 
-@router.get("/events/{event}/similar", response_model=list[SimilarRecord])
+@router.get("/events/{event}/similar")
 def list_similar(
     request: Request, actor: Viewer, event: str, limit: Annotated[int, Query(ge=1, le=50)] = 6
-) -> Any:
+) -> list[SimilarEvent]:
     """List the past events of the camera that are most like one."""
     _event(request, event)
     with console_of(request).database.session() as session:
         return queries.similar(session, event, limit)
 
 
-@router.post("/events/{event}/review", response_model=ReviewOutcome)
-def review_event(request: Request, actor: Reviewer, event: str, said: Verdict) -> Any:
+@router.post("/events/{event}/review")
+def review_event(
+    request: Request, actor: Reviewer, event: str, said: ReviewRequest
+) -> ReviewOutcome:
     """Say that an event was normal, which teaches the camera, or unusual."""
     _event(request, event)
     return reviews.review(console_of(request), event, said.verdict, actor.name)
 
 
-@router.delete("/events/{event}/review", response_model=ReviewOutcome)
-def undo_review(request: Request, actor: Reviewer, event: str) -> Any:
+@router.delete("/events/{event}/review")
+def undo_review(request: Request, actor: Reviewer, event: str) -> ReviewOutcome:
     """Take a review back: everything is as if it had never been said."""
     _event(request, event)
     return reviews.undo(console_of(request), event, actor.name)
@@ -97,7 +92,7 @@ def show_clip(request: Request, actor: Viewer, event: str) -> FileResponse:
     return _file(request, event, "clip", "video/mp4")
 
 
-@router.get("/precision", response_model=PrecisionReport)
+@router.get("/precision")
 def show_precision(
     request: Request,
     actor: Viewer,
@@ -106,19 +101,10 @@ def show_precision(
 ) -> PrecisionReport:
     """Show how many of the reviewed alarms were unusual, and what other budgets had brought."""
     with console_of(request).database.session() as session:
-        found = queries.precision(session, camera, days)
-    figures = {
-        name: Figures(
-            **(each := getattr(found, name))._asdict(),
-            precision=each.precision,
-            interval=each.interval,
-        )
-        for name in ("half", "now", "twice")
-    }
-    return PrecisionReport(days=found.days, reviews_needed=found.reviews_needed, **figures)
+        return queries.precision(session, camera, days)
 
 
-def _event(request: Request, event: str) -> queries.EventPageEntry:
+def _event(request: Request, event: str) -> EventDetails:
     with console_of(request).database.session() as session:
         found = queries.event(session, event)
     if found is None:
@@ -129,9 +115,9 @@ def _event(request: Request, event: str) -> queries.EventPageEntry:
 def _file(
     request: Request, event: str, kind: Literal["thumbnail", "heat", "clip"], media: str
 ) -> FileResponse:
-    card = _event(request, event).card
-    name: str | None = getattr(card, kind)
+    found = _event(request, event)
+    name: str | None = getattr(found, kind)
     if name is None:
         raise NotFoundError(f"that event has no {kind}")
-    folder = console_of(request).settings.camera_folder(card.camera_id) / "events"
-    return file_answer(folder / name, media, kind, lasting=card.end is not None)
+    folder = console_of(request).settings.camera_folder(found.camera_id) / "events"
+    return file_answer(folder / name, media, kind, lasting=found.end is not None)

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from habitus.console.api.answers import Id
+from habitus.console.answers import Id
 from habitus.console.bulletin import News
 from habitus.console.database import Event
 from habitus.console.refusals import RefusedError

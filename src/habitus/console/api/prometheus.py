@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from habitus.cameras.messages import CameraState
 from habitus.console import queries
-from habitus.console.api.answers import Health
+from habitus.console.answers import Health
 from habitus.console.database import Camera, Channel, Event, Minute
 from habitus.console.security import Everyone, FromHere, console_of
 from habitus.console.server import Console

@@ -1,10 +1,11 @@
 """A camera: its page, and how it is added, changed and removed."""
 
 import json
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, StringConstraints
 
 from habitus.cameras.relearning import description_of
 from habitus.console import administration, queries
@@ -19,11 +20,11 @@ router = APIRouter(prefix="/cameras")
 N_LATEST = 3
 
 
-class Given(NamedTuple):
+class CameraForm(BaseModel):
     """What a form of a camera has in its fields."""
 
     name: str = ""
-    address: str = ""
+    address: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
     kind: str = "playback"
     """Of an upload."""
     upload: str = ""
@@ -31,11 +32,12 @@ class Given(NamedTuple):
     learn_days: str = "7"
     mask: str = "[]"
     region: str = "[]"
-    local: bool = False
-    enabled: bool = True
+    local: str = ""
+    """Not empty if it is ticked, as `enabled`."""
+    enabled: str = ""
 
     @classmethod
-    def of(cls, camera: Camera) -> "Given":
+    def of(cls, camera: Camera) -> "CameraForm":
         """Return the fields of a camera; its address is never shown again."""
         return cls(
             name=camera.name,
@@ -43,8 +45,8 @@ class Given(NamedTuple):
             learn_days=str(camera.learn_days),
             mask=json.dumps(camera.mask),
             region=json.dumps(camera.region),
-            local=bool(camera.options.get("local")),
-            enabled=camera.enabled,
+            local="yes" if camera.options.get("local") else "",
+            enabled="yes" if camera.enabled else "",
         )
 
     def values(self) -> dict[str, Any]:
@@ -61,8 +63,8 @@ class Given(NamedTuple):
             "learn_days": int(number("days to learn from", self.learn_days)),
             "mask": _polygons("mask", self.mask),
             "region": _polygons("region", self.region),
-            "enabled": self.enabled,
-            "options": {"local": self.local or None},
+            "enabled": bool(self.enabled),
+            "options": {"local": bool(self.local) or None},
         }
 
 
@@ -73,39 +75,13 @@ def _polygons(name: str, text: str) -> list[list[tuple[float, float]]]:
         raise InvalidInputError(f"{name} must be polygons, each a list of [x, y]") from None
 
 
-def _sent(
-    name: Annotated[str, Form()] = "",
-    address: Annotated[str, Form()] = "",
-    kind: Annotated[str, Form()] = "playback",
-    upload: Annotated[str, Form()] = "",
-    alerts_per_day: Annotated[str, Form()] = "5",
-    learn_days: Annotated[str, Form()] = "7",
-    mask: Annotated[str, Form()] = "[]",
-    region: Annotated[str, Form()] = "[]",
-    local: Annotated[str, Form()] = "",
-    enabled: Annotated[str, Form()] = "",
-) -> Given:
-    return Given(
-        name,
-        address.strip(),
-        kind,
-        upload,
-        alerts_per_day,
-        learn_days,
-        mask,
-        region,
-        bool(local),
-        bool(enabled),
-    )
-
-
-Sent = Annotated[Given, Depends(_sent)]
+Sent = Annotated[CameraForm, Form()]
 
 
 @router.get("/new")
 def new_camera(request: Request, actor: Admin, upload: str = "", name: str = "") -> HTMLResponse:
     """Ask for a camera; its recording may have been uploaded already."""
-    given = Given(name=name, upload=upload)
+    given = CameraForm(name=name, upload=upload, enabled="yes")
     return page(request, "edit.html", actor, camera=None, given=given, problem="", ready=False)
 
 
@@ -114,7 +90,7 @@ def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
     """Add a camera, or say what is wrong with it."""
     console = console_of(request)
     try:
-        values = given._replace(enabled=True).values()
+        values = {**given.values(), "enabled": True}
         if given.upload:
             values["upload"], values["kind"] = given.upload, given.kind
         elif given.address:
@@ -136,7 +112,7 @@ def one_camera(
     supervisor = console.supervisor
     with console.database.session() as session:
         found = administration.camera_of(session, camera)
-        today = queries.today(session, camera)
+        today = queries.wall(session, camera=camera)[0]
         learnings = queries.learnings(session, camera)
         latest = queries.events(session, queries.EventFilter([camera]), limit=N_LATEST).events
     return page(
@@ -163,7 +139,7 @@ def edit_camera(request: Request, actor: Admin, camera: str) -> HTMLResponse:
     with console_of(request).database.session() as session:
         found = administration.camera_of(session, camera)
     ready = has_picture(console_of(request), camera)
-    given = Given.of(found)
+    given = CameraForm.of(found)
     return page(request, "edit.html", actor, camera=found, given=given, problem="", ready=ready)
 
 
@@ -202,7 +178,7 @@ def learn_now(request: Request, actor: Admin, camera: str) -> Response:
 
 
 def _again(
-    request: Request, actor: Admin, camera: Camera | None, given: Given, error: HabitusError
+    request: Request, actor: Admin, camera: Camera | None, given: CameraForm, error: HabitusError
 ) -> HTMLResponse:
     """Show the form again with what was typed, and why it cannot be taken."""
     status = error.status if isinstance(error, RefusedError) else 422
@@ -212,7 +188,7 @@ def _again(
         actor,
         status=status,
         camera=camera,
-        given=given._replace(address=""),
+        given=given.model_copy(update={"address": ""}),
         problem=str(error),
         ready=camera is not None and has_picture(console_of(request), camera.id),
     )

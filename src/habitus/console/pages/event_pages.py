@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy.orm import Session
 
 from habitus.console import queries, reviews
+from habitus.console.answers import EventDetails, ReviewOutcome
 from habitus.console.database import Camera
 from habitus.console.pages.rendering import go, is_part, page, part
 from habitus.console.refusals import NotFoundError
@@ -98,8 +99,6 @@ def one_event(request: Request, actor: Viewer, event: str) -> HTMLResponse:
         "event.html",
         actor,
         section="Events",
-        newer=found.newer,
-        older=found.older,
         similar=similar,
         review_action=f"/events/{event}/review",
         **shown,
@@ -150,7 +149,7 @@ def review_next(
         return _review_page(request, actor, session, shown, camera, said)
 
 
-def _review(request: Request, actor: Actor, event: str, verdict: str) -> reviews.Reviewed:
+def _review(request: Request, actor: Actor, event: str, verdict: str) -> ReviewOutcome:
     console = console_of(request)
     if verdict == "undo":
         return reviews.undo(console, event, actor.name)
@@ -164,7 +163,7 @@ def _review(request: Request, actor: Actor, event: str, verdict: str) -> reviews
 def _next(session: Session, event: str, camera: str) -> str | None:
     """Return the next older event that nobody has reviewed; else the newest one."""
     wanted = queries.EventFilter(cameras=[camera] if camera else [], review="none")
-    start = _found(session, event).card.start
+    start = _found(session, event).start
     older = queries.events(session, wanted, before=f"{start!r}:{event}", limit=1).events
     found = older or queries.events(session, wanted, limit=1).events
     return found[0].id if found else None
@@ -176,7 +175,7 @@ def _review_page(
     session: Session,
     event: str | None,
     camera: str,
-    said: reviews.Reviewed | None = None,
+    said: ReviewOutcome | None = None,
 ) -> HTMLResponse:
     found = _found(session, event) if event is not None else None
     cameras = [camera] if camera else []
@@ -191,25 +190,24 @@ def _review_page(
         "review_action": f"/review/{event}",
     }
     if found is not None:
-        shown |= {"newer": found.newer, "older": found.older, **_shown(session, found)}
+        shown |= _shown(session, found)
     return page(request, "review.html", actor, section="Review", **shown)
 
 
-def _found(session: Session, event: str) -> queries.EventPageEntry:
+def _found(session: Session, event: str) -> EventDetails:
     found = queries.event(session, event)
     if found is None:
         raise NotFoundError("there is no such event; it may have been deleted")
     return found
 
 
-def _shown(session: Session, found: queries.EventPageEntry) -> dict[str, Any]:
+def _shown(session: Session, event: EventDetails) -> dict[str, Any]:
     """Return what the stage shows of an event."""
-    card, details = found.card, found.details
-    camera = session.get(Camera, card.camera_id)
-    expected = details.get("expected") or []
-    known = 1 <= card.behaviour <= len(expected)
+    camera = session.get(Camera, event.camera_id)
+    expected = event.details.get("expected") or []
+    known = 1 <= event.behaviour <= len(expected)
     return {
-        "event": card,
+        "event": event,
         "ratio": f"{camera.width} / {camera.height}" if camera and camera.width else "5 / 4",
-        "expected": expected[card.behaviour - 1] if known else None,
+        "expected": expected[event.behaviour - 1] if known else None,
     }

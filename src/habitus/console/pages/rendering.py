@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from habitus.console import queries
+from habitus.console.answers import CameraCard, CameraTimeline
 from habitus.console.database import Camera
 from habitus.console.security import Actor, console_of
 from habitus.console.server import Console
@@ -286,7 +287,7 @@ class Spark(NamedTuple):
     """When the last value is."""
 
 
-def spark(line: queries.Timeline, threshold: float | None) -> Spark:
+def spark(line: CameraTimeline, threshold: float | None) -> Spark:
     """Return the drawing of a part of the timeline.
 
     Parameters
@@ -345,7 +346,7 @@ class Now(NamedTuple):
     threshold: float | None
 
 
-def now_at(console: Console, camera: queries.CameraCard | Camera) -> Now | None:
+def now_at(console: Console, camera: CameraCard | Camera) -> Now | None:
     """Return what a camera does now; None if it is not being judged."""
     if console.supervisor is None or camera.state != "watching":
         return None

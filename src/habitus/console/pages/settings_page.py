@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from habitus.console import administration, queries
-from habitus.console.api.answers import MOST_ROWS, Number
+from habitus.console.answers import MOST_ROWS, DiskUse, Number
 from habitus.console.database import Channel, OutboxEntry, Token, User
 from habitus.console.pages.rendering import go, number, page
 from habitus.console.preferences import GIGABYTE, read_preferences
@@ -37,13 +37,6 @@ class ToldState(NamedTuple):
     """Why the first one that waits could not be told yet."""
 
 
-class NewSecret(NamedTuple):
-    """A token that was just made."""
-
-    name: str
-    secret: str
-
-
 class DiskShare(NamedTuple):
     """A part of the disk that is used, and where it is drawn."""
 
@@ -67,7 +60,7 @@ def _page(
     *,
     before: int | None = None,
     problem: HabitusError | None = None,
-    token: NewSecret | None = None,
+    token: dict[str, str] | None = None,
 ) -> HTMLResponse:
     console = console_of(request)
     with console.database.session() as session:
@@ -122,12 +115,12 @@ def _error(session: Session, channel: Number) -> str:
     return session.scalar(found.order_by(OutboxEntry.id).limit(1)) or ""
 
 
-def _shares(disk: queries.DiskUse, quota: int) -> list[DiskShare]:
+def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
     """Return the parts of the disk in per cent of the quota, or of what is used if that is more."""
     whole = max(quota, disk.total, 1)
     shares, x = [], 0.0
-    for name, size in disk._asdict().items():
-        if size:
+    for name, size in disk:
+        if size and name not in ("total", "free"):
             width = round(100 * size / whole, 3)
             shares.append(DiskShare(name, size, round(x, 3), width))
             x += width
@@ -322,7 +315,7 @@ def add_token(request: Request, actor: Admin, form: Sent) -> Response:
         made = administration.add_token(console_of(request), actor.name, name, _text(form, "role"))
     except HabitusError as error:
         return _page(request, actor, problem=error)
-    return _page(request, actor, token=NewSecret(name, made.secret))
+    return _page(request, actor, token={"name": name, "secret": made.secret})
 
 
 @router.post("/tokens/{token}/remove")

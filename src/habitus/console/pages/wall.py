@@ -62,7 +62,7 @@ def tile(request: Request, actor: Viewer, camera: str) -> HTMLResponse:
     """Show one camera, as a piece of the wall."""
     console = console_of(request)
     with console.database.session() as session:
-        found = [card for card in queries.wall(session) if card.id == camera]
+        found = queries.wall(session, camera=camera)
         nows = {card.id: now_at(console, card) for card in found}
         sparks = {card.id: _spark(session, card.id, nows[card.id]) for card in found}
     if not found:

@@ -1,8 +1,7 @@
-"""What the API takes and gives, as its documentation describes it."""
+"""What pages show and the API answers, one type for each thing; and what the API takes."""
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 Polygon = Annotated[list[tuple[float, float]], Field(min_length=3, max_length=200)]
@@ -14,18 +13,18 @@ Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 Id = Annotated[str, Field(max_length=100)]
 MOST_ROWS = 2**31 - 1
 """Largest number of a row that both databases have."""
-Number = Annotated[int, Path(ge=1, le=MOST_ROWS)]
+Number = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 """Of a row, in a path."""
 
 
-class Given(BaseModel):
-    """Something that is sent; names that are not known are refused."""
+class RequestBody(BaseModel):
+    """What the API takes; names that are not known are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Found(BaseModel):
-    """Something that is answered."""
+class ResponseBody(BaseModel):
+    """What pages show and the API answers."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -36,7 +35,7 @@ class Problem(BaseModel):
     detail: str = Field(examples=["there is no camera 'gate'"])
 
 
-class ReadingOptions(Given):
+class ReadingOptions(RequestBody):
     """How a camera is read."""
 
     fps: float | None = Field(None, gt=0, le=1000, description="Of a stream without times.")
@@ -51,7 +50,7 @@ class ReadingOptions(Given):
     starts: Moment | None = Field(None, gt=0, description="When a recording starts.")
 
 
-class CameraChanges(Given):
+class CameraChanges(RequestBody):
     """What is to be changed of a camera; the rest stays as it is."""
 
     name: Name | None = Field(None, examples=["North gate"])
@@ -91,8 +90,8 @@ class NewCamera(CameraChanges):
     )
 
 
-class CameraSummary(Found):
-    """A camera, what it does, and its alarms of today."""
+class CameraCard(ResponseBody):
+    """A camera, and what it does."""
 
     id: str
     name: str
@@ -109,25 +108,18 @@ class CameraSummary(Found):
     height: int | None
     model: str | None
     alerts_per_day: float
+
+
+class CameraSummary(CameraCard):
+    """A camera, what it does, and its alarms of today."""
+
     alarms_today: int
-    to_review: int
+    to_review: int = Field(description="Of them, those that nobody has reviewed.")
 
 
-class CameraDetails(Found):
+class CameraDetails(CameraCard):
     """A camera, and how it is watched."""
 
-    id: str
-    name: str
-    kind: str
-    shown_address: str
-    enabled: bool
-    state: str
-    since: float
-    reason: str
-    width: int | None
-    height: int | None
-    model: str | None
-    alerts_per_day: float
     learn_days: int
     mask: list[Any]
     region: list[Any]
@@ -135,9 +127,10 @@ class CameraDetails(Found):
     created: float
 
 
-class LearningProgress(Found):
+class LearningProgress(ResponseBody):
     """How far a learning is."""
 
+    camera_id: str = Field(exclude=True)
     occasion: str
     stage: str
     done: float
@@ -172,19 +165,19 @@ class CameraNow(BaseModel):
     learning: LearningProgress | None
 
 
-class TimelineMark(Found):
+class TimelineMark(ResponseBody):
     """An event on a timeline."""
 
     id: str
     start: float
-    end: float | None
-    alarm: bool
+    end: float | None = Field(description="None while it goes on.")
+    alarm: bool = Field(description="False for what only twice the budget would have raised.")
     normality: float
     explanation: str
     review: str | None
 
 
-class TimelineSpan(Found):
+class TimelineSpan(ResponseBody):
     """A time in which nothing could be judged."""
 
     kind: str
@@ -193,18 +186,18 @@ class TimelineSpan(Found):
     reason: str
 
 
-class CameraTimeline(Found):
+class CameraTimeline(ResponseBody):
     """How usual a camera's view was, in columns of the same length."""
 
-    step: float
+    step: float = Field(description="Seconds from one time to the next.")
     times: list[float]
-    normality: list[float | None]
-    behaviour: list[int | None]
+    normality: list[float | None] = Field(description="Lowest one; null where none was judged.")
+    behaviour: list[int | None] = Field(description="Most frequent one.")
     events: list[TimelineMark]
     troubles: list[TimelineSpan]
 
 
-class LearningRecord(Found):
+class LearningRecord(ResponseBody):
     """One time that a camera's model was learnt."""
 
     id: int
@@ -219,7 +212,7 @@ class LearningRecord(Found):
     notes: list[Any]
 
 
-class BehaviourRecord(Found):
+class BehaviourRecord(ResponseBody):
     """A behaviour of a camera's model."""
 
     number: int
@@ -229,33 +222,26 @@ class BehaviourRecord(Found):
     picture: str | None
 
 
-class EventSummary(Found):
+class EventSummary(TimelineMark):
     """An event."""
 
-    id: str
     camera_id: str
-    camera: str
-    start: float
-    end: float | None = Field(description="None while it goes on.")
+    camera: str = Field(description="Name of the camera.")
     peak: float
-    alarm: bool = Field(description="False for what only twice the budget would have raised.")
-    at_half: bool
-    normality: float
+    at_half: bool = Field(description="Whether half the budget would have raised it too.")
     threshold: float
     probability: float | None
     rarity: str
     cue: str
-    explanation: str
     behaviour: int
     thumbnail: str | None
     heat: str | None
     clip: str | None
-    review: str | None
     reviewed: float | None
     reviewer: str | None
 
 
-class EventList(Found):
+class EventList(ResponseBody):
     """Events, the newest first."""
 
     events: list[EventSummary]
@@ -266,55 +252,55 @@ class EventDetails(EventSummary):
     """An event, with everything that is known of it."""
 
     details: dict[str, Any] = Field(description="As `habitus detect` writes it.")
-    newer: str | None
+    newer: str | None = Field(description="Id of the next alarm, if there is one.")
     older: str | None
 
 
-class SimilarRecord(Found):
+class SimilarEvent(ResponseBody):
     """A past event that is like another one."""
 
     card: EventSummary
-    similarity: float
+    similarity: float = Field(description="Cosine, up to 1.")
 
 
-class Verdict(Given):
+class ReviewRequest(RequestBody):
     """What a person says of an event."""
 
     verdict: Literal["normal", "unusual"]
 
 
-class ReviewOutcome(Found):
+class ReviewOutcome(ResponseBody):
     """What a review did."""
 
     event_id: str
     camera_id: str
-    verdict: str | None
+    verdict: str | None = Field(description="normal, unusual, or null once it was undone.")
     silenced: list[EventSummary] = Field(description="Recent alarms it would have silenced.")
-    note: str
+    note: str = Field(description="Why nothing could be learnt from it, if so.")
 
 
-class Figures(BaseModel):
+class BudgetFigures(ResponseBody):
     """What one alert budget brought, or would have brought."""
 
     alarms: int
     reviewed: int
-    unusual: int
-    precision: float | None
+    unusual: int = Field(description="Reviewed ones that were called unusual.")
+    precision: float | None = Field(description="Share of the reviewed alarms.")
     interval: tuple[float, float] = Field(description="90 % interval of the precision.")
 
 
-class PrecisionReport(BaseModel):
+class PrecisionReport(ResponseBody):
     """Measured precision at today's budget, at half of it and at twice."""
 
     days: float
-    reviews_needed: int
-    half: Figures
-    now: Figures
-    twice: Figures
+    reviews_needed: int = Field(description="Reviews that are missing; 0 if there are enough.")
+    half: BudgetFigures
+    now: BudgetFigures
+    twice: BudgetFigures
 
 
-class Uploaded(BaseModel):
-    """A file that can become a camera."""
+class UploadedFile(ResponseBody):
+    """A video that can become a camera."""
 
     id: str = Field(description="Send it as `upload` to `POST /api/cameras`.")
     width: int
@@ -323,7 +309,7 @@ class Uploaded(BaseModel):
     n_bytes: int
 
 
-class SessionFound(BaseModel):
+class SessionDetails(ResponseBody):
     """Who asks."""
 
     name: str
@@ -331,17 +317,17 @@ class SessionFound(BaseModel):
     csrf: str = Field(description="Header X-CSRF-Token of changes, without a token of the API.")
 
 
-class NoticeFound(Found):
-    """Something that a person should know."""
+class PostedNotice(ResponseBody):
+    """Something that a person should know, and that the console goes on after."""
 
     text: str
-    first: float
+    first: float = Field(description="When it was first told, in seconds since the epoch.")
     last: float
-    times: int
+    times: int = Field(description="How often it was told.")
     camera: str | None
 
 
-class NewUser(Given):
+class NewUser(RequestBody):
     """Somebody who may log in."""
 
     name: Name
@@ -349,21 +335,21 @@ class NewUser(Given):
     role: Literal["viewer", "reviewer", "admin"] = "viewer"
 
 
-class UserChanges(Given):
+class UserChanges(RequestBody):
     """What is to be changed of a user."""
 
     password: Secret | None = None
     role: Literal["viewer", "reviewer", "admin"] | None = None
 
 
-class PasswordChange(Given):
+class PasswordChange(RequestBody):
     """One's own password."""
 
     old: Secret
     new: Secret
 
 
-class UserFound(Found):
+class UserDetails(ResponseBody):
     """Somebody who may log in."""
 
     id: int
@@ -372,14 +358,14 @@ class UserFound(Found):
     created: float
 
 
-class NewTokenRequest(Given):
+class NewTokenRequest(RequestBody):
     """A token to be made."""
 
     name: Name
     role: Literal["viewer", "reviewer", "admin"] = "viewer"
 
 
-class TokenFound(Found):
+class TokenDetails(ResponseBody):
     """A token of the API, without its secret."""
 
     id: int
@@ -389,14 +375,14 @@ class TokenFound(Found):
     last_used: float | None
 
 
-class TokenMade(Found):
+class NewToken(ResponseBody):
     """A token that was just made."""
 
     id: int
-    secret: str = Field(description="Shown once.")
+    secret: str = Field(description="Shown once: only its digest is kept.")
 
 
-class ChannelChanges(Given):
+class ChannelChanges(RequestBody):
     """What is to be changed of a channel; the rest stays as it is."""
 
     name: Name | None = None
@@ -418,7 +404,7 @@ class NewChannel(ChannelChanges):
     settings: dict[str, Any] = Field(examples=[{"url": "https://hooks.example.org/in"}])
 
 
-class ChannelFound(Found):
+class ChannelDetails(ResponseBody):
     """A place where events are told, without its secrets."""
 
     id: int
@@ -433,7 +419,7 @@ class ChannelFound(Found):
     waiting: int = Field(0, description="Messages that are not told yet.")
 
 
-class AuditRecord(Found):
+class AuditRecord(ResponseBody):
     """Who did what."""
 
     id: int
@@ -444,7 +430,7 @@ class AuditRecord(Found):
     details: dict[str, Any]
 
 
-class PreferenceChanges(Given):
+class PreferenceChanges(RequestBody):
     """Settings to be changed; the rest stays as it is."""
 
     quota_bytes: int | None = None
@@ -454,23 +440,13 @@ class PreferenceChanges(Given):
     quiet_until: str | None = Field(None, max_length=5)
 
 
-class PreferencesFound(Found):
-    """Settings of the console."""
-
-    quota_bytes: int
-    retention_days: float
-    upload_bytes: int
-    quiet_from: str | None
-    quiet_until: str | None
-
-
-class DiskFound(BaseModel):
-    """Bytes on disk."""
+class DiskUse(ResponseBody):
+    """Bytes on disk, by what they are."""
 
     clips: int
     pictures: int
     documents: int
-    recent: int
+    recent: int = Field(description="Packets of the last minutes.")
     models: int
     uploads: int
     database: int
