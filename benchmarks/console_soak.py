@@ -45,7 +45,7 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.console.administration import add_channel
-from habitus.console.database import Event, Minute, OutboxEntry
+from habitus.console.database import EventRow, Minute, OutboxEntry
 from report import Cells, progress, save, table
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt
@@ -301,7 +301,7 @@ class PlaybackCounts(NamedTuple):
 
 
 def playback_counts(
-    video: Video, events: list[Event], happened: list[Disturbance]
+    video: Video, events: list[EventRow], happened: list[Disturbance]
 ) -> PlaybackCounts:
     """Compare the events of a playback with its anomalies.
 
@@ -503,7 +503,7 @@ def report(
     """Print what was counted; return whether all is as it should be."""
     problems: list[str] = []
     with scene.served.opened() as console, console.database.session() as session:
-        events = list(session.scalars(select(Event).order_by(Event.start)))
+        events = list(session.scalars(select(EventRow).order_by(EventRow.start)))
         outbox = list(session.scalars(select(OutboxEntry)))
     of = {
         camera: [event for event in events if event.camera_id == camera]
@@ -550,7 +550,7 @@ def _row(
     }
 
 
-def _report_recording(video: Video, events: list[Event], rows: list[Cells]) -> list[str]:
+def _report_recording(video: Video, events: list[EventRow], rows: list[Cells]) -> list[str]:
     """Count the anomalies of the recording."""
     starts = [float(event.details["start"]) for event in events]
     # A recording's first half is not judged: without a model it would be learnt from.
@@ -568,7 +568,7 @@ def _report_recording(video: Video, events: list[Event], rows: list[Cells]) -> l
 def _report_stream(
     name: str,
     camera: Camera,
-    events: list[Event],
+    events: list[EventRow],
     happened: list[Disturbance],
     until: float,
     rows: list[Cells],
@@ -588,7 +588,7 @@ def _report_stream(
 
 
 def _report_told(
-    events: list[Event], outbox: list[OutboxEntry], told: dict[str, Counter[Told]], kills: int
+    events: list[EventRow], outbox: list[OutboxEntry], told: dict[str, Counter[Told]], kills: int
 ) -> list[str]:
     """Compare what was told with the alarms; what still waited at the end is not asked for."""
     problems = []
@@ -628,7 +628,7 @@ def _report_memory(samples: list[Memory]) -> list[str]:
     return [f"memory has grown to {grown:.2f} times"] if grown > MOST_GROWTH else []
 
 
-def _left_over(scene: Scene, events: list[Event]) -> list[str]:
+def _left_over(scene: Scene, events: list[EventRow]) -> list[str]:
     """Return what is not whole on disk or in the database."""
     data = scene.served.data
     problems = [f"{event.id} has no end" for event in events if event.end is None]

@@ -14,7 +14,7 @@ import httpx
 import psutil
 
 from habitus.console.administration import add_camera, add_token
-from habitus.console.database import Camera, Learning
+from habitus.console.database import CameraRow, LearningRow
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 
@@ -137,7 +137,7 @@ def add_with_model(
     place = console.settings.camera_folder(name)
     place.mkdir(parents=True)
     (place / "model-1.habitus").write_bytes(model.read_bytes())
-    learning = Learning(
+    learning = LearningRow(
         camera_id=name,
         occasion="night",
         started=time.time(),
@@ -148,5 +148,5 @@ def add_with_model(
         notes=[],
     )
     with console.database.transaction() as session:
-        session.get_one(Camera, name).model = learning.model
+        session.get_one(CameraRow, name).model = learning.model
         session.add(learning)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from habitus.console.database import Event
+from habitus.console.database import EventRow
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 APART = 60.0
@@ -37,10 +37,11 @@ def video(soak: ModuleType):
     return soak.Video(Path("lanes.mkv"), (50.0, 110.0, 170.0), 240)
 
 
-def played(*seconds: float, since: float = 1000.0) -> list[Event]:
+def played(*seconds: float, since: float = 1000.0) -> list[EventRow]:
     """Alarms at these seconds of a playback that began at a time."""
     return [
-        Event(start=since + each / SPEED, alarm=True, details={"start": each}) for each in seconds
+        EventRow(start=since + each / SPEED, alarm=True, details={"start": each})
+        for each in seconds
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from habitus.console.database import Camera, Channel
+from habitus.console.database import CameraRow, Channel
 from reference.console_pages import DESK, PHONE, Site
 from reference.processes import wait_until
 
@@ -45,7 +45,7 @@ def test_every_page_is_accessible_and_fits(site: Site, viewport: Any) -> None:
 def test_names_and_addresses_are_inert(site: Site) -> None:
     evil = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
     with site.console.database.transaction() as session:
-        camera = session.get(Camera, "market-junction")
+        camera = session.get(CameraRow, "market-junction")
         assert camera is not None
         camera.name, camera.shown_address = evil, f"rtsp://{evil}/"
         camera.reason = evil

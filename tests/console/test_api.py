@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from habitus.cameras.journal import JournalFiles
 from habitus.console import store
 from habitus.console.app import create_app
-from habitus.console.database import Camera, Channel
+from habitus.console.database import CameraRow, Channel
 from habitus.console.server import Console
 from reference.consoles import START, add_camera, entry, event_json
 from reference.footage import encode, moving_square
@@ -64,7 +64,7 @@ def test_a_camera_is_added_changed_and_removed(browser: Visitor, console: Consol
         assert "hunter2" not in answer.text
         assert "abc" not in answer.text
     with console.database.session() as session:
-        stored = session.get(Camera, "north-gate")
+        stored = session.get(CameraRow, "north-gate")
     assert stored is not None
     assert b"hunter2" not in stored.secret_address
     assert console.vault.open(stored.secret_address) == address
@@ -80,7 +80,7 @@ def test_a_camera_is_added_changed_and_removed(browser: Visitor, console: Consol
     empty = browser.change("PATCH", "/api/cameras/north-gate", json={"address": ""})
     assert empty.status_code == 422
     with console.database.session() as session:
-        stored = session.get_one(Camera, "north-gate")
+        stored = session.get_one(CameraRow, "north-gate")
     assert console.vault.open(stored.secret_address) == address
 
     assert browser.change("DELETE", "/api/cameras/north-gate").status_code == 204
@@ -487,7 +487,7 @@ def test_an_upload_becomes_a_camera(browser: Visitor, console: Console, tmp_path
     assert made.status_code == 201
     assert "uploads" not in made.text
     with console.database.session() as session:
-        stored = session.get(Camera, "yard")
+        stored = session.get(CameraRow, "yard")
     assert stored is not None
     kept = Path(console.vault.open(stored.secret_address))
     assert kept.read_bytes() == video.read_bytes()

@@ -11,7 +11,7 @@ import habitus
 from habitus.cameras.messages import Judged
 from habitus.console import store
 from habitus.console.backup import backup, restore
-from habitus.console.database import Base, Camera, Event, Minute
+from habitus.console.database import Base, CameraRow, EventRow, Minute
 from habitus.console.server import Console, open_console
 from habitus.console.settings import ServerSettings
 from reference.consoles import START, add_camera, entry
@@ -61,14 +61,14 @@ def test_everything_comes_back(
     restore(settings, file)
     restored = open_console(settings)
     with filled.database.transaction() as session:  # pictures are not there: none is named
-        event = session.scalars(select(Event)).one()
+        event = session.scalars(select(EventRow)).one()
         event.thumbnail, event.n_bytes, event.clip_bytes = None, 0, 0
     with closing(restored.database):
         assert contents(restored) == contents(filled)
         with restored.database.session() as session:
-            camera = session.scalars(select(Camera)).one()
+            camera = session.scalars(select(CameraRow)).one()
             assert restored.vault.open(camera.secret_address) == "rtsp://me:secret@192.0.2.1/main"
-            assert len(session.scalars(select(Event)).one().details) > 5
+            assert len(session.scalars(select(EventRow)).one().details) > 5
             assert len(session.scalars(select(Minute)).one().seconds) == 300
         with restored.database.transaction() as session:  # numbers go on where they were
             store.write_audit(session, "me", "restored", "")
@@ -94,8 +94,8 @@ def test_a_backup_is_made_amid_a_transaction(console: Console, tmp_path: Path) -
     restore(ServerSettings(tmp_path / "restored"), tmp_path / "a.zip")
     restored = open_console(ServerSettings(tmp_path / "restored"))
     with closing(restored.database), restored.database.session() as session:
-        assert session.scalars(select(Camera.id)).all() == ["north"]
-        assert session.scalars(select(Event)).all() == []
+        assert session.scalars(select(CameraRow.id)).all() == ["north"]
+        assert session.scalars(select(EventRow)).all() == []
 
 
 def test_no_console_no_backup(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from habitus.console.camera_file import apply_camera_file
-from habitus.console.database import AuditEntry, Camera
+from habitus.console.database import AuditEntry, CameraRow
 from habitus.console.server import Console
 from habitus.errors import FileError
 
@@ -31,9 +31,9 @@ def write(console: Console, text: str) -> Path:
     return path
 
 
-def cameras(console: Console) -> dict[str, Camera]:
+def cameras(console: Console) -> dict[str, CameraRow]:
     with console.database.session() as session:
-        return {camera.id: camera for camera in session.query(Camera)}
+        return {camera.id: camera for camera in session.query(CameraRow)}
 
 
 def n_noted(console: Console) -> int:

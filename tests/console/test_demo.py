@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.demo import SCENES, Demo
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
@@ -8,9 +8,9 @@ from habitus.fork_server import ForkServer
 from reference.processes import wait_until
 
 
-def camera(console: Console) -> Camera:
+def camera(console: Console) -> CameraRow:
     with console.database.session() as session:
-        return session.get_one(Camera, SCENES[0].id)
+        return session.get_one(CameraRow, SCENES[0].id)
 
 
 def test_a_rendered_scene_is_judged_once_and_then_plays_as_a_camera(

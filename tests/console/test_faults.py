@@ -18,7 +18,7 @@ import psutil
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import file_entry
-from habitus.console.database import Event, OutboxEntry
+from habitus.console.database import EventRow, OutboxEntry
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
 from habitus.fork_server import ForkServer
@@ -31,7 +31,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def n_events(console: Console) -> int:
     with console.database.session() as session:
-        return session.scalar(select(func.count()).select_from(Event)) or 0
+        return session.scalar(select(func.count()).select_from(EventRow)) or 0
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def test_a_killed_server_loses_and_doubles_nothing(
         assert server.wait(LONG) == 0
         told = Counter(posted.key for posted in hook.posted)
     with console.database.session() as session:
-        events = {event.id: event for event in session.scalars(select(Event))}
+        events = {event.id: event for event in session.scalars(select(EventRow))}
         subjects = session.scalars(select(OutboxEntry.subject)).all()
     assert all(event.end is not None for event in events.values())
     alarms = {event_id for event_id, event in events.items() if event.alarm}
@@ -120,7 +120,7 @@ def test_a_database_that_is_stopped_for_a_while(
 
     def are_written(ids: set[str]) -> bool:
         with console.database.session() as session:
-            return ids <= set(session.scalars(select(Event.id)))
+            return ids <= set(session.scalars(select(EventRow.id)))
 
     with supervised(console, fork_server) as supervisor:
         wait_until(lambda: n_events(console) > 0, "an event")
@@ -188,7 +188,7 @@ def test_a_disk_that_is_full_for_a_while(
     server.send_signal(signal.SIGTERM)
     assert server.wait(LONG) == 0
     with console.database.session() as session:
-        assert session.scalars(select(Event).where(Event.end.is_(None))).all() == []
+        assert session.scalars(select(EventRow).where(EventRow.end.is_(None))).all() == []
 
 
 def limit(server: "subprocess.Popen[str]", size: tuple[int, int]) -> None:
@@ -211,7 +211,7 @@ def test_a_clock_that_is_set_back(console: Console, fork_server: ForkServer) -> 
         wait_until(lambda: n_events(console) == 2, "the event of an earlier time")
         wait_until(lambda: not list(journal.glob("*.json")), "nothing waits")
     with console.database.session() as session:
-        for event in session.scalars(select(Event)):
+        for event in session.scalars(select(EventRow)):
             assert event.end is not None
             assert event.end >= event.start
 

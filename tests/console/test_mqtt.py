@@ -13,7 +13,7 @@ from sqlalchemy import select
 from habitus import InvalidInputError
 from habitus.console import channels
 from habitus.console.channels import DeliveryError
-from habitus.console.database import Camera, Channel, Setting
+from habitus.console.database import CameraRow, Channel, Setting
 from habitus.console.delivery import Deliverer
 from habitus.console.server import Console
 from reference.consoles import add_camera
@@ -134,7 +134,7 @@ def test_events_states_and_conditions_are_told(
         tell(console, "ended", an_event(1, end=an_event(2).start))
         wait_until(lambda: heard.text("habitus/north/state") == "OFF", "it is over")
         with console.database.transaction() as session:
-            session.get_one(Camera, "north").state = "lost"
+            session.get_one(CameraRow, "north").state = "lost"
         tell(console, "trouble", a_trouble())
         wait_until(lambda: heard.text("habitus/north/condition") == "lost", "it is lost")
         wait_until(lambda: len(heard.events) == 3, "all are told")
@@ -164,7 +164,7 @@ def test_home_assistant_finds_cameras_and_forgets_removed_ones(
         last = found["homeassistant/sensor/site_one_north/last/config"]
         assert last["value_template"] == "{{ value_json.explanation[:250] }}"
         with console.database.transaction() as session:
-            session.delete(session.get_one(Camera, "south"))
+            session.delete(session.get_one(CameraRow, "south"))
         wait_until(lambda: not any("south" in topic for topic in heard.retained), "south is gone")
         assert len(configurations(heard)) == len(parts)
         with console.database.transaction() as session:
@@ -197,7 +197,7 @@ def test_cameras_that_were_removed_while_the_broker_was_away_are_forgotten(
     broker.stop()
     with console.database.transaction() as session:
         for camera in removed:
-            session.delete(session.get_one(Camera, camera))
+            session.delete(session.get_one(CameraRow, camera))
     broker.start()
     with subscribed(broker) as heard:
         wait_until(lambda: len(configurations(heard)) == 8, "the broker forgot nothing")

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from habitus.console import administration, queries, reviews
 from habitus.console.answers import EventSummary
-from habitus.console.database import Camera, Channel, Event, Token
+from habitus.console.database import CameraRow, Channel, EventRow, Token
 from reference.console_pages import LOOKS, Site
 from reference.footage import encode, moving_square
 from reference.processes import wait_until
@@ -114,7 +114,7 @@ def test_a_camera_is_added_by_keys_alone(empty_site: Site) -> None:
     expect(page.locator("h1")).to_have_text("Front door")
     expect(page.get_by_role("status").first).to_contain_text("The camera is added")
     assert "secret" not in page.content()
-    (camera,) = stored(empty_site, Camera)
+    (camera,) = stored(empty_site, CameraRow)
     assert (camera.id, camera.name, camera.alerts_per_day) == ("front-door", "Front door", 2.5)
 
 
@@ -140,7 +140,7 @@ def test_shapes_are_drawn_with_the_mouse_and_undone(site: Site) -> None:
     expect(page.locator("#canvas polygon")).to_have_count(2)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("The changes are in use")
-    camera = next(c for c in stored(site, Camera) if c.id == "market-junction")
+    camera = next(c for c in stored(site, CameraRow) if c.id == "market-junction")
     assert [len(polygon) for polygon in camera.mask] == [3]
     assert camera.mask[0][0] == pytest.approx([36, 29], abs=2)
     assert camera.region[0][2] == pytest.approx([324, 259], abs=2)
@@ -171,7 +171,7 @@ def test_shapes_are_drawn_with_keys_and_the_camera_is_removed(site: Site) -> Non
     page.keyboard.press("Space")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("It is removed")
-    assert {camera.id for camera in stored(site, Camera)} == {"harbour-gate", "market-junction"}
+    assert {camera.id for camera in stored(site, CameraRow)} == {"harbour-gate", "market-junction"}
 
 
 def test_a_recording_is_chosen_and_judged(empty_site: Site, look: Look, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_recording_is_chosen_and_judged(empty_site: Site, look: Look, tmp_path
     page.get_by_label("Judge it at once").check()
     page.get_by_role("button", name="Upload and add").click()
     expect(page.locator("h1")).to_have_text("yard at noon")
-    (camera,) = stored(empty_site, Camera)
+    (camera,) = stored(empty_site, CameraRow)
     assert camera.kind == "recording"
     kept = Path(empty_site.console.vault.open(camera.secret_address))
     assert kept.read_bytes() == video.read_bytes()
@@ -209,7 +209,7 @@ def test_a_recording_is_dropped_onto_the_wall(empty_site: Site, tmp_path: Path) 
     expect(page.locator("#name")).to_have_value("yard at noon")
     page.get_by_role("button", name="Add the camera").click()
     expect(page.locator("h1")).to_have_text("yard at noon")
-    (camera,) = stored(empty_site, Camera)
+    (camera,) = stored(empty_site, CameraRow)
     assert camera.kind == "playback"
     kept = Path(empty_site.console.vault.open(camera.secret_address))
     assert kept.read_bytes() == video.read_bytes()
@@ -223,7 +223,7 @@ def test_what_is_no_video_is_refused(empty_site: Site, tmp_path: Path) -> None:
     page.get_by_role("button", name="Upload and add").click()
     expect(page.locator("#toasts .bad")).to_be_visible()
     expect(page.locator("#save")).to_be_enabled()
-    assert stored(empty_site, Camera) == []
+    assert stored(empty_site, CameraRow) == []
 
 
 def test_the_timeline_is_zoomed_and_opens_events(site: Site, look: Look) -> None:
@@ -327,7 +327,7 @@ def test_events_are_reviewed_by_keys(site: Site) -> None:
     expect(page.locator("#said")).to_contain_text("Normal.")
     page.keyboard.press("u")
     expect(stage).to_have_attribute("data-event", third.id)
-    assert {e.id: e.review for e in stored(site, Event) if e.id in (first.id, second.id)} == {
+    assert {e.id: e.review for e in stored(site, EventRow) if e.id in (first.id, second.id)} == {
         first.id: "normal",
         second.id: "unusual",
     }

@@ -8,7 +8,7 @@ import habitus
 from habitus.cameras.messages import CameraState, Judged, StateChanged
 from habitus.console import queries, store
 from habitus.console.answers import BudgetFigures, TimelineSpan
-from habitus.console.database import Event
+from habitus.console.database import EventRow
 from habitus.console.queries import EventFilter
 from habitus.console.server import Console
 from reference.consoles import START, add_camera, entry, event_json
@@ -26,7 +26,7 @@ def put(console: Console, number: int, camera: str = "north", **fields: Any) -> 
             session, camera, entry(f"e{number:03d}", start=start, peak=start, event=told, **fields)
         )
         for name, value in row.items():
-            setattr(session.get_one(Event, f"e{number:03d}"), name, value)
+            setattr(session.get_one(EventRow, f"e{number:03d}"), name, value)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_pages_follow_each_other_without_a_gap(cameras: Console) -> None:
     for number in range(7):
         put(cameras, number)
     with cameras.database.transaction() as session:
-        for row in session.query(Event):
+        for row in session.query(EventRow):
             row.start = START + int(row.id[1:]) // 3  # several begin at once
     found: list[str] = []
     before: str | None = None

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from habitus.cameras.messages import CameraState, Judged, StateChanged
 from habitus.console import queries, retention, store
 from habitus.console.administration import remove_camera
-from habitus.console.database import Camera, Event, Minute, OutboxEntry, Trouble
+from habitus.console.database import CameraRow, EventRow, Minute, OutboxEntry, TroubleRow
 from habitus.console.preferences import write_preferences
 from habitus.console.retention import keep_quota, sweep
 from habitus.console.server import Console
@@ -45,7 +45,7 @@ def put(console: Console, event_id: str, start: float, review: str | None = None
         clip = entry(event_id, kind="clip", files={"clip": files["clip"]}, n_bytes=10 * MB, **times)
         store.ingest(session, "north", picture)
         store.ingest(session, "north", clip)
-        session.get_one(Event, event_id).review = review
+        session.get_one(EventRow, event_id).review = review
 
 
 def left(console: Console) -> dict[str, str]:
@@ -53,7 +53,7 @@ def left(console: Console) -> dict[str, str]:
     folder = console.settings.camera_folder("north") / "events"
     found = {}
     with console.database.session() as session:
-        for row in session.scalars(select(Event).order_by(Event.id)):
+        for row in session.scalars(select(EventRow).order_by(EventRow.id)):
             names = {"P": row.thumbnail, "C": row.clip}
             for letter, suffix in {"P": "jpg", "C": "mp4"}.items():
                 assert (folder / f"{row.id}.{suffix}").exists() == (names[letter] is not None)
@@ -76,7 +76,7 @@ def test_clips_go_first_and_what_is_unusual_last(cameras: Console) -> None:
     put(cameras, "c", START + 2, "normal")
     put(cameras, "d", START + 3)
     set_quota(cameras, 44 * MB)
-    assert keep_quota(cameras) == retention.Swept()
+    assert keep_quota(cameras) == retention.SweepCounts()
     set_quota(cameras, 43 * MB)
     keep_quota(cameras)
     assert left(cameras) == {"a": "PC", "b": "P", "c": "PC", "d": "PC"}
@@ -134,7 +134,7 @@ def test_old_events_and_rows_are_deleted(cameras: Console) -> None:
     }
     with cameras.database.session() as session:
         assert len(session.scalars(select(Minute)).all()) == 1
-        assert session.scalars(select(Trouble)).all() == []
+        assert session.scalars(select(TroubleRow)).all() == []
         assert session.scalars(select(OutboxEntry)).all() == []
 
 
@@ -184,7 +184,7 @@ def test_a_disk_that_others_fill_costs_clips_and_nothing_that_was_called_unusual
         monkeypatch.setattr(retention.shutil, "disk_usage", lambda folder: usage)
 
     leave(retention.LEAST_FREE)
-    assert keep_quota(cameras) == retention.Swept()
+    assert keep_quota(cameras) == retention.SweepCounts()
     assert cameras.bulletin.notices() == []
     leave(retention.LEAST_FREE - 5 * MB)
     keep_quota(cameras)
@@ -209,7 +209,7 @@ def test_where_the_key_is_another_no_upload_is_deleted(cameras: Console) -> None
     upload = aged(cameras.settings.uploads / "of-whom.mp4", 40)
     sealed = Vault(Fernet.generate_key()).seal(str(upload))
     with cameras.database.transaction() as session:
-        session.get_one(Camera, "north").secret_address = sealed
+        session.get_one(CameraRow, "north").secret_address = sealed
     sweep(cameras)
     assert upload.exists()
 
@@ -228,7 +228,7 @@ def test_a_removed_camera_is_swept_though_the_console_was_killed(cameras: Consol
 def test_a_recording_of_long_ago_is_kept_as_long_as_others(cameras: Console) -> None:
     added = time.time()
     with cameras.database.transaction() as session:
-        session.get_one(Camera, "north").created = added
+        session.get_one(CameraRow, "north").created = added
     put(cameras, "a", added - 60 * DAY)
     sweep(cameras, added + 29 * DAY)
     assert left(cameras) == {"a": "PC"}

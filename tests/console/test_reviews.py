@@ -6,7 +6,7 @@ from sqlalchemy import select
 import habitus
 from habitus.console import queries, reviews, store
 from habitus.console.bulletin import News
-from habitus.console.database import Event
+from habitus.console.database import EventRow
 from habitus.console.server import Console
 from reference.consoles import START, add_camera, entry, event_json
 
@@ -47,12 +47,12 @@ def test_who_said_what_is_written(cameras: Console) -> None:
     reviews.review(cameras, "e1", "unusual", "ann")
     reviews.review(cameras, "e1", "unusual", "bob")
     with cameras.database.session() as session:
-        event = session.get_one(Event, "e1")
+        event = session.get_one(EventRow, "e1")
         assert (event.review, event.reviewer) == ("unusual", "ann")
         assert event.reviewed is not None
     reviews.undo(cameras, "e1", "bob")
     with cameras.database.session() as session:
-        event = session.get_one(Event, "e1")
+        event = session.get_one(EventRow, "e1")
         assert (event.review, event.reviewer, event.reviewed) == (None, None, None)
         entries = queries.audit(session)
     assert [(each.actor, each.action, each.subject) for each in entries] == [
@@ -95,4 +95,4 @@ def test_only_events_are_reviewed_and_only_so(cameras: Console) -> None:
     with pytest.raises(habitus.InvalidInputError, match="normal or unusual"):
         reviews.review(cameras, "e0", "good", "ann")  # type: ignore[arg-type]
     with cameras.database.session() as session:
-        assert session.scalars(select(Event).where(Event.review.is_not(None))).all() == []
+        assert session.scalars(select(EventRow).where(EventRow.review.is_not(None))).all() == []

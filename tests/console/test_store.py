@@ -9,7 +9,15 @@ from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
 from habitus.cameras.relearning import Failed, Learnt
 from habitus.console import store
-from habitus.console.database import Camera, Channel, Event, Learning, Minute, OutboxEntry, Trouble
+from habitus.console.database import (
+    CameraRow,
+    Channel,
+    EventRow,
+    LearningRow,
+    Minute,
+    OutboxEntry,
+    TroubleRow,
+)
 from habitus.console.server import Console
 from reference.consoles import START, add_camera, event_json
 
@@ -66,9 +74,9 @@ def told(console: Console) -> list[str]:
         return list(session.scalars(select(OutboxEntry.subject).order_by(OutboxEntry.id)))
 
 
-def only_event(console: Console) -> Event:
+def only_event(console: Console) -> EventRow:
     with console.database.session() as session:
-        return session.scalars(select(Event)).one()
+        return session.scalars(select(EventRow)).one()
 
 
 @pytest.fixture
@@ -133,7 +141,7 @@ def test_what_belongs_to_nothing_is_dropped(watched: Console) -> None:
     assert ingest(watched, CLIP) == [False]
     with watched.database.transaction() as session:
         assert not store.ingest(session, "gone", STARTED)
-        assert session.scalar(select(func.count()).select_from(Event)) == 0
+        assert session.scalar(select(func.count()).select_from(EventRow)) == 0
 
 
 def test_nothing_is_told_of_what_was_not_committed(watched: Console) -> None:
@@ -168,7 +176,7 @@ def tell_troubles(console: Console, now: float) -> int:
 
 def troubles(console: Console) -> list[tuple[str, float, float | None]]:
     with console.database.session() as session:
-        rows = session.scalars(select(Trouble).order_by(Trouble.id))
+        rows = session.scalars(select(TroubleRow).order_by(TroubleRow.id))
         return [(row.kind, row.start, row.end) for row in rows]
 
 
@@ -177,7 +185,7 @@ def test_a_state_is_written_with_its_trouble(watched: Console) -> None:
     assert change(watched, CameraState.LOST, START + 5, "no frame")
     assert not change(watched, CameraState.LOST, START + 6, "no frame")
     with watched.database.session() as session:
-        camera = session.get_one(Camera, "north")
+        camera = session.get_one(CameraRow, "north")
         assert (camera.state, camera.since, camera.reason) == ("lost", START + 5, "no frame")
     assert troubles(watched) == [("lost", START + 5, None)]
     change(watched, CameraState.CONNECTING, START + 7)
@@ -226,7 +234,7 @@ def test_the_size_of_the_picture_is_written(watched: Console) -> None:
         assert store.set_size(session, "north", Connected(640, 480))
         assert not store.set_size(session, "north", Connected(640, 480))
         assert not store.set_size(session, "gone", Connected(640, 480))
-        assert session.get_one(Camera, "north").width == 640
+        assert session.get_one(CameraRow, "north").width == 640
 
 
 def judged(second: float, normality: float | None, behaviour: int = 1) -> Judged:
@@ -286,8 +294,8 @@ def test_learnings_and_the_model_of_a_camera(watched: Console) -> None:
         store.end_learning(session, failed, Failed("no room"), START + 21)
         store.forget_interrupted(session)
     with watched.database.session() as session:
-        assert session.get_one(Camera, "north").model == "model-1.habitus"
-        rows = session.scalars(select(Learning).order_by(Learning.id)).all()
+        assert session.get_one(CameraRow, "north").model == "model-1.habitus"
+        rows = session.scalars(select(LearningRow).order_by(LearningRow.id)).all()
     assert [row.model for row in rows] == ["model-1.habitus", None]
     assert [row.ended for row in rows] == [START + 20, START + 21]
     assert rows[0].notes == ["a note"]

@@ -17,8 +17,8 @@ from habitus.console import queries, reviews
 from habitus.console.administration import add_camera as add_by_admin
 from habitus.console.administration import remove_camera
 from habitus.console.answers import EventSummary, ReviewOutcome
-from habitus.console.database import Camera, Event, Learning, Minute
-from habitus.console.learner import Candidate, Learner
+from habitus.console.database import CameraRow, EventRow, LearningRow, Minute
+from habitus.console.learner import LearningCandidate, ModelLearner
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
 from habitus.fork_server import ForkServer
@@ -47,14 +47,14 @@ def playing(console: Console, turn: Path, model: Path) -> str:
     return add_playing(console, turn, model)
 
 
-def camera(console: Console, camera_id: str = "north") -> Camera:
+def camera(console: Console, camera_id: str = "north") -> CameraRow:
     with console.database.session() as session:
-        return session.get_one(Camera, camera_id)
+        return session.get_one(CameraRow, camera_id)
 
 
 def change(console: Console, **fields: Any) -> None:
     with console.database.transaction() as session:
-        found = session.get_one(Camera, "north")
+        found = session.get_one(CameraRow, "north")
         for name, value in fields.items():
             setattr(found, name, value)
     assert console.supervisor is not None
@@ -97,8 +97,8 @@ def test_a_camera_is_watched_and_its_events_are_written(
     supervisor.stop()
     with console.database.session() as session:
         assert session.scalar(select(func.sum(Minute.n_judged)))
-        assert session.scalars(select(Event).where(Event.end.is_(None))).all() == []
-        assert session.scalars(select(Event.signature)).first() is not None
+        assert session.scalars(select(EventRow).where(EventRow.end.is_(None))).all() == []
+        assert session.scalars(select(EventRow.signature)).first() is not None
     folder = console.settings.camera_folder("north")
     assert list((folder / "journal").glob("*.json")) == []
     for event in alarms(console):
@@ -156,7 +156,7 @@ def test_what_is_changed_is_done_by_an_order_or_by_another_process(
     wait_until(lambda: camera(console).state != "off", "it is on again")
     last = pid_of(supervisor)
     with console.database.transaction() as session:
-        session.delete(session.get_one(Camera, "north"))
+        session.delete(session.get_one(CameraRow, "north"))
     supervisor.refresh()
     folder = console.settings.camera_folder("north")
     wait_until(lambda: not running(last) and not folder.exists(), "nothing is left of it")
@@ -212,7 +212,7 @@ def test_a_model_is_learnt_and_used_at_once(
     wait_for_state(console, "watching")
     assert pid_of(supervisor) == pid
     with console.database.session() as session:
-        row = session.scalars(select(Learning)).one()
+        row = session.scalars(select(LearningRow)).one()
     assert (row.occasion, row.model) == ("asked", "model-1.habitus")
     assert row.n_documents > 50
     assert camera(console).model == "model-1.habitus"
@@ -226,10 +226,10 @@ def test_a_learning_that_failed_is_not_begun_again_at_once(
 ) -> None:
     monkeypatch.setattr("habitus.console.learner.LOOK_EVERY", 0.0)
     add_camera(console)
-    learner, now = Learner(console, fork_server), time.time()
+    learner, now = ModelLearner(console, fork_server), time.time()
     job = CameraJob("north", console.settings.camera_folder("north"), "rtsp://192.0.2.1/main")
-    candidates = {"north": Candidate(job, Kept(400.0, now - 400, now), waits=False)}
-    results: list[Learning | None] = []
+    candidates = {"north": LearningCandidate(job, Kept(400.0, now - 400, now), waits=False)}
+    results: list[LearningRow | None] = []
 
     def is_over() -> bool:
         results.append(learner.step(candidates))
@@ -240,7 +240,7 @@ def test_a_learning_that_failed_is_not_begun_again_at_once(
     assert results[-1].model is None
     assert learner.step(candidates) is None
     with console.database.session() as session:
-        assert session.scalar(select(func.count()).select_from(Learning)) == 1
+        assert session.scalar(select(func.count()).select_from(LearningRow)) == 1
 
 
 def test_a_recording_is_learnt_from_judged_and_done(
@@ -269,7 +269,7 @@ def test_a_review_teaches_and_its_undoing_too(
     wait_until(lambda: len(alarms(console)) >= 3, "three alarms")
     first, *others = alarms(console)
     with console.database.transaction() as session:
-        for event in session.scalars(select(Event)):  # as if they were of these days
+        for event in session.scalars(select(EventRow)):  # as if they were of these days
             event.start = time.time()
     said: list[ReviewOutcome] = []
     for event in [*others[1:], first]:
@@ -316,13 +316,13 @@ def test_a_process_that_takes_no_orders_holds_nothing_up(
     before = pid_of(supervisor)
     os.kill(before, signal.SIGSTOP)
     with console.database.transaction() as session:
-        known = session.scalars(select(Event)).first()
+        known = session.scalars(select(EventRow)).first()
         assert known is not None
         for number in range(200):
             details = known.details | {"explanation": "x" * 10_000}
             of_camera = {"camera_id": "north", "start": START, "peak": START, "end": START}
             session.add(
-                Event(
+                EventRow(
                     id=f"normal-{number}",
                     **of_camera,
                     alarm=False,

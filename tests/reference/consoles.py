@@ -13,7 +13,7 @@ import pytest
 
 import habitus
 from habitus.cameras.journal import JournalEntry
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.server import Console
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -63,7 +63,7 @@ def entry(event_id: str = "a1", **fields: Any) -> JournalEntry:
     return JournalEntry(event_id, **(defaults | fields))
 
 
-def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> Camera:
+def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> CameraRow:
     """Add a camera to a console."""
     address = fields.pop("address", "rtsp://192.0.2.1/main")
     defaults = {
@@ -82,7 +82,7 @@ def add_camera(console: Console, camera_id: str = "north", **fields: Any) -> Cam
         "since": START,
         "reason": "",
     }
-    camera = Camera(id=camera_id, **(defaults | fields))
+    camera = CameraRow(id=camera_id, **(defaults | fields))
     with console.database.transaction() as session:
         session.add(camera)
     return camera

@@ -136,7 +136,7 @@ def seeded_console(
             session.add(_camera(console, place, now, n_days, enabled=enabled))
         session.flush()
         for rows in _batches(_event_rows(console, places, scenes, now, n_events, n_days)):
-            session.execute(insert(tables.Event), rows)
+            session.execute(insert(tables.EventRow), rows)
         for k, place in enumerate(places):
             for rows in _batches(_minute_rows(place, k, now, n_days)):
                 session.execute(insert(tables.Minute), rows)
@@ -153,8 +153,8 @@ def seeded_console(
 
 def _camera(
     console: Console, place: Place, now: float, n_days: int, *, enabled: bool
-) -> tables.Camera:
-    return tables.Camera(
+) -> tables.CameraRow:
+    return tables.CameraRow(
         id=place.id,
         name=place.name,
         kind="stream",
@@ -397,23 +397,23 @@ def _minute_rows(place: Place, k: int, now: float, n_days: int) -> Iterator[dict
         }
 
 
-def _troubles(place: Place, now: float) -> list[tables.Trouble]:
+def _troubles(place: Place, now: float) -> list[tables.TroubleRow]:
     start = now - 700 * 60
     troubles = [(start, start + 3600.0, "lost", "no frame")]
     if place.state == "lost":
         troubles.append((now - 60 * place.minutes, None, "lost", place.reason))
     return [
-        tables.Trouble(camera_id=place.id, kind=kind, start=begin, end=end, reason=reason)
+        tables.TroubleRow(camera_id=place.id, kind=kind, start=begin, end=end, reason=reason)
         for begin, end, kind, reason in troubles
     ]
 
 
-def _learnings(place: Place, now: float, n_days: int) -> list[tables.Learning]:
+def _learnings(place: Place, now: float, n_days: int) -> list[tables.LearningRow]:
     added = now - n_days * DAY
     times = [("first", added + 300, 300), ("hour", added + 3600, 3600)]
     times += [("night", added + day * DAY - 6 * 3600, 70_000 * day) for day in range(1, n_days + 1)]
     return [
-        tables.Learning(
+        tables.LearningRow(
             camera_id=place.id,
             occasion=occasion,
             started=started,
@@ -498,7 +498,7 @@ def _learn(console: Console, place: Place) -> None:
     learnt.save(folder / "model-1.habitus")
     write_description(learnt, folder / "model-1.habitus")
     with console.database.transaction() as session:
-        camera = session.get(tables.Camera, place.id)
+        camera = session.get(tables.CameraRow, place.id)
         assert camera is not None
         camera.model = "model-1.habitus"
 

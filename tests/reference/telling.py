@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 
 from habitus.console import channels
-from habitus.console.database import Channel, Event, OutboxEntry, Trouble
+from habitus.console.database import Channel, EventRow, OutboxEntry, TroubleRow
 from habitus.console.outbox import Kind, enqueue
 from habitus.console.server import Console
 from reference.certificates import make_certificate
@@ -180,10 +180,10 @@ def add_channel(console: Console, kind: str, settings: dict[str, Any], **fields:
     return channel
 
 
-def an_event(number: int, camera: str = "north", **fields: Any) -> Event:
+def an_event(number: int, camera: str = "north", **fields: Any) -> EventRow:
     """An alarm; each number is ten seconds later than the one before."""
     start = START + 10.0 * number
-    return Event(
+    return EventRow(
         **{
             "id": f"event{number}",
             "camera_id": camera,
@@ -207,7 +207,9 @@ def an_event(number: int, camera: str = "north", **fields: Any) -> Event:
     )
 
 
-def tell(console: Console, kind: Kind, *about: Event | Trouble, now: float | None = None) -> None:
+def tell(
+    console: Console, kind: Kind, *about: EventRow | TroubleRow, now: float | None = None
+) -> None:
     """Write events or troubles, and what is to be told of them, in one transaction."""
     with console.database.transaction() as session:
         for one in about:
@@ -238,6 +240,6 @@ def all_told(console: Console) -> bool:
         return session.scalar(waiting) is None
 
 
-def a_trouble(number: int = 0, camera: str = "north", **fields: Any) -> Trouble:
+def a_trouble(number: int = 0, camera: str = "north", **fields: Any) -> TroubleRow:
     values = {"kind": "lost", "start": START + number, "end": None, "reason": "no picture"}
-    return Trouble(**{"camera_id": camera, "told": time.time(), **values, **fields})
+    return TroubleRow(**{"camera_id": camera, "told": time.time(), **values, **fields})

@@ -22,7 +22,7 @@ import habitus
 from habitus.cameras.messages import CameraState
 from habitus.console import channels, outbox, uploads
 from habitus.console.answers import NewToken
-from habitus.console.database import Camera, Channel, Login, Token, User
+from habitus.console.database import CameraRow, Channel, Login, Token, User
 from habitus.console.preferences import Preferences, read_preferences, write_preferences
 from habitus.console.refusals import (
     ConflictError,
@@ -76,7 +76,7 @@ def add_camera(
     options: dict[str, Any] | None = None,
     camera_id: str | None = None,
     trusted: bool = False,
-) -> Camera:
+) -> CameraRow:
     """Add a camera, and have it watched.
 
     Parameters
@@ -129,7 +129,7 @@ def add_camera(
         _check_source(console, source, kind, values["options"], trusted)
     now = time.time()
     with console.database.transaction() as session:
-        camera = Camera(
+        camera = CameraRow(
             id=camera_id or _free_id(console, session, values["name"]),
             kind=kind,
             secret_address=console.vault.seal(source),
@@ -151,7 +151,7 @@ def add_camera(
 
 def change_camera(
     console: Console, actor: str, camera_id: str, *, trusted: bool = False, **changes: Any
-) -> Camera:
+) -> CameraRow:
     """Change a camera; it is watched on as it is then.
 
     Parameters
@@ -216,7 +216,7 @@ def remove_camera(console: Console, actor: str, camera_id: str) -> None:
         write_audit(session, actor, "camera removed", camera_id, name=camera.name)
         with suppress(OSError):  # no folder yet, or a full disk; the supervisor deletes it anyway
             (console.settings.camera_folder(camera_id) / REMOVED).touch()
-        session.execute(delete(Camera).where(Camera.id == camera_id))
+        session.execute(delete(CameraRow).where(CameraRow.id == camera_id))
     if console.supervisor is not None:
         console.supervisor.remove(camera_id)
     console.bulletin.publish("camera", camera=camera_id, state="removed")
@@ -240,9 +240,9 @@ def learn_now(console: Console, actor: str, camera_id: str) -> None:
     console.supervisor.learn_now(camera_id)
 
 
-def camera_of(session: Session, camera_id: str) -> Camera:
+def camera_of(session: Session, camera_id: str) -> CameraRow:
     """Return a camera; raise `NotFoundError` if there is none."""
-    camera = session.get(Camera, camera_id)
+    camera = session.get(CameraRow, camera_id)
     if camera is None:
         raise NotFoundError(f"there is no camera {camera_id[:40]!r}")
     return camera
@@ -267,11 +267,12 @@ def _free_id(console: Console, session: Session, name: str) -> str:
     return next(
         found
         for found in ids
-        if session.get(Camera, found) is None and not console.settings.camera_folder(found).exists()
+        if session.get(CameraRow, found) is None
+        and not console.settings.camera_folder(found).exists()
     )
 
 
-def _noted(camera: Camera) -> dict[str, Any]:
+def _noted(camera: CameraRow) -> dict[str, Any]:
     return {"address": camera.shown_address, "kind": camera.kind, "options": camera.options}
 
 
@@ -619,7 +620,7 @@ def _set_limits(session: Session, channel: Channel, cameras: Sequence[str] | Non
     outbox.check_limits(channel.quiet_from, channel.quiet_until, channel.most_per_hour)
     if cameras is None:
         return
-    known = set(session.scalars(select(Camera.id).where(Camera.id.in_(cameras))))
+    known = set(session.scalars(select(CameraRow.id).where(CameraRow.id.in_(cameras))))
     # Cameras that were removed since the page was loaded are not an error.
     channel.cameras = [camera for camera in dict.fromkeys(cameras) if camera in known]
     if cameras and not channel.cameras:

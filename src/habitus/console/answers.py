@@ -35,7 +35,7 @@ class Problem(BaseModel):
     detail: str = Field(examples=["there is no camera 'gate'"])
 
 
-class ReadingOptions(RequestBody):
+class CameraOptions(RequestBody):
     """How a camera is read."""
 
     fps: float | None = Field(None, gt=0, le=1000, description="Of a stream without times.")
@@ -68,7 +68,7 @@ class CameraChanges(RequestBody):
     )
     region: Polygons | None = Field(None, description="What alone to watch; all if empty.")
     enabled: bool | None = None
-    options: ReadingOptions | None = None
+    options: CameraOptions | None = None
 
 
 class NewCamera(CameraChanges):

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 import habitus
 from habitus.console.api import add_api
-from habitus.console.api.prometheus import Measured
+from habitus.console.api.prometheus import RequestMetrics
 from habitus.console.guard import Guard
 from habitus.console.pages import add_pages
 from habitus.console.pages.rendering import error_page
@@ -41,7 +41,7 @@ def create_app(console: Console) -> FastAPI:
     )
     app.state.console = console
     app.state.attempts = Attempts()
-    app.state.measured = measured = Measured(console)
+    app.state.measured = measured = RequestMetrics(console)
     app.add_middleware(Guard, settings=console.settings, observe=measured.observe)
     app.add_exception_handler(HabitusError, _on_project_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, LargeBinary, MetaData, Table, func, inspect, select, text, update
 from typing_extensions import TypedDict
 
-from habitus.console.database import Base, Database, Event
+from habitus.console.database import Base, Database, EventRow
 from habitus.console.migrations import revision_of, upgrade
 from habitus.console.settings import ServerSettings
 from habitus.errors import FileError, InvalidInputError
@@ -239,7 +239,7 @@ def _forget_pictures(settings: ServerSettings) -> None:
     )
     with closing(database), database.transaction() as session:
         none = {"thumbnail": None, "heat": None, "clip": None, "n_bytes": 0, "clip_bytes": 0}
-        session.execute(update(Event).values(none))
+        session.execute(update(EventRow).values(none))
 
 
 def _fill(connection: Connection, table: Table, file: Path) -> None:

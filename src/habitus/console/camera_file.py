@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from habitus.console import administration
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.server import Console
 from habitus.console.settings import ServerSettings
 from habitus.errors import FileError, HabitusError
@@ -132,7 +132,7 @@ def _apply(console: Console, values: dict[str, Any]) -> None:
     values["address"], kind = _source(console.settings, values)
     values["options"] = {"local": True, **values.get("options", {})}
     with console.database.session() as session:
-        known = session.get(Camera, camera_id)
+        known = session.get(CameraRow, camera_id)
     if known is None:
         administration.add_camera(
             console, ACTOR, camera_id=camera_id, kind=kind, trusted=True, **values

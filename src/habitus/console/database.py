@@ -114,7 +114,7 @@ class AuditEntry(Base):
     details: Mapped[dict[str, Any]]
 
 
-class Camera(Base):
+class CameraRow(Base):
     """A camera, and how it is watched."""
 
     __tablename__ = "cameras"
@@ -153,7 +153,7 @@ class Camera(Base):
     """Name of the model file in its folder, if there is one."""
 
 
-class Event(Base):
+class EventRow(Base):
     """Something unusual: an alarm, or a moment that twice the budget would have made one."""
 
     __tablename__ = "events"
@@ -224,7 +224,7 @@ class Minute(Base):
     """60 times normality (float32, NaN if not judged), 60 times behaviour (uint8, 0 if none)."""
 
 
-class Trouble(Base):
+class TroubleRow(Base):
     """A time in which a camera could not be judged."""
 
     __tablename__ = "troubles"
@@ -241,7 +241,7 @@ class Trouble(Base):
     """When it was put into the outbox: troubles that pass soon are not told."""
 
 
-class Learning(Base):
+class LearningRow(Base):
     """One time that a camera's model was learnt."""
 
     __tablename__ = "learnings"

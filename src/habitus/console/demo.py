@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from habitus.cameras.messages import CameraState, StateChanged
 from habitus.cameras.rendered_scene import RenderingProcess, SceneJob
 from habitus.console import store
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.errors import HabitusError
 from habitus.fork_server import ForkServer
 
@@ -93,9 +93,9 @@ class Demo:
     def _add(self, scene: DemoScene) -> None:
         now = time.time()
         with self.console.database.transaction() as session:
-            if session.get(Camera, scene.id) is not None:
+            if session.get(CameraRow, scene.id) is not None:
                 return
-            camera = Camera(
+            camera = CameraRow(
                 id=scene.id,
                 name=scene.name,
                 kind="recording",
@@ -160,7 +160,7 @@ class Demo:
     def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""
         with self.console.database.session() as session:
-            camera = session.get(Camera, scene.id)
+            camera = session.get(CameraRow, scene.id)
         if camera is None or camera.kind != "recording":
             return False
         return bool(camera.options.get("preparing", False)) == preparing
@@ -174,7 +174,7 @@ class Demo:
 
     def _change(self, scene: DemoScene, *, preparing: bool, kind: str = "recording") -> None:
         with self.console.database.transaction() as session:
-            camera = session.get(Camera, scene.id)
+            camera = session.get(CameraRow, scene.id)
             if camera is None:
                 return
             camera.kind = kind
@@ -185,6 +185,6 @@ class Demo:
 
     def _play_if_judged(self, scene: DemoScene) -> None:
         with self.console.database.session() as session:
-            camera = session.get(Camera, scene.id)
+            camera = session.get(CameraRow, scene.id)
         if camera is not None and camera.state == CameraState.ENDED:
             self._change(scene, preparing=False, kind="playback")

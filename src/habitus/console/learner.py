@@ -21,7 +21,7 @@ from habitus.cameras.relearning import (
 )
 from habitus.console import reviews, store
 from habitus.console.answers import LearningProgress
-from habitus.console.database import Camera, Learning
+from habitus.console.database import CameraRow, LearningRow
 from habitus.errors import HabitusError
 from habitus.fork_server import ForkServer
 from habitus.progress import Progress
@@ -34,7 +34,7 @@ LOOK_EVERY, TELL_EVERY = 2.0, 0.5
 DAY = 86_400.0
 
 
-class Candidate(NamedTuple):
+class LearningCandidate(NamedTuple):
     """A camera whose model may be learnt."""
 
     job: CameraJob
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
     """Whether it is a recording that goes on only with a model."""
 
 
-class _Running(NamedTuple):
+class _RunningLearning(NamedTuple):
     """The learning that runs."""
 
     camera_id: str
@@ -52,7 +52,7 @@ class _Running(NamedTuple):
     process: LearningProcess
 
 
-class Learner:
+class ModelLearner:
     """Learns models as they become due, and when somebody asks.
 
     Parameters
@@ -73,7 +73,7 @@ class Learner:
         self.now: LearningProgress | None = None
         self._lock = threading.Lock()
         self._asked: set[str] = set()
-        self._running: _Running | None = None
+        self._running: _RunningLearning | None = None
         self._over: Learnt | Failed | None = None
         """Its outcome, until that is written."""
         self._past: dict[str, list[PastLearning]] | None = None
@@ -89,7 +89,7 @@ class Learner:
         """What to wait on for news of the learning."""
         return [self._running.process.connection] if self._running and not self._over else []
 
-    def step(self, candidates: Mapping[str, Candidate]) -> Learning | None:
+    def step(self, candidates: Mapping[str, LearningCandidate]) -> LearningRow | None:
         """Take what is reported, or start what is due.
 
         Returns
@@ -117,7 +117,7 @@ class Learner:
             self._running.process.kill()
             self._running = self._over = self.now = None
 
-    def _follow(self, running: _Running) -> Learning | None:
+    def _follow(self, running: _RunningLearning) -> LearningRow | None:
         """Take the reports of the learning that runs."""
         if self._over is None:
             for report in running.process.reports():
@@ -142,14 +142,14 @@ class Learner:
             )
         return learning
 
-    def _tell(self, running: _Running, progress: Progress) -> None:
+    def _tell(self, running: _RunningLearning, progress: Progress) -> None:
         told = {"occasion": running.occasion, **progress._asdict()}
         self.now = LearningProgress(camera_id=running.camera_id, **told)
         if time.monotonic() - self._told >= TELL_EVERY:
             self._told = time.monotonic()
             self.console.bulletin.publish("learning", camera=running.camera_id, **told)
 
-    def _start_next(self, candidates: Mapping[str, Candidate]) -> None:
+    def _start_next(self, candidates: Mapping[str, LearningCandidate]) -> None:
         if self._past is None:
             self._past = self._read_past()
         for camera_id, candidate in candidates.items():
@@ -164,13 +164,13 @@ class Learner:
             store.forget_interrupted(session)
         past: dict[str, list[PastLearning]] = {}
         with self.console.database.session() as session:
-            for row in session.scalars(select(Learning)):
+            for row in session.scalars(select(LearningRow)):
                 learning = PastLearning(row.occasion, row.started, row.ended, row.model is not None)
                 past.setdefault(row.camera_id, []).append(learning)
         return past
 
     def _occasion(
-        self, camera_id: str, candidate: Candidate, past: list[PastLearning]
+        self, camera_id: str, candidate: LearningCandidate, past: list[PastLearning]
     ) -> Occasion | None:
         with self._lock:
             asked = camera_id in self._asked
@@ -180,10 +180,10 @@ class Learner:
             return "first" if candidate.waits else None
         return due(time.time(), candidate.kept, past, camera=camera_id)
 
-    def _start(self, camera_id: str, candidate: Candidate, occasion: Occasion) -> None:
+    def _start(self, camera_id: str, candidate: LearningCandidate, occasion: Occasion) -> None:
         now = time.time()
         with self.console.database.transaction() as session:
-            camera = session.get(Camera, camera_id)
+            camera = session.get(CameraRow, camera_id)
             if camera is None:
                 return
             # The times of a recording are its own.
@@ -206,5 +206,5 @@ class Learner:
                 store.end_learning(session, number, Failed(str(error)), now)
             self._past = None
             raise
-        self._running = _Running(camera_id, occasion, number, process)
+        self._running = _RunningLearning(camera_id, occasion, number, process)
         self._tell(self._running, Progress("starting", 0.0, None))

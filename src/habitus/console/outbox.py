@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from habitus.console.database import Camera, Channel, Event, OutboxEntry, Trouble
+from habitus.console.database import CameraRow, Channel, EventRow, OutboxEntry, TroubleRow
 from habitus.errors import InvalidInputError
 
 Kind = Literal["started", "ended", "trouble", "recovered"]
@@ -50,7 +50,7 @@ _TOLD = {
 
 
 def enqueue(
-    session: Session, kind: Kind, about: Event | Trouble, *, now: float | None = None
+    session: Session, kind: Kind, about: EventRow | TroubleRow, *, now: float | None = None
 ) -> int:
     """Write that something is to be told, for each enabled channel that wants it.
 
@@ -73,7 +73,7 @@ def enqueue(
     int
         Number of rows that were written.
     """
-    camera = session.get(Camera, about.camera_id)
+    camera = session.get(CameraRow, about.camera_id)
     channels = [
         channel
         for channel in session.scalars(select(Channel).where(Channel.enabled))
@@ -84,7 +84,7 @@ def enqueue(
     now = time.time() if now is None else now
     body = {
         "camera": {"id": camera.id, "name": camera.name},
-        ("event" if isinstance(about, Event) else "trouble"): described(about),
+        ("event" if isinstance(about, EventRow) else "trouble"): described(about),
     }
     rows = [
         {
@@ -110,13 +110,13 @@ def _insert_new(session: Session, row: dict[str, Any]) -> int:
     return len(session.execute(new.returning(OutboxEntry.id)).all())
 
 
-def _subject(about: Event | Trouble) -> str:
-    return about.id if isinstance(about, Event) else f"{about.camera_id}-{about.start:.0f}"
+def _subject(about: EventRow | TroubleRow) -> str:
+    return about.id if isinstance(about, EventRow) else f"{about.camera_id}-{about.start:.0f}"
 
 
-def described(about: Event | Trouble) -> dict[str, Any]:
+def described(about: EventRow | TroubleRow) -> dict[str, Any]:
     """Return what is told of an event or a trouble, as plain values."""
-    if isinstance(about, Trouble):
+    if isinstance(about, TroubleRow):
         fields = {name: getattr(about, name) for name in TROUBLE_FIELDS}
         return {"id": _subject(about), **fields}
     return {name: getattr(about, name) for name in EVENT_FIELDS}

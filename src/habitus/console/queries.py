@@ -29,12 +29,12 @@ from habitus.console.answers import (
 )
 from habitus.console.database import (
     AuditEntry,
-    Camera,
-    Event,
-    Learning,
+    CameraRow,
+    EventRow,
+    LearningRow,
     Minute,
     OutboxEntry,
-    Trouble,
+    TroubleRow,
 )
 from habitus.console.settings import ServerSettings
 from habitus.console.store import SECONDS, PackedMinute
@@ -68,14 +68,16 @@ def wall(
     session: Session, now: float | None = None, *, camera: str | None = None
 ) -> list[CameraSummary]:
     """Return all cameras by name, or one, with the alarms of today."""
-    alarms = select(Event.camera_id, func.count(), func.count(Event.review)).where(
-        Event.alarm.is_(True), Event.start >= midnight(now)
+    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
+        EventRow.alarm.is_(True), EventRow.start >= midnight(now)
     )
-    cameras = select(Camera).order_by(func.lower(Camera.name), Camera.id)
+    cameras = select(CameraRow).order_by(func.lower(CameraRow.name), CameraRow.id)
     if camera is not None:
-        alarms = alarms.where(Event.camera_id == camera)
-        cameras = cameras.where(Camera.id == camera)
-    counts = {key: counted for key, *counted in session.execute(alarms.group_by(Event.camera_id))}
+        alarms = alarms.where(EventRow.camera_id == camera)
+        cameras = cameras.where(CameraRow.id == camera)
+    counts = {
+        key: counted for key, *counted in session.execute(alarms.group_by(EventRow.camera_id))
+    }
     summaries = []
     for row in session.scalars(cameras):
         n, n_reviewed = counts.get(row.id, (0, 0))
@@ -91,7 +93,7 @@ def midnight(now: float | None = None) -> float:
 
 
 _SUMMARY = [
-    Camera.name.label(name) if name == "camera" else getattr(Event, name)
+    CameraRow.name.label(name) if name == "camera" else getattr(EventRow, name)
     for name in EventSummary.model_fields
 ]
 
@@ -121,12 +123,14 @@ def events(
     InvalidInputError
         If `before` is not what an earlier call gave.
     """
-    chosen = select(Event.id, Event.start).where(*_conditions(wanted or EventFilter()))
+    chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted or EventFilter()))
     if before is not None:
         start, event_id = _cursor(before)
-        chosen = chosen.where(Event.start <= start, (Event.start < start) | (Event.id < event_id))
+        chosen = chosen.where(
+            EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
+        )
     keys = session.execute(
-        chosen.order_by(Event.start.desc(), Event.id.desc()).limit(limit + 1)
+        chosen.order_by(EventRow.start.desc(), EventRow.id.desc()).limit(limit + 1)
     ).all()
     more = len(keys) > limit
     last = f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None
@@ -136,21 +140,21 @@ def events(
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.alarms_only:
-        found.append(Event.alarm.is_(True))
+        found.append(EventRow.alarm.is_(True))
     if len(wanted.cameras) == 1:
-        found.append(Event.camera_id == wanted.cameras[0])
+        found.append(EventRow.camera_id == wanted.cameras[0])
     elif wanted.cameras:
-        found.append(Event.camera_id.in_(wanted.cameras))
+        found.append(EventRow.camera_id.in_(wanted.cameras))
     if wanted.since is not None:
-        found.append(Event.start >= wanted.since)
+        found.append(EventRow.start >= wanted.since)
     if wanted.until is not None:
-        found.append(Event.start < wanted.until)
+        found.append(EventRow.start < wanted.until)
     if wanted.cue:
-        found.append(Event.cue.startswith(wanted.cue, autoescape=True))
+        found.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
     if wanted.review == "none":
-        found.append(Event.review.is_(None))
+        found.append(EventRow.review.is_(None))
     elif wanted.review != "any":
-        found.append(Event.review == wanted.review)
+        found.append(EventRow.review == wanted.review)
     return found
 
 
@@ -170,7 +174,9 @@ def _cursor(text: str) -> tuple[float, str]:
 def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
     """Return events in the order of their ids."""
     rows = session.execute(
-        select(*_SUMMARY).join(Camera, Camera.id == Event.camera_id).where(Event.id.in_(ids))
+        select(*_SUMMARY)
+        .join(CameraRow, CameraRow.id == EventRow.camera_id)
+        .where(EventRow.id.in_(ids))
     )
     by_id = {row.id: EventSummary.model_validate(row) for row in rows}
     return [by_id[event_id] for event_id in ids if event_id in by_id]
@@ -178,13 +184,13 @@ def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
 
 def count(session: Session, wanted: EventFilter | None = None) -> int:
     """Return the number of events of a filter."""
-    found = select(func.count(Event.id)).where(*_conditions(wanted or EventFilter()))
+    found = select(func.count(EventRow.id)).where(*_conditions(wanted or EventFilter()))
     return session.scalar(found) or 0
 
 
 def cues(session: Session) -> list[str]:
     """Return the cues that events have, such as "direction", by their first word."""
-    found = session.scalars(select(Event.cue).where(Event.alarm.is_(True)).distinct())
+    found = session.scalars(select(EventRow.cue).where(EventRow.alarm.is_(True)).distinct())
     return sorted({cue.partition(",")[0] for cue in found if cue})
 
 
@@ -194,16 +200,16 @@ def event(session: Session, event_id: str) -> EventDetails | None:
     if not found:
         return None
     start = found[0].start
-    alarms = select(Event.id).where(Event.alarm.is_(True)).limit(1)
+    alarms = select(EventRow.id).where(EventRow.alarm.is_(True)).limit(1)
     older = alarms.where(
-        Event.start <= start, (Event.start < start) | (Event.id < event_id)
-    ).order_by(Event.start.desc(), Event.id.desc())
+        EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
+    ).order_by(EventRow.start.desc(), EventRow.id.desc())
     newer = alarms.where(
-        Event.start >= start, (Event.start > start) | (Event.id > event_id)
-    ).order_by(Event.start, Event.id)
+        EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
+    ).order_by(EventRow.start, EventRow.id)
     return EventDetails(
         **dict(found[0]),
-        details=session.scalar(select(Event.details).where(Event.id == event_id)) or {},
+        details=session.scalar(select(EventRow.details).where(EventRow.id == event_id)) or {},
         newer=session.scalar(newer),
         older=session.scalar(older),
     )
@@ -214,17 +220,17 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
 
     Only the `SIMILAR_AMONG` before it are looked at.
     """
-    chosen = session.get(Event, event_id)
+    chosen = session.get(EventRow, event_id)
     if chosen is None or chosen.signature is None:
         return []
     rows = session.execute(
-        select(Event.id, Event.signature)
+        select(EventRow.id, EventRow.signature)
         .where(
-            Event.camera_id == chosen.camera_id,
-            Event.start <= chosen.start,
-            Event.id != event_id,
+            EventRow.camera_id == chosen.camera_id,
+            EventRow.start <= chosen.start,
+            EventRow.id != event_id,
         )
-        .order_by(Event.start.desc())
+        .order_by(EventRow.start.desc())
         .limit(SIMILAR_AMONG)
     )
     same = len(chosen.signature)
@@ -370,14 +376,14 @@ def _by_minutes(session: Session, camera: str, since: float, until: float, step:
 
 def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
     rows = session.execute(
-        select(*(getattr(Event, name) for name in TimelineMark.model_fields))
+        select(*(getattr(EventRow, name) for name in TimelineMark.model_fields))
         .where(
-            Event.camera_id == camera,
-            Event.alarm.is_(True),
-            Event.start >= since,
-            Event.start < until,
+            EventRow.camera_id == camera,
+            EventRow.alarm.is_(True),
+            EventRow.start >= since,
+            EventRow.start < until,
         )
-        .order_by(Event.start.desc())
+        .order_by(EventRow.start.desc())
         .limit(MOST_MARKS)
     )
     return [TimelineMark.model_validate(row) for row in rows][::-1]
@@ -390,24 +396,24 @@ MOST_MARKS = 1000
 def _spans(session: Session, camera: str, since: float, until: float) -> list[TimelineSpan]:
     """Return the times in a span in which a camera could not be judged."""
     rows = session.scalars(
-        select(Trouble)
+        select(TroubleRow)
         .where(
-            Trouble.camera_id == camera,
-            Trouble.start < until,
-            (Trouble.end.is_(None)) | (Trouble.end > since),
+            TroubleRow.camera_id == camera,
+            TroubleRow.start < until,
+            (TroubleRow.end.is_(None)) | (TroubleRow.end > since),
         )
-        .order_by(Trouble.start)
+        .order_by(TroubleRow.start)
     )
     return [TimelineSpan.model_validate(row) for row in rows]
 
 
-def learnings(session: Session, camera: str, limit: int = 20) -> list[Learning]:
+def learnings(session: Session, camera: str, limit: int = 20) -> list[LearningRow]:
     """Return when a camera's model was learnt, the newest first."""
     return list(
         session.scalars(
-            select(Learning)
-            .where(Learning.camera_id == camera)
-            .order_by(Learning.id.desc())
+            select(LearningRow)
+            .where(LearningRow.camera_id == camera)
+            .order_by(LearningRow.id.desc())
             .limit(limit)
         )
     )
@@ -434,12 +440,14 @@ def precision(
     """
     since = (time.time() if now is None else now) - days * DAY
     # Both values of `alarm` are named so that only these days are read, by an index.
-    statement = select(Event.alarm, Event.at_half, Event.review, func.count()).where(
-        Event.alarm.in_((True, False)), Event.start >= since
+    statement = select(EventRow.alarm, EventRow.at_half, EventRow.review, func.count()).where(
+        EventRow.alarm.in_((True, False)), EventRow.start >= since
     )
     if camera is not None:
-        statement = statement.where(Event.camera_id == camera)
-    rows = session.execute(statement.group_by(Event.alarm, Event.at_half, Event.review)).all()
+        statement = statement.where(EventRow.camera_id == camera)
+    rows = session.execute(
+        statement.group_by(EventRow.alarm, EventRow.at_half, EventRow.review)
+    ).all()
 
     now_figures = _figures([row for row in rows if row[0]])
     return PrecisionReport(
@@ -512,7 +520,8 @@ def outbox_waiting(session: Session) -> dict[int, int]:
 def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
     """Return the bytes on disk."""
     sums = select(
-        func.coalesce(func.sum(Event.n_bytes), 0), func.coalesce(func.sum(Event.clip_bytes), 0)
+        func.coalesce(func.sum(EventRow.n_bytes), 0),
+        func.coalesce(func.sum(EventRow.clip_bytes), 0),
     )
     n_bytes, clip_bytes = map(int, session.execute(sums).one())
     folders = sorted((settings.data / "cameras").glob("*"))

@@ -22,12 +22,12 @@ from sqlalchemy.orm import Session
 from habitus.console import queries
 from habitus.console.database import (
     AuditEntry,
-    Camera,
-    Event,
+    CameraRow,
+    EventRow,
     Login,
     Minute,
     OutboxEntry,
-    Trouble,
+    TroubleRow,
 )
 from habitus.console.preferences import read_preferences
 from habitus.console.settings import REMOVED
@@ -54,7 +54,7 @@ UNKNOWN_FOR = 3600.0
 logger = logging.getLogger(__name__)
 
 
-class Swept(NamedTuple):
+class SweepCounts(NamedTuple):
     """What was deleted."""
 
     clips: int = 0
@@ -103,7 +103,7 @@ class Retention:
                 self.console.bulletin.post(f"old data cannot be deleted: {error}")
 
 
-def keep_quota(console: "Console") -> Swept:
+def keep_quota(console: "Console") -> SweepCounts:
     """Delete clips and events, as far as the quota asks for that, or a disk that is nearly full.
 
     Where others have filled the disk, what was called unusual stays.
@@ -118,25 +118,25 @@ def keep_quota(console: "Console") -> Swept:
     pictures_and_clips = used.clips + used.pictures
     room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
     excess = pictures_and_clips - int(room)
-    unusual = Event.review == "unusual"
-    other = or_(Event.review.is_(None), Event.review != "unusual")
+    unusual = EventRow.review == "unusual"
+    other = or_(EventRow.review.is_(None), EventRow.review != "unusual")
     if missing > excess:
         return _free(console, missing, [other])
     return _free(console, excess, [other, unusual])
 
 
-def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]]) -> Swept:
+def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]]) -> SweepCounts:
     """Delete clips, then events, of one kind after the other, until so many bytes are free."""
     n_clips = n_events = 0
     for which in order:
         for clips_only in (True, False):
-            held = Event.clip_bytes if clips_only else Event.n_bytes
+            held = EventRow.clip_bytes if clips_only else EventRow.n_bytes
             while excess > 0:
                 with console.database.session() as session:
                     oldest = session.execute(
-                        select(Event.id, held)
-                        .where(which, held > 0, Event.end.is_not(None))
-                        .order_by(Event.start, Event.id)
+                        select(EventRow.id, held)
+                        .where(which, held > 0, EventRow.end.is_not(None))
+                        .order_by(EventRow.start, EventRow.id)
                         .limit(TOGETHER)
                     ).all()
                 chosen: list[str] = []
@@ -151,14 +151,14 @@ def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]])
                     n_clips += delete_clips(console, chosen)
                 else:
                     n_events += delete_events(console, chosen)
-    return Swept(clips=n_clips, events=n_events)
+    return SweepCounts(clips=n_clips, events=n_events)
 
 
 def delete_clips(console: "Console", ids: Iterable[str]) -> int:
     """Delete the clips of events; return how many there were."""
     files: list[Path] = []
     with console.database.transaction() as session:
-        for event in session.scalars(select(Event).where(Event.id.in_(list(ids)))):
+        for event in session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))):
             folder = console.settings.camera_folder(event.camera_id) / "events"
             files += [folder / event.clip] if event.clip else []
             event.n_bytes, event.clip_bytes = event.n_bytes - event.clip_bytes, 0
@@ -177,7 +177,7 @@ def delete_events(console: "Console", ids: Iterable[str]) -> int:
     """
     files: list[Path] = []
     with console.database.transaction() as session:
-        events = session.scalars(select(Event).where(Event.id.in_(list(ids)))).all()
+        events = session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))).all()
         for event in events:
             folder = console.settings.camera_folder(event.camera_id) / "events"
             files += [folder / name for name in (event.thumbnail, event.heat, event.clip) if name]
@@ -198,15 +198,17 @@ def _unlink(files: Iterable[Path]) -> int:
     return n
 
 
-def sweep(console: "Console", now: float | None = None) -> Swept:
+def sweep(console: "Console", now: float | None = None) -> SweepCounts:
     """Delete what is older than it is kept, and files that nobody knows."""
     now = time.time() if now is None else now
     with console.database.session() as session:
         oldest = now - read_preferences(session).retention_days * DAY
-        cameras = {camera.id: camera.learn_days for camera in session.scalars(select(Camera)).all()}
+        cameras = {
+            camera.id: camera.learn_days for camera in session.scalars(select(CameraRow)).all()
+        }
         uploads = _used_uploads(console, session)
     n_events = 0
-    expired = or_(Event.review.is_(None), (Event.review == "normal") & (Event.n_bytes > 0))
+    expired = or_(EventRow.review.is_(None), (EventRow.review == "normal") & (EventRow.n_bytes > 0))
     while ids := _older(console, expired, oldest):
         n_events += delete_events(console, ids)
     _delete_rows(console, oldest, now)
@@ -218,7 +220,7 @@ def sweep(console: "Console", now: float | None = None) -> Swept:
         n_files += _unlink(_unknown_files(console, folder / "events", now))
         n_files += _unlink(_written_before(folder / "documents", "*", now - learn_days * DAY - DAY))
         n_files += _unlink(_written_before(folder / "journal", "*.damaged", oldest))
-    return Swept(events=n_events, files=n_files)
+    return SweepCounts(events=n_events, files=n_files)
 
 
 def _delete_removed(console: "Console", known: Collection[str]) -> int:
@@ -235,10 +237,10 @@ def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> lis
     with console.database.session() as session:
         return list(
             session.scalars(
-                select(Event.id)
-                .join(Camera, Camera.id == Event.camera_id)
-                .where(which, Event.start < oldest, Event.end.is_not(None))
-                .where(Camera.created < oldest)  # a recording may be older than its camera
+                select(EventRow.id)
+                .join(CameraRow, CameraRow.id == EventRow.camera_id)
+                .where(which, EventRow.start < oldest, EventRow.end.is_not(None))
+                .where(CameraRow.created < oldest)  # a recording may be older than its camera
                 .limit(TOGETHER)
             )
         )
@@ -247,9 +249,9 @@ def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> lis
 def _delete_rows(console: "Console", oldest: float, now: float) -> None:
     """Delete old rows that have no files."""
     with console.database.transaction() as session:
-        known = Minute.camera_id.in_(select(Camera.id).where(Camera.created < oldest))
+        known = Minute.camera_id.in_(select(CameraRow.id).where(CameraRow.created < oldest))
         session.execute(delete(Minute).where(known, Minute.minute < int(oldest // SECONDS)))
-        session.execute(delete(Trouble).where(Trouble.end < oldest))
+        session.execute(delete(TroubleRow).where(TroubleRow.end < oldest))
         session.execute(
             delete(OutboxEntry).where(
                 OutboxEntry.created < oldest, OutboxEntry.outcome.not_in(("waiting", "held"))
@@ -262,7 +264,7 @@ def _delete_rows(console: "Console", oldest: float, now: float) -> None:
 def _used_uploads(console: "Console", session: Session) -> set[str]:
     """Return the names of uploads that cameras have, wherever the data folder was then."""
     used = set()
-    for sealed in session.scalars(select(Camera.secret_address)):
+    for sealed in session.scalars(select(CameraRow.secret_address)):
         try:
             used.add(Path(console.vault.open(sealed)).name)
         except FileError:  # another key: better to delete nothing
@@ -283,7 +285,7 @@ def _unknown_files(console: "Console", folder: Path, now: float) -> Iterator[Pat
         with console.database.session() as session:
             ids = {path.name.partition(".")[0] for path in some}
             rows = session.execute(
-                select(Event.thumbnail, Event.heat, Event.clip).where(Event.id.in_(ids))
+                select(EventRow.thumbnail, EventRow.heat, EventRow.clip).where(EventRow.id.in_(ids))
             ).all()
         known = {name for row in rows for name in row}
         yield from (path for path in some if path.name not in known)

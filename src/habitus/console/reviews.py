@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from habitus.cameras.relearning import silenced_by
 from habitus.console import queries
 from habitus.console.answers import EventSummary, ReviewOutcome
-from habitus.console.database import Camera, Event
+from habitus.console.database import CameraRow, EventRow
 from habitus.console.store import write_audit
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.fork_server import ForkServer
@@ -68,7 +68,7 @@ def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
 
 def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str) -> ReviewOutcome:
     with console.database.transaction() as session:
-        event = session.get(Event, event_id)
+        event = session.get(EventRow, event_id)
         if event is None:
             raise InvalidInputError(f"there is no event {event_id[:40]!r}", parameter="event")
         before, camera_id = event.review, event.camera_id
@@ -99,19 +99,19 @@ def _silenced(
 ) -> list[EventSummary]:
     """Return the recent alarms that would not be raised now that an event is normal."""
     with console.database.session() as session:
-        camera, event = session.get_one(Camera, camera_id), session.get_one(Event, event_id)
+        camera, event = session.get_one(CameraRow, camera_id), session.get_one(EventRow, event_id)
         if camera.model is None:
             raise HabitusError("the camera has no model yet")
         since = (event.reviewed or time.time()) - RECENT_DAYS * queries.DAY
         recent = session.execute(
-            select(Event.id, Event.details)
+            select(EventRow.id, EventRow.details)
             .where(
-                Event.camera_id == camera_id,
-                Event.alarm.is_(True),
-                Event.start >= since,
-                Event.review.is_(None),
+                EventRow.camera_id == camera_id,
+                EventRow.alarm.is_(True),
+                EventRow.start >= since,
+                EventRow.review.is_(None),
             )
-            .order_by(Event.start.desc())
+            .order_by(EventRow.start.desc())
             .limit(MOST_RECENT)
         ).all()
         others = accepted(session, camera_id, but=event_id)
@@ -138,9 +138,13 @@ def accepted(session: Session, camera_id: str, *, but: str | None = None) -> lis
     """
     return list(
         session.scalars(
-            select(Event.details)
-            .where(Event.camera_id == camera_id, Event.review == "normal", Event.id != (but or ""))
-            .order_by(Event.reviewed, Event.id)
+            select(EventRow.details)
+            .where(
+                EventRow.camera_id == camera_id,
+                EventRow.review == "normal",
+                EventRow.id != (but or ""),
+            )
+            .order_by(EventRow.reviewed, EventRow.id)
         )
     )
 
@@ -149,13 +153,13 @@ def accepted_states(session: Session) -> dict[str, tuple[object, ...]]:
     """Return, by camera, what differs whenever other events are called normal than before."""
     rows = session.execute(
         select(
-            Event.camera_id,
+            EventRow.camera_id,
             func.count(),
-            func.max(Event.reviewed),
-            func.sum(Event.reviewed),
+            func.max(EventRow.reviewed),
+            func.sum(EventRow.reviewed),
         )
-        .where(Event.review == "normal")
-        .group_by(Event.camera_id)
+        .where(EventRow.review == "normal")
+        .group_by(EventRow.camera_id)
     )
     return {camera_id: tuple(state) for camera_id, *state in rows}
 
@@ -163,8 +167,8 @@ def accepted_states(session: Session) -> dict[str, tuple[object, ...]]:
 def never_learnt(session: Session, camera_id: str) -> list[tuple[float, float]]:
     """Return start and end of the events that were called unusual: they are not learnt from."""
     rows = session.execute(
-        select(Event.start, Event.end, Event.peak)
-        .where(Event.camera_id == camera_id, Event.review == "unusual")
-        .order_by(Event.start)
+        select(EventRow.start, EventRow.end, EventRow.peak)
+        .where(EventRow.camera_id == camera_id, EventRow.review == "unusual")
+        .order_by(EventRow.start)
     )
     return [(start, max(end or peak, peak)) for start, end, peak in rows]

@@ -15,7 +15,14 @@ from sqlalchemy.orm import Session
 from habitus.cameras.journal import JournalEntry
 from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
 from habitus.cameras.relearning import Failed, Learnt, signature
-from habitus.console.database import AuditEntry, Camera, Event, Learning, Minute, Trouble
+from habitus.console.database import (
+    AuditEntry,
+    CameraRow,
+    EventRow,
+    LearningRow,
+    Minute,
+    TroubleRow,
+)
 from habitus.console.outbox import enqueue
 
 TROUBLES = frozenset(
@@ -53,9 +60,9 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
     bool
         Whether it changed anything.
     """
-    event = session.get(Event, entry.id)
+    event = session.get(EventRow, entry.id)
     if event is None:
-        if entry.kind == "clip" or session.get(Camera, camera_id) is None:
+        if entry.kind == "clip" or session.get(CameraRow, camera_id) is None:
             return False  # of an event, or a camera, that was deleted meanwhile
         event = _new_event(camera_id, entry)
         session.add(event)
@@ -77,13 +84,13 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
     return changed
 
 
-def _new_event(camera_id: str, entry: JournalEntry) -> Event:
-    event = Event(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0)
+def _new_event(camera_id: str, entry: JournalEntry) -> EventRow:
+    event = EventRow(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0)
     _describe(event, entry)
     return event
 
 
-def _describe(event: Event, entry: JournalEntry) -> None:
+def _describe(event: EventRow, entry: JournalEntry) -> None:
     """Set everything that an entry of an event's start or end says."""
     told = entry.event
     event.start, event.peak = entry.start, max(entry.start, entry.peak)
@@ -103,9 +110,9 @@ def _end(entry: JournalEntry) -> float | None:
     return None if entry.end is None else max(entry.start, entry.end)
 
 
-def _sign(session: Session, event: Event) -> None:
+def _sign(session: Session, event: EventRow) -> None:
     """Set what similar events are found by, where the size of the picture is known."""
-    camera = session.get(Camera, event.camera_id)
+    camera = session.get(CameraRow, event.camera_id)
     if camera is not None and camera.width and camera.height:
         event.signature = signature(event.details, camera.width, camera.height)
 
@@ -117,7 +124,7 @@ def _at_half(entry: JournalEntry) -> bool:
     return bool(entry.event["normality"] < entry.thresholds[0])
 
 
-def _add_clip(session: Session, event: Event, entry: JournalEntry) -> bool:
+def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
     event.n_bytes += entry.n_bytes - event.clip_bytes
     event.clip_bytes, event.clip = entry.n_bytes, entry.files.get("clip")
     if event.end is None:
@@ -136,7 +143,7 @@ def close_events(session: Session, camera_id: str) -> list[str]:
         Ids of these events.
     """
     open_events = session.scalars(
-        select(Event).where(Event.camera_id == camera_id, Event.end.is_(None))
+        select(EventRow).where(EventRow.camera_id == camera_id, EventRow.end.is_(None))
     ).all()
     for event in open_events:
         lasted = event.details.get("end", 0.0) - event.details.get("start", 0.0)
@@ -149,7 +156,7 @@ def close_events(session: Session, camera_id: str) -> list[str]:
 
 def set_size(session: Session, camera_id: str, size: Connected) -> bool:
     """Write the size of a camera's picture; return whether it is another one than before."""
-    camera = session.get(Camera, camera_id)
+    camera = session.get(CameraRow, camera_id)
     if camera is None or (camera.width, camera.height) == (size.width, size.height):
         return False
     camera.width, camera.height = size.width, size.height
@@ -167,7 +174,7 @@ def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:
     bool
         Whether it is another state, or another reason, than before.
     """
-    camera = session.get(Camera, camera_id)
+    camera = session.get(CameraRow, camera_id)
     if camera is None:
         return False
     changed = (camera.state, camera.reason) != (change.state.value, change.reason)
@@ -180,7 +187,7 @@ def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:
     return changed
 
 
-def _follow_trouble(session: Session, camera: Camera, change: StateChanged) -> None:
+def _follow_trouble(session: Session, camera: CameraRow, change: StateChanged) -> None:
     """Close the trouble that is over, and open the one that begins."""
     trouble = open_trouble(session, camera.id)
     if trouble is not None and trouble.kind == change.state.value:
@@ -192,7 +199,7 @@ def _follow_trouble(session: Session, camera: Camera, change: StateChanged) -> N
         if told is not None and change.state not in TROUBLES:
             enqueue(session, "recovered", trouble)
     if change.state in TROUBLES:
-        begun = Trouble(
+        begun = TroubleRow(
             camera_id=camera.id,
             kind=change.state.value,
             start=change.since,
@@ -204,12 +211,12 @@ def _follow_trouble(session: Session, camera: Camera, change: StateChanged) -> N
             _tell_now(session, begun, change.since)
 
 
-def open_trouble(session: Session, camera_id: str) -> Trouble | None:
+def open_trouble(session: Session, camera_id: str) -> TroubleRow | None:
     """Return the trouble that a camera is in, if any."""
     return session.scalars(
-        select(Trouble)
-        .where(Trouble.camera_id == camera_id, Trouble.end.is_(None))
-        .order_by(Trouble.id.desc())
+        select(TroubleRow)
+        .where(TroubleRow.camera_id == camera_id, TroubleRow.end.is_(None))
+        .order_by(TroubleRow.id.desc())
         .limit(1)
     ).first()
 
@@ -217,12 +224,12 @@ def open_trouble(session: Session, camera_id: str) -> Trouble | None:
 def tell_troubles(session: Session, now: float) -> int:
     """Put the troubles that last for more than a minute into the outbox; return how many."""
     lasting = session.scalars(
-        select(Trouble).where(
-            Trouble.end.is_(None),
-            Trouble.told.is_(None),
-            Trouble.kind != CameraState.OFF.value,
+        select(TroubleRow).where(
+            TroubleRow.end.is_(None),
+            TroubleRow.told.is_(None),
+            TroubleRow.kind != CameraState.OFF.value,
             # A clock that was set back since makes nobody wait.
-            or_(Trouble.start <= now - TOLD_AFTER, Trouble.start > now + TOLD_AFTER),
+            or_(TroubleRow.start <= now - TOLD_AFTER, TroubleRow.start > now + TOLD_AFTER),
         )
     ).all()
     for trouble in lasting:
@@ -230,7 +237,7 @@ def tell_troubles(session: Session, now: float) -> int:
     return len(lasting)
 
 
-def _tell_now(session: Session, trouble: Trouble, now: float) -> None:
+def _tell_now(session: Session, trouble: TroubleRow, now: float) -> None:
     trouble.told = now
     session.flush()
     enqueue(session, "trouble", trouble)
@@ -238,7 +245,7 @@ def _tell_now(session: Session, trouble: Trouble, now: float) -> None:
 
 def begin_learning(session: Session, camera_id: str, occasion: str, now: float) -> int:
     """Write that a model is being learnt; return the number of the learning."""
-    learning = Learning(
+    learning = LearningRow(
         camera_id=camera_id,
         occasion=occasion,
         started=now,
@@ -253,9 +260,9 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
 
 def end_learning(
     session: Session, number: int, result: Learnt | Failed, now: float
-) -> Learning | None:
+) -> LearningRow | None:
     """Write what became of a learning, and return it; the camera has a new model from now on."""
-    learning = session.get(Learning, number)
+    learning = session.get(LearningRow, number)
     if learning is None:  # of a camera that was removed
         return None
     learning.ended = max(now, learning.started)
@@ -265,7 +272,7 @@ def end_learning(
     learning.model, learning.n_documents = result.model, result.n_documents
     learning.summary, learning.notes = result.summary, list(result.notes)
     learning.since, learning.until = result.since, result.until
-    camera = session.get(Camera, learning.camera_id)
+    camera = session.get(CameraRow, learning.camera_id)
     if camera is not None:
         camera.model = result.model
     return learning
@@ -273,7 +280,7 @@ def end_learning(
 
 def forget_interrupted(session: Session) -> None:
     """Delete learnings that never ended, as the server did before them: they did not fail."""
-    session.execute(delete(Learning).where(Learning.ended.is_(None)))
+    session.execute(delete(LearningRow).where(LearningRow.ended.is_(None)))
 
 
 def write_audit(session: Session, actor: str, action: str, subject: str, **details: object) -> None:
@@ -329,7 +336,7 @@ class PackedMinute:
         return self.normality.astype("<f4").tobytes() + self.behaviour.tobytes()
 
 
-class _Gathered:
+class _MinuteDocuments:
     """Documents of one camera and minute that are not written yet."""
 
     def __init__(self) -> None:
@@ -349,12 +356,12 @@ class MinuteBuffer:
     """
 
     def __init__(self) -> None:
-        self._gathered: dict[tuple[str, int], _Gathered] = {}
+        self._gathered: dict[tuple[str, int], _MinuteDocuments] = {}
 
     def add(self, camera_id: str, judged: Judged) -> None:
         """Take one document of a camera."""
         minute, second = divmod(int(judged.time), SECONDS)
-        gathered = self._gathered.setdefault((camera_id, minute), _Gathered())
+        gathered = self._gathered.setdefault((camera_id, minute), _MinuteDocuments())
         gathered.seconds.put(second, judged)
         gathered.n_documents += 1
         gathered.n_judged += judged.normality is not None
@@ -365,7 +372,7 @@ class MinuteBuffer:
 
     def write(self, session: Session) -> None:
         """Merge everything into the table; `clear` it once that is committed."""
-        known = frozenset(session.scalars(select(Camera.id)))
+        known = frozenset(session.scalars(select(CameraRow.id)))
         for (camera_id, minute), gathered in self._gathered.items():
             if camera_id in known:
                 _write_minute(session, camera_id, minute, gathered)
@@ -378,7 +385,9 @@ class MinuteBuffer:
         return len(self._gathered)
 
 
-def _write_minute(session: Session, camera_id: str, minute: int, gathered: _Gathered) -> None:
+def _write_minute(
+    session: Session, camera_id: str, minute: int, gathered: _MinuteDocuments
+) -> None:
     row = session.get(Minute, (camera_id, minute))
     if row is None:
         row = Minute(camera_id=camera_id, minute=minute, n_documents=0, n_judged=0, seconds=b"")

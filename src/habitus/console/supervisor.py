@@ -43,8 +43,8 @@ from habitus.cameras.messages import (
 from habitus.cameras.process import LOADED, CameraJob, CameraKind, CameraProcess, Polygons
 from habitus.console import reviews, store
 from habitus.console.answers import LearningProgress
-from habitus.console.database import Camera, first_line
-from habitus.console.learner import Candidate, Learner
+from habitus.console.database import CameraRow, first_line
+from habitus.console.learner import LearningCandidate, ModelLearner
 from habitus.errors import FileError, HabitusError
 from habitus.fork_server import ForkServer
 
@@ -83,7 +83,7 @@ AWAY = (OperationalError, InterfaceError)
 logger = logging.getLogger(__name__)
 
 
-class Latest(NamedTuple):
+class LatestReports(NamedTuple):
     """What a camera reported last."""
 
     seen: Seen | None
@@ -97,7 +97,7 @@ class Latest(NamedTuple):
     """Number of times that its process was started again after it died."""
 
 
-class _Accepted(NamedTuple):
+class _NormalEvents(NamedTuple):
     """What was called normal of a camera."""
 
     state: tuple[object, ...] | None
@@ -105,7 +105,7 @@ class _Accepted(NamedTuple):
     events: tuple[dict[str, Any], ...]
 
 
-class _Watched:
+class _WatchedCamera:
     """A camera, what it should be doing, and the process that does it."""
 
     def __init__(self, job: CameraJob) -> None:
@@ -164,12 +164,12 @@ class Supervisor:
         self.console, self.silence = console, silence
         self.fork_server = fork_server or ForkServer(LOADED)
         self._owns_fork_server = fork_server is None
-        self.learner = Learner(console, self.fork_server)
+        self.learner = ModelLearner(console, self.fork_server)
         self._lock = threading.Lock()
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _WatchedCamera] = {}
         self._removed: set[str] = set()
         """Cameras whose folders are to be deleted, once nothing works there any more."""
-        self._accepted: dict[str, _Accepted] = {}
+        self._accepted: dict[str, _NormalEvents] = {}
         self._reports: list[tuple[str, StateChanged | Connected]] = []
         """What is not written yet, in order."""
         self._minutes = store.MinuteBuffer()
@@ -220,17 +220,17 @@ class Supervisor:
         now = self.learner.now
         return now if now is not None and now.camera_id == camera_id else None
 
-    def latest(self, camera_id: str) -> Latest:
+    def latest(self, camera_id: str) -> LatestReports:
         """Return what a camera reported last."""
         with self._lock:
             watched = self._watched.get(camera_id)
             if watched is None:
-                return Latest(None, None, [], None, None, 0)
+                return LatestReports(None, None, [], None, None, 0)
             recent = list(watched.recent)
             process = watched.process
         pid = process.pid if process is not None else None
         judged = recent[-1] if recent else None
-        return Latest(watched.seen, judged, recent, watched.kept, pid, watched.restarts)
+        return LatestReports(watched.seen, judged, recent, watched.kept, pid, watched.restarts)
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):
@@ -274,7 +274,7 @@ class Supervisor:
             return
         self._refresh, self._looked = False, now
         with self.console.database.session() as session:
-            found = {camera.id: camera for camera in session.scalars(select(Camera))}
+            found = {camera.id: camera for camera in session.scalars(select(CameraRow))}
             with self._lock:
                 self._removed -= found.keys()
             self._read_accepted(session, found)
@@ -302,10 +302,10 @@ class Supervisor:
             state, known = states.get(camera_id), before.get(camera_id)
             if known is None or known.state != state:
                 events = reviews.accepted(session, camera_id) if state else ()
-                known = _Accepted(state, tuple(events))
+                known = _NormalEvents(state, tuple(events))
             self._accepted[camera_id] = known
 
-    def _job(self, camera: Camera, accepted: tuple[dict[str, Any], ...]) -> CameraJob | None:
+    def _job(self, camera: CameraRow, accepted: tuple[dict[str, Any], ...]) -> CameraJob | None:
         try:
             sealed = self.console.vault.open(camera.secret_address)
         except FileError as error:
@@ -328,7 +328,7 @@ class Supervisor:
     def _want(self, job: CameraJob, *, wanted: bool, ended: bool) -> None:
         """Have a camera watched as a job says; by orders, if its process runs already."""
         with self._lock:
-            watched = self._watched.setdefault(job.camera, _Watched(job))
+            watched = self._watched.setdefault(job.camera, _WatchedCamera(job))
         watched.wanted = wanted
         if _fixed(watched.job) != _fixed(job):
             watched.ended, watched.deaths, watched.start_at = False, 0, 0.0
@@ -363,7 +363,7 @@ class Supervisor:
                 for report in watched.process.reports() if watched.process else ():
                     self._take(camera_id, watched, report)
 
-    def _take(self, camera_id: str, watched: _Watched, report: Report) -> None:
+    def _take(self, camera_id: str, watched: _WatchedCamera, report: Report) -> None:
         publish = partial(self.console.bulletin.publish, camera=camera_id)
         if isinstance(report, Seen):
             watched.seen = report
@@ -405,7 +405,7 @@ class Supervisor:
                 self._bury(camera_id, watched, process, now)
         self._delete_removed()
 
-    def _start_if_due(self, camera_id: str, watched: _Watched, now: float) -> None:
+    def _start_if_due(self, camera_id: str, watched: _WatchedCamera, now: float) -> None:
         if not watched.wanted:
             if watched.removed or not watched.orphaned:
                 self._forget(camera_id, watched)
@@ -425,7 +425,9 @@ class Supervisor:
         watched.process, watched.running = process, watched.job
         watched.started, watched.stopping_since = now, None
 
-    def _bury(self, camera_id: str, watched: _Watched, process: CameraProcess, now: float) -> None:
+    def _bury(
+        self, camera_id: str, watched: _WatchedCamera, process: CameraProcess, now: float
+    ) -> None:
         """Take the last reports of a process, end it, and start it again later if it failed."""
         for report in process.reports():
             self._take(camera_id, watched, report)
@@ -441,7 +443,7 @@ class Supervisor:
             self._delay(camera_id, watched, f"its process {_end_in_words(code)}", now)
         watched.stopping_since = None
 
-    def _delay(self, camera_id: str, watched: _Watched, reason: str, now: float) -> None:
+    def _delay(self, camera_id: str, watched: _WatchedCamera, reason: str, now: float) -> None:
         """Start a process again later, each time after a longer wait."""
         pause = min(LONGEST_WAIT, 2.0**watched.deaths)
         watched.deaths += 1
@@ -450,7 +452,7 @@ class Supervisor:
         self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), told)))
         self._post(f"{reason}, and is started again", camera_id)
 
-    def _forget(self, camera_id: str, watched: _Watched) -> None:
+    def _forget(self, camera_id: str, watched: _WatchedCamera) -> None:
         with self._lock:
             del self._watched[camera_id]
             if watched.removed:
@@ -520,7 +522,7 @@ class Supervisor:
         self._minutes.clear()
         self._minutes_written = time.monotonic()
 
-    def _take_journal(self, camera_id: str, watched: _Watched) -> None:
+    def _take_journal(self, camera_id: str, watched: _WatchedCamera) -> None:
         """Write the entries of a camera's journal, and delete them once they are committed."""
         watched.has_entries, watched.journal_seen = False, time.monotonic()
         filed = filed_entries(watched.job.folder / "journal")
@@ -578,7 +580,7 @@ class Supervisor:
     def _learn(self) -> None:
         with self._lock:
             candidates = {
-                camera_id: Candidate(watched.job, watched.kept, watched.waits)
+                camera_id: LearningCandidate(watched.job, watched.kept, watched.waits)
                 for camera_id, watched in self._watched.items()
                 if watched.wanted
             }

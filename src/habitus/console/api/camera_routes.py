@@ -21,7 +21,7 @@ from habitus.console.answers import (
     Number,
 )
 from habitus.console.api.media import JPEG, file_answer
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.refusals import NotFoundError
 from habitus.console.security import Admin, Viewer, console_of
 from habitus.console.server import Console
@@ -155,7 +155,7 @@ def show_behaviour(request: Request, actor: Viewer, camera: str, number: Number)
     return file_answer(path, "image/jpeg", f"behaviour {number}")
 
 
-def _camera(console: Console, camera: str) -> Camera:
+def _camera(console: Console, camera: str) -> CameraRow:
     with console.database.session() as session:
         return administration.camera_of(session, camera)
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.console.answers import Id
 from habitus.console.bulletin import News
-from habitus.console.database import Event
+from habitus.console.database import EventRow
 from habitus.console.refusals import RefusedError
 from habitus.console.security import Viewer, console_of, current_actor
 from habitus.console.server import Console
@@ -48,7 +48,7 @@ async def stream_news(
     After an interruption, events that were missed are sent first (Last-Event-ID).
     """
     console = console_of(request)
-    wanted = _Wanted(frozenset(topic), frozenset(camera))
+    wanted = _NewsFilter(frozenset(topic), frozenset(camera))
     return StreamingResponse(
         messages(console, wanted, _time_of(last_event_id), may=partial(_is_known, request)),
         media_type="text/event-stream",
@@ -56,7 +56,7 @@ async def stream_news(
     )
 
 
-class _Wanted:
+class _NewsFilter:
     """Which news somebody wants."""
 
     def __init__(self, topics: frozenset[str], cameras: frozenset[str]) -> None:
@@ -81,7 +81,7 @@ def _is_known(request: Request) -> bool:
 
 
 async def messages(
-    console: Console, wanted: _Wanted, since: float | None, may: Callable[[], bool]
+    console: Console, wanted: _NewsFilter, since: float | None, may: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """Yield messages until the console ends, it was long enough, or who asked may not any more."""
     end, check = time.monotonic() + LONGEST, time.monotonic() + HEARTBEAT
@@ -122,12 +122,12 @@ def _missed(console: Console, since: float) -> list[News]:
     start = since - OVERLAP
     with console.database.session() as session:
         rows = session.execute(
-            select(Event.id, Event.camera_id, Event.end, Event.alarm)
+            select(EventRow.id, EventRow.camera_id, EventRow.end, EventRow.alarm)
             .where(
-                Event.start >= start - LONGEST_EVENT,
-                (Event.start >= start) | Event.end.is_(None) | (Event.end >= start),
+                EventRow.start >= start - LONGEST_EVENT,
+                (EventRow.start >= start) | EventRow.end.is_(None) | (EventRow.end >= start),
             )
-            .order_by(Event.start.desc())
+            .order_by(EventRow.start.desc())
             .limit(MOST_MISSED)
         ).all()
     return [News("event", _event_news(row)) for row in reversed(rows)]

@@ -18,7 +18,7 @@ from starlette.types import Scope
 from habitus.cameras.messages import CameraState
 from habitus.console import queries
 from habitus.console.answers import Health
-from habitus.console.database import Camera, Channel, Event, Minute
+from habitus.console.database import CameraRow, Channel, EventRow, Minute
 from habitus.console.security import Everyone, FromHere, console_of
 from habitus.console.server import Console
 
@@ -28,7 +28,7 @@ LEAST_FREE = 100_000_000
 OPEN_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Measured:
+class RequestMetrics:
     """What is counted of requests, beside what a console knows.
 
     Parameters
@@ -88,7 +88,7 @@ class _ConsoleCollector(Collector):
         yield from found
 
     def _of_database(self, session: Session) -> Iterator[Metric]:
-        cameras = {camera.id: camera for camera in session.scalars(select(Camera))}
+        cameras = {camera.id: camera for camera in session.scalars(select(CameraRow))}
         states = GaugeMetricFamily("habitus_cameras", "Cameras by state.", labels=["state"])
         for state in CameraState:
             states.add_metric([state], sum(c.state == state for c in cameras.values()))
@@ -97,8 +97,8 @@ class _ConsoleCollector(Collector):
             "habitus_events", "Events that are kept.", labels=["camera", "alarm"]
         )
         counts = session.execute(
-            select(Event.camera_id, Event.alarm, func.count()).group_by(
-                Event.camera_id, Event.alarm
+            select(EventRow.camera_id, EventRow.alarm, func.count()).group_by(
+                EventRow.camera_id, EventRow.alarm
             )
         )
         for camera, alarm, n in counts:
@@ -164,7 +164,7 @@ def _resident(pid: int) -> int:
 @router.get("/metrics", response_class=Response)
 def show_metrics(request: Request, reader: FromHere) -> Response:
     """Show figures for Prometheus; with a token, or from the server's own machine."""
-    measured: Measured = request.app.state.measured
+    measured: RequestMetrics = request.app.state.measured
     return Response(measured.text(), media_type=OPEN_METRICS)
 
 

@@ -33,7 +33,7 @@ from habitus.console.channels.notification import (
     address_of,
     event_links,
 )
-from habitus.console.database import Camera, Channel, Event, Setting
+from habitus.console.database import CameraRow, Channel, EventRow, Setting
 from habitus.console.outbox import described
 from habitus.errors import InvalidInputError
 
@@ -233,19 +233,19 @@ class MqttSender:
         """Return all retained topics, as the database knows them now."""
         wanted: Retained = {}
         with self._console.database.session() as session:
-            for camera in session.scalars(select(Camera).order_by(Camera.id)):
+            for camera in session.scalars(select(CameraRow).order_by(CameraRow.id)):
                 if not self._channel.cameras or camera.id in self._channel.cameras:
                     wanted |= self._states(session, camera)
                     wanted |= self._discovery(camera)
         return wanted
 
-    def _states(self, session: Session, camera: Camera) -> Retained:
+    def _states(self, session: Session, camera: CameraRow) -> Retained:
         last = session.scalar(
-            select(Event)
-            .where(Event.camera_id == camera.id, Event.alarm)
-            .order_by(Event.start.desc())
+            select(EventRow)
+            .where(EventRow.camera_id == camera.id, EventRow.alarm)
+            .order_by(EventRow.start.desc())
             .limit(1)
-            .options(defer(Event.details), defer(Event.signature))
+            .options(defer(EventRow.details), defer(EventRow.signature))
         )
         going_on = last is not None and last.end is None
         top = f"{self._base}/{camera.id}"
@@ -261,7 +261,7 @@ class MqttSender:
                 states[f"{top}/picture"] = folder / Path(last.thumbnail).name
         return states
 
-    def _discovery(self, camera: Camera) -> Retained:
+    def _discovery(self, camera: CameraRow) -> Retained:
         """Return what Home Assistant finds the camera by."""
         if not self._settings["discovery"]:
             return {}

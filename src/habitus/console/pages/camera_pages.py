@@ -9,7 +9,7 @@ from pydantic import BaseModel, StringConstraints
 
 from habitus.cameras.relearning import description_of
 from habitus.console import administration, queries
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.pages.rendering import go, has_picture, now_at, number, page
 from habitus.console.refusals import RefusedError
 from habitus.console.security import Admin, Viewer, console_of
@@ -37,7 +37,7 @@ class CameraForm(BaseModel):
     enabled: str = ""
 
     @classmethod
-    def of(cls, camera: Camera) -> "CameraForm":
+    def of(cls, camera: CameraRow) -> "CameraForm":
         """Return the fields of a camera; its address is never shown again."""
         return cls(
             name=camera.name,
@@ -75,7 +75,7 @@ def _polygons(name: str, text: str) -> list[list[tuple[float, float]]]:
         raise InvalidInputError(f"{name} must be polygons, each a list of [x, y]") from None
 
 
-Sent = Annotated[CameraForm, Form()]
+PostedForm = Annotated[CameraForm, Form()]
 
 
 @router.get("/new")
@@ -86,7 +86,7 @@ def new_camera(request: Request, actor: Admin, upload: str = "", name: str = "")
 
 
 @router.post("")
-def add_camera(request: Request, actor: Admin, given: Sent) -> Response:
+def add_camera(request: Request, actor: Admin, given: PostedForm) -> Response:
     """Add a camera, or say what is wrong with it."""
     console = console_of(request)
     try:
@@ -144,7 +144,7 @@ def edit_camera(request: Request, actor: Admin, camera: str) -> HTMLResponse:
 
 
 @router.post("/{camera}")
-def change_camera(request: Request, actor: Admin, camera: str, given: Sent) -> Response:
+def change_camera(request: Request, actor: Admin, camera: str, given: PostedForm) -> Response:
     """Change a camera, or say what is wrong."""
     console = console_of(request)
     with console.database.session() as session:
@@ -178,7 +178,7 @@ def learn_now(request: Request, actor: Admin, camera: str) -> Response:
 
 
 def _again(
-    request: Request, actor: Admin, camera: Camera | None, given: CameraForm, error: HabitusError
+    request: Request, actor: Admin, camera: CameraRow | None, given: CameraForm, error: HabitusError
 ) -> HTMLResponse:
     """Show the form again with what was typed, and why it cannot be taken."""
     status = error.status if isinstance(error, RefusedError) else 422
@@ -194,7 +194,7 @@ def _again(
     )
 
 
-def _behaviours(console: Console, camera: Camera) -> list[dict[str, Any]]:
+def _behaviours(console: Console, camera: CameraRow) -> list[dict[str, Any]]:
     """Return the behaviours of a camera's model, as they were described when it was learnt."""
     if camera.model is None:
         return []

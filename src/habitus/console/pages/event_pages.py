@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from habitus.console import queries, reviews
 from habitus.console.answers import EventDetails, ReviewOutcome
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.pages.rendering import go, is_part, page, part
 from habitus.console.refusals import NotFoundError
 from habitus.console.security import Actor, Reviewer, Viewer, console_of
@@ -23,7 +23,7 @@ FIRST_YEAR, LAST_YEAR = 1971, 9000
 REVIEWS = ("any", "none", "normal", "unusual")
 
 
-class Chosen(NamedTuple):
+class EventFilterForm(NamedTuple):
     """Filters as the address bar has them."""
 
     camera: str = ""
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
     review: str = "any"
 
     @classmethod
-    def of(cls, request: Request) -> "Chosen":
+    def of(cls, request: Request) -> "EventFilterForm":
         """Return the filters of a request; what cannot be understood is left out."""
         given = {name: request.query_params.get(name, "") for name in cls._fields}
         review = given["review"] if given["review"] in REVIEWS else "any"
@@ -70,7 +70,7 @@ def _midnight(day: str) -> datetime | None:
 @router.get("/events")
 def events(request: Request, actor: Viewer, before: str | None = None) -> HTMLResponse:
     """Show events, the newest first; the next part by the cursor `before`."""
-    chosen = Chosen.of(request)
+    chosen = EventFilterForm.of(request)
     with console_of(request).database.session() as session:
         found = queries.events(session, chosen.filter(), before=before, limit=PER_PART)
         shown: dict[str, Any] = {
@@ -78,7 +78,7 @@ def events(request: Request, actor: Viewer, before: str | None = None) -> HTMLRe
             "next": chosen.address(before=found.next) if found.next else None,
             "here": chosen.address(),
             "before": before,
-            "filtered": chosen != Chosen(),
+            "filtered": chosen != EventFilterForm(),
         }
         if before is not None and is_part(request):
             return part("results.html", actor, **shown)
@@ -203,7 +203,7 @@ def _found(session: Session, event: str) -> EventDetails:
 
 def _shown(session: Session, event: EventDetails) -> dict[str, Any]:
     """Return what the stage shows of an event."""
-    camera = session.get(Camera, event.camera_id)
+    camera = session.get(CameraRow, event.camera_id)
     expected = event.details.get("expected") or []
     known = 1 <= event.behaviour <= len(expected)
     return {

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from habitus.console import queries
 from habitus.console.answers import CameraCard, CameraTimeline
-from habitus.console.database import Camera
+from habitus.console.database import CameraRow
 from habitus.console.security import Actor, console_of
 from habitus.console.server import Console
 from habitus.console.store import TROUBLES
@@ -346,7 +346,7 @@ class Now(NamedTuple):
     threshold: float | None
 
 
-def now_at(console: Console, camera: CameraCard | Camera) -> Now | None:
+def now_at(console: Console, camera: CameraCard | CameraRow) -> Now | None:
     """Return what a camera does now; None if it is not being judged."""
     if console.supervisor is None or camera.state != "watching":
         return None

@@ -28,7 +28,7 @@ FIELDS = {
 """Settings of each kind of channel, as the forms have them."""
 
 
-class ToldState(NamedTuple):
+class ChannelState(NamedTuple):
     """What a channel has told, and what waits."""
 
     waiting: int
@@ -95,7 +95,7 @@ def _page(
     )
 
 
-def _told(session: Session) -> dict[int, ToldState]:
+def _told(session: Session) -> dict[int, ChannelState]:
     waiting = case((OutboxEntry.sent.is_(None) & (OutboxEntry.outcome == "waiting"), 1), else_=0)
     rows = session.execute(
         select(OutboxEntry.channel_id, func.sum(waiting), func.max(OutboxEntry.sent)).group_by(
@@ -103,7 +103,7 @@ def _told(session: Session) -> dict[int, ToldState]:
         )
     ).all()
     return {
-        channel: ToldState(int(n), last, _error(session, channel) if n else "")
+        channel: ChannelState(int(n), last, _error(session, channel) if n else "")
         for channel, n, last in rows
     }
 
@@ -131,7 +131,7 @@ async def _sent(request: Request) -> FormData:
     return await request.form()
 
 
-Sent = Annotated[FormData, Depends(_sent)]
+PostedForm = Annotated[FormData, Depends(_sent)]
 
 
 def _text(form: FormData, name: str) -> str:
@@ -155,7 +155,7 @@ def _do(
 
 
 @router.post("/channels")
-def add_channel(request: Request, actor: Admin, form: Sent) -> Response:
+def add_channel(request: Request, actor: Admin, form: PostedForm) -> Response:
     """Add a channel."""
 
     def add() -> None:
@@ -169,7 +169,7 @@ def add_channel(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/channels/{channel}")
-def change_channel(request: Request, actor: Admin, channel: Number, form: Sent) -> Response:
+def change_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> Response:
     """Change a channel; fields that are left empty stay as they are."""
     console = console_of(request)
 
@@ -208,7 +208,7 @@ def _limits(form: FormData) -> dict[str, Any]:
 
 
 @router.post("/channels/{channel}/switch")
-def switch_channel(request: Request, actor: Admin, channel: Number, form: Sent) -> Response:
+def switch_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> Response:
     """Switch a channel on or off."""
     enabled = bool(_text(form, "enabled"))
     return _do(
@@ -246,7 +246,7 @@ def remove_channel(request: Request, actor: Admin, channel: Number) -> Response:
 
 
 @router.post("/quiet")
-def change_quiet_hours(request: Request, actor: Admin, form: Sent) -> Response:
+def change_quiet_hours(request: Request, actor: Admin, form: PostedForm) -> Response:
     """Change the quiet hours that new channels start with."""
     return _do(
         request,
@@ -262,7 +262,7 @@ def change_quiet_hours(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/users")
-def add_user(request: Request, actor: Admin, form: Sent) -> Response:
+def add_user(request: Request, actor: Admin, form: PostedForm) -> Response:
     """Add somebody; whoever adds the first one has to log in from then on."""
     return _do(
         request,
@@ -279,7 +279,7 @@ def add_user(request: Request, actor: Admin, form: Sent) -> Response:
 
 
 @router.post("/users/{user}")
-def change_user(request: Request, actor: Admin, user: Number, form: Sent) -> Response:
+def change_user(request: Request, actor: Admin, user: Number, form: PostedForm) -> Response:
     """Change the role or the password of somebody."""
     return _do(
         request,
@@ -308,7 +308,7 @@ def remove_user(request: Request, actor: Admin, user: Number) -> Response:
 
 
 @router.post("/tokens")
-def add_token(request: Request, actor: Admin, form: Sent) -> Response:
+def add_token(request: Request, actor: Admin, form: PostedForm) -> Response:
     """Make a token, and show it this once."""
     name = _text(form, "name")
     try:
@@ -331,7 +331,7 @@ def remove_token(request: Request, actor: Admin, token: Number) -> Response:
 
 
 @router.post("/disk")
-def change_disk(request: Request, actor: Admin, form: Sent) -> Response:
+def change_disk(request: Request, actor: Admin, form: PostedForm) -> Response:
     """Change how much is kept, and how long."""
 
     def change() -> None:
