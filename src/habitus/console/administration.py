@@ -329,12 +329,12 @@ def _checked_camera(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def checked_name(name: str, parameter: str = "name") -> str:
+def checked_name(name: str) -> str:
     """Return a name without spaces around it; raise if it is empty, long or cannot be shown."""
     found = " ".join(name.split())
     if not 1 <= len(found) <= LONGEST_NAME or not found.isprintable():
         raise InvalidInputError(
-            f"a name has 1 to {LONGEST_NAME} characters that can be shown", parameter=parameter
+            f"a name has 1 to {LONGEST_NAME} characters that can be shown", parameter="name"
         )
     return found
 
@@ -392,7 +392,7 @@ def _refresh(console: Console, camera_id: str) -> None:
 # Users.
 
 
-def give_password(console: Console, name: str, password: str, actor: str = OWNER) -> None:
+def give_password(console: Console, name: str, password: str) -> None:
     """Set the password of an admin, who is made where there is none of that name."""
     hashed, name = PASSWORDS.hashed(password), checked_name(name)
     with console.database.transaction() as session:
@@ -402,7 +402,7 @@ def give_password(console: Console, name: str, password: str, actor: str = OWNER
         else:
             user.role = Role.ADMIN
             _set_password(session, user, hashed)
-        write_audit(session, actor, "password set", name)
+        write_audit(session, OWNER, "password set", name)
 
 
 def add_user(console: Console, actor: str, name: str, password: str, role: str) -> User:

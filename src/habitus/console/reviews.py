@@ -5,7 +5,7 @@ taking one back is the same list without it, so that nothing is left of it.
 """
 
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -21,14 +21,13 @@ from habitus.fork_server import ForkServer
 if TYPE_CHECKING:
     from habitus.console.server import Console
 
-Verdict = Literal["normal", "unusual"]
 RECENT_DAYS = 7
 """Days of alarms that are judged again when one is called normal."""
 MOST_RECENT = 200
 """Of them, as many as are judged again at most: the newest."""
 
 
-def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> ReviewOutcome:
+def review(console: "Console", event_id: str, verdict: str, actor: str) -> ReviewOutcome:
     """Write what a person says of an event, and teach the camera.
 
     Parameters
@@ -50,7 +49,7 @@ def review(console: "Console", event_id: str, verdict: Verdict, actor: str) -> R
     """
     if verdict not in ("normal", "unusual"):
         raise InvalidInputError(
-            f"an event is normal or unusual, found {verdict!r}", parameter="verdict"
+            f"an event is normal or unusual, found {verdict[:40]!r}", parameter="verdict"
         )
     return _set(console, event_id, verdict, actor)
 
@@ -66,7 +65,7 @@ def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
     return _set(console, event_id, None, actor)
 
 
-def _set(console: "Console", event_id: str, verdict: Verdict | None, actor: str) -> ReviewOutcome:
+def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> ReviewOutcome:
     with console.database.transaction() as session:
         event = session.get(EventRow, event_id)
         if event is None:

@@ -174,7 +174,7 @@ class Attempts:
                     f"too many failed logins: try again in {max(1, round(wait))} s", wait
                 )
             if len(self._failures) > self.MOST_KEYS:
-                self._forget(now)
+                self._forget()
             for key in keys:
                 n, last = self._failures.get(key, (0, now))
                 forgotten = now - last > self.FORGOTTEN
@@ -192,7 +192,7 @@ class Attempts:
             return -1.0
         return last + min(2.0 ** min(n - self.FREE, 32), self.LONGEST_WAIT)
 
-    def _forget(self, now: float) -> None:
+    def _forget(self) -> None:
         """Keep the newer half."""
         newest = sorted(self._failures.items(), key=lambda item: item[1][1], reverse=True)
         self._failures = dict(newest[: self.MOST_KEYS // 2])

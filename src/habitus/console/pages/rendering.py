@@ -101,11 +101,7 @@ def page(
     said = request.query_params.get("said", "")
     flashes = [Flash("good", SAID[said])] if said in SAID else []
     context = {"bare": False, "flashes": flashes, "to_review": to_review} | context
-    html = (
-        _environment()
-        .get_template(template)
-        .render(actor=actor, section=section, request=request, **context)
-    )
+    html = _environment().get_template(template).render(actor=actor, section=section, **context)
     return HTMLResponse(html, status)
 
 

@@ -1,6 +1,6 @@
 // Behaviours: their colours, which are those of the report, and their names.
 
-export const COLOURS = ["#56B4E9", "#882255", "#B5B5AE", "#4B3FA8", "#CC79A7", "#7A6A2C", "#BFE3F7", "#3D4A52"];
+const COLOURS = ["#56B4E9", "#882255", "#B5B5AE", "#4B3FA8", "#CC79A7", "#7A6A2C", "#BFE3F7", "#3D4A52"];
 
 export const colourOf = (number) => COLOURS[(number - 1) % COLOURS.length];
 

@@ -16,10 +16,8 @@ onKeys({
 
 // Somebody else reviewed it, or its clip is cut by now.
 onNews(["event", "review", "again"], async (news, topic) => {
-  const mine = news.event === stage.dataset.event || news.id === stage.dataset.event;
-  if (topic !== "again" && !mine) return;
-  const playing = document.getElementById("clip");
-  if (topic === "event" && playing) return;
+  if (topic !== "again" && news.event !== stage.dataset.event) return;
+  if (topic === "event" && document.getElementById("clip")) return;
   window.htmx.ajax("GET", location.pathname, { target: "#stage", select: "#stage", swap: "outerHTML" });
 });
 

@@ -59,7 +59,7 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
 }
 
 const theme = document.getElementById("theme");
-export function switchTheme() {
+function switchTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme
     ? root.dataset.theme === "dark"

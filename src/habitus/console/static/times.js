@@ -17,7 +17,7 @@ export function told(date, style) {
   return style === "ago" ? ago(date) : FORMATS[style].format(date);
 }
 
-export function ago(date) {
+function ago(date) {
   const seconds = (Date.now() - date) / 1000;
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
@@ -32,12 +32,4 @@ export function writeTimes(root = document) {
     if (element.textContent !== text) element.textContent = text;
     element.title = FORMATS.full.format(date);
   }
-}
-
-// A number of seconds in words.
-export function duration(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86400)} days`;
 }
