@@ -304,12 +304,16 @@ class PackedMinute:
         """NaN if not judged."""
         self.behaviour: NDArray[np.uint8] = np.zeros(SECONDS, np.uint8)
         """Counted from 1; 0 if not known."""
+        self.n_documents = self.n_judged = 0
+        """Documents that were put, and those of them that were judged."""
         if packed:
             self.normality[:] = np.frombuffer(packed, "<f4", SECONDS)
             self.behaviour[:] = np.frombuffer(packed, np.uint8, SECONDS, offset=4 * SECONDS)
 
     def put(self, second: int, judged: Judged) -> None:
         """Take a document; of several in one second, the least usual counts."""
+        self.n_documents += 1
+        self.n_judged += judged.normality is not None
         if judged.behaviour:
             self.behaviour[second] = min(judged.behaviour, 255)
         if judged.normality is not None:
@@ -336,14 +340,6 @@ class PackedMinute:
         return self.normality.astype("<f4").tobytes() + self.behaviour.tobytes()
 
 
-class _MinuteDocuments:
-    """Documents of one camera and minute that are not written yet."""
-
-    def __init__(self) -> None:
-        self.seconds = PackedMinute()
-        self.n_documents = self.n_judged = 0
-
-
 class MinuteBuffer:
     """Documents of the last seconds, which are written together.
 
@@ -356,15 +352,12 @@ class MinuteBuffer:
     """
 
     def __init__(self) -> None:
-        self._gathered: dict[tuple[str, int], _MinuteDocuments] = {}
+        self._gathered: dict[tuple[str, int], PackedMinute] = {}
 
     def add(self, camera_id: str, judged: Judged) -> None:
         """Take one document of a camera."""
         minute, second = divmod(int(judged.time), SECONDS)
-        gathered = self._gathered.setdefault((camera_id, minute), _MinuteDocuments())
-        gathered.seconds.put(second, judged)
-        gathered.n_documents += 1
-        gathered.n_judged += judged.normality is not None
+        self._gathered.setdefault((camera_id, minute), PackedMinute()).put(second, judged)
 
     def forget(self, camera_id: str) -> None:
         """Drop what is known of a camera that was removed."""
@@ -385,15 +378,13 @@ class MinuteBuffer:
         return len(self._gathered)
 
 
-def _write_minute(
-    session: Session, camera_id: str, minute: int, gathered: _MinuteDocuments
-) -> None:
+def _write_minute(session: Session, camera_id: str, minute: int, gathered: PackedMinute) -> None:
     row = session.get(Minute, (camera_id, minute))
     if row is None:
         row = Minute(camera_id=camera_id, minute=minute, n_documents=0, n_judged=0, seconds=b"")
         session.add(row)
     seconds = PackedMinute(row.seconds)
-    seconds.merge(gathered.seconds)
+    seconds.merge(gathered)
     row.seconds, row.normality, row.behaviour = (
         bytes(seconds),
         seconds.lowest,

@@ -26,9 +26,9 @@ __all__ = ["KINDS", "DeliveryError", "Notification", "Sender", "check", "open_se
 
 _SHOWN = {"webhook": webhook.shown, "mqtt": mqtt.shown, "apprise": services.shown}
 _SENDERS: dict[str, "Callable[[Console, Channel], Sender]"] = {
-    "webhook": webhook.sender,
-    "mqtt": mqtt.sender,
-    "apprise": services.sender,
+    "webhook": webhook.WebhookSender,
+    "mqtt": mqtt.MqttSender,
+    "apprise": services.ServiceSender,
 }
 KINDS = tuple(_SHOWN)
 

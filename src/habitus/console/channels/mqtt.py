@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, defer
 from habitus.console.channels.notification import (
     DeliveryError,
     Notification,
+    Sender,
     address_of,
     event_links,
 )
@@ -104,7 +105,7 @@ def _tls_context(settings: dict[str, Any]) -> ssl.SSLContext | None:
         ) from error
 
 
-class MqttSender:
+class MqttSender(Sender):
     """Keeps a connection to one broker.
 
     Once it is refreshed it stands for the console there: it says that the console is online, and
@@ -315,11 +316,6 @@ _ENTITIES: dict[str, tuple[str, dict[str, str]]] = {
         {"name": "Last event", "content_type": "image/jpeg", "image_topic": "{top}/picture"},
     ),
 }
-
-
-def sender(console: "Console", channel: Channel) -> MqttSender:
-    """Return the sender of a channel."""
-    return MqttSender(console, channel)
 
 
 async def _listen(client: Client) -> None:

@@ -84,13 +84,13 @@ class Sender(Protocol):
     """Tells notifications of one channel, one after the other."""
 
     async def refresh(self) -> None:
-        """Bring up to date what is to be seen there all the time, such as a camera's state."""
+        """Bring up to date what is seen there all the time, if anything, such as states."""
 
     async def send(self, notification: Notification) -> None:
         """Return once it has been told; raise `DeliveryError` if it could not be."""
 
     async def close(self, *, removed: bool = False) -> None:
-        """Take leave; `removed` if the channel is no more."""
+        """Close what is open between two messages, if anything; `removed`: for good."""
 
 
 def address_of(settings: ServerSettings) -> str:

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from habitus.console.channels.notification import DeliveryError, Notification
+from habitus.console.channels.notification import DeliveryError, Notification, Sender
 from habitus.console.database import Channel
 from habitus.errors import InvalidInputError
 
@@ -40,19 +40,17 @@ def _service(url: str) -> "Apprise":
     return service
 
 
-class ServiceSender:
+class ServiceSender(Sender):
     """Sends by one service.
 
     Apprise waits in a thread of its own. One that takes too long is a failure, but it may still
     succeed: its message is not sent again before it ended.
     """
 
-    def __init__(self, console: "Console", settings: dict[str, Any]) -> None:
+    def __init__(self, console: "Console", channel: Channel) -> None:
+        settings = console.vault.open(channel.secret_settings)
         self._console, self._service = console, _service(settings["url"])
         self._under_way: tuple[str, Future[str]] | None = None
-
-    async def refresh(self) -> None:
-        """Do nothing: people are told what happens only."""
 
     async def send(self, notification: Notification) -> None:
         """Return once the service took it."""
@@ -80,14 +78,6 @@ class ServiceSender:
             return ""
         told = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
         return told[-1] if told else "the service did not take the message"
-
-    async def close(self, *, removed: bool = False) -> None:
-        """Do nothing: nothing is open between two messages."""
-
-
-def sender(console: "Console", channel: Channel) -> ServiceSender:
-    """Return the sender of a channel."""
-    return ServiceSender(console, console.vault.open(channel.secret_settings))
 
 
 def _in_thread(function: Any, *arguments: Any) -> "Future[str]":

@@ -20,7 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from habitus.console.channels.notification import DeliveryError, Notification
+from habitus.console.channels.notification import DeliveryError, Notification, Sender
 from habitus.console.database import Channel
 from habitus.errors import InvalidInputError
 
@@ -84,14 +84,12 @@ def _is_allowed(host: str) -> bool:
     return not (mapped or address).is_link_local
 
 
-class WebhookSender:
+class WebhookSender(Sender):
     """Sends to one address."""
 
-    def __init__(self, console: "Console", settings: dict[str, Any]) -> None:
-        self._console, self._settings = console, settings
-
-    async def refresh(self) -> None:
-        """Do nothing: a webhook is told what happens only."""
+    def __init__(self, console: "Console", channel: Channel) -> None:
+        self._console = console
+        self._settings: dict[str, Any] = console.vault.open(channel.secret_settings)
 
     async def send(self, notification: Notification) -> None:
         """Return once the receiver took it, by an answer of 200 to 299."""
@@ -104,14 +102,6 @@ class WebhookSender:
             **signature_headers(self._settings.get("secret", ""), body, time.time()),
         }
         await asyncio.to_thread(_post, _address(self._settings), body, headers)
-
-    async def close(self, *, removed: bool = False) -> None:
-        """Do nothing: nothing is open between two messages."""
-
-
-def sender(console: "Console", channel: Channel) -> WebhookSender:
-    """Return the sender of a channel."""
-    return WebhookSender(console, console.vault.open(channel.secret_settings))
 
 
 def signature_headers(secret: str, body: bytes, now: float) -> dict[str, str]:

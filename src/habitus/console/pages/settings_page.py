@@ -1,6 +1,7 @@
 """Settings: channels, people, tokens, disk, notices and the audit log."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -19,6 +20,7 @@ from habitus.console.security import Actor, Admin, console_of
 from habitus.errors import HabitusError
 
 router = APIRouter(prefix="/settings")
+Action = Callable[..., None]
 N_AUDIT = 50
 FIELDS = {
     "webhook": ("url", "secret"),
@@ -143,56 +145,54 @@ def _number(form: FormData, name: str) -> float:
     return number(name.replace("_", " "), _text(form, name))
 
 
-def _do(
-    request: Request, actor: Actor, action: Callable[[], object], part: str, said: str = "changed"
-) -> Response:
-    """Do something, and show the settings again: a part of them, or why it was not done."""
-    try:
-        action()
-    except HabitusError as error:
-        return _page(request, actor, problem=error)
-    return go("/settings", said, part=part)
+def _action(part: str, said: str = "changed") -> Callable[[Action], Callable[..., Response]]:
+    """Have a route show the settings after it: a part of them, or why nothing was done."""
+
+    def decorated(action: Action) -> Callable[..., Response]:
+        @wraps(action)
+        def route(request: Request, actor: Actor, **values: Any) -> Response:
+            try:
+                action(request=request, actor=actor, **values)
+            except HabitusError as error:
+                return _page(request, actor, problem=error)
+            return go("/settings", said, part=part)
+
+        return route
+
+    return decorated
 
 
 @router.post("/channels")
-def add_channel(request: Request, actor: Admin, form: PostedForm) -> Response:
+@_action("channels")
+def add_channel(request: Request, actor: Admin, form: PostedForm) -> None:
     """Add a channel."""
-
-    def add() -> None:
-        kind = _text(form, "kind")
-        settings = {k: v for k, v in _channel_settings(form, kind).items() if v is not None}
-        administration.add_channel(
-            console_of(request), actor.name, kind=kind, settings=settings, **_limits(form)
-        )
-
-    return _do(request, actor, add, "channels")
+    kind = _text(form, "kind")
+    settings = _channel_settings(form, kind)
+    administration.add_channel(
+        console_of(request), actor.name, kind=kind, settings=settings, **_limits(form)
+    )
 
 
 @router.post("/channels/{channel}")
-def change_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> Response:
+@_action("channels")
+def change_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> None:
     """Change a channel; fields that are left empty stay as they are."""
     console = console_of(request)
-
-    def change() -> None:
-        with console.database.session() as session:
-            found = session.get(Channel, channel)
-        kind = found.kind if found else ""
-        given = {k: v for k, v in _channel_settings(form, kind).items() if v is not None}
-        administration.change_channel(console, actor.name, channel, settings=given, **_limits(form))
-
-    return _do(request, actor, change, "channels")
+    with console.database.session() as session:
+        found = session.get(Channel, channel)
+    settings = _channel_settings(form, found.kind if found else "")
+    administration.change_channel(console, actor.name, channel, settings=settings, **_limits(form))
 
 
 def _channel_settings(form: FormData, kind: str) -> dict[str, Any]:
-    """Return the settings of a kind; None for those that were left empty."""
+    """Return the settings of a kind, without those that were left empty."""
     found: dict[str, Any] = {}
     for name in FIELDS.get(kind, ()):
+        text = _text(form, name)
         if name == "tls":
-            found[name] = bool(_text(form, name))
-        elif name == "port":
-            found[name] = int(_number(form, name)) if _text(form, name) else None
-        else:
-            found[name] = _text(form, name) or None
+            found[name] = bool(text)
+        elif text:
+            found[name] = int(_number(form, name)) if name == "port" else text
     return found
 
 
@@ -208,103 +208,62 @@ def _limits(form: FormData) -> dict[str, Any]:
 
 
 @router.post("/channels/{channel}/switch")
-def switch_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> Response:
+@_action("channels")
+def switch_channel(request: Request, actor: Admin, channel: Number, form: PostedForm) -> None:
     """Switch a channel on or off."""
     enabled = bool(_text(form, "enabled"))
-    return _do(
-        request,
-        actor,
-        lambda: administration.change_channel(
-            console_of(request), actor.name, channel, enabled=enabled
-        ),
-        "channels",
-    )
+    administration.change_channel(console_of(request), actor.name, channel, enabled=enabled)
 
 
 @router.post("/channels/{channel}/test")
-def test_channel(request: Request, actor: Admin, channel: Number) -> Response:
+@_action("channels", "tested")
+def test_channel(request: Request, actor: Admin, channel: Number) -> None:
     """Tell a test message now."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.try_channel(console_of(request), actor.name, channel),
-        "channels",
-        "tested",
-    )
+    administration.try_channel(console_of(request), actor.name, channel)
 
 
 @router.post("/channels/{channel}/remove")
-def remove_channel(request: Request, actor: Admin, channel: Number) -> Response:
+@_action("channels", "removed")
+def remove_channel(request: Request, actor: Admin, channel: Number) -> None:
     """Remove a channel."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.remove_channel(console_of(request), actor.name, channel),
-        "channels",
-        "removed",
-    )
+    administration.remove_channel(console_of(request), actor.name, channel)
 
 
 @router.post("/quiet")
-def change_quiet_hours(request: Request, actor: Admin, form: PostedForm) -> Response:
+@_action("channels")
+def change_quiet_hours(request: Request, actor: Admin, form: PostedForm) -> None:
     """Change the quiet hours that new channels start with."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.change_preferences(
-            console_of(request),
-            actor.name,
-            quiet_from=_text(form, "quiet_from"),
-            quiet_until=_text(form, "quiet_until"),
-        ),
-        "channels",
-    )
+    hours = {name: _text(form, name) for name in ("quiet_from", "quiet_until")}
+    administration.change_preferences(console_of(request), actor.name, **hours)
 
 
 @router.post("/users")
-def add_user(request: Request, actor: Admin, form: PostedForm) -> Response:
+@_action("people")
+def add_user(request: Request, actor: Admin, form: PostedForm) -> None:
     """Add somebody; whoever adds the first one has to log in from then on."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.add_user(
-            console_of(request),
-            actor.name,
-            _text(form, "name"),
-            str(form.get("password", "")),
-            _text(form, "role"),
-        ),
-        "people",
-    )
+    name, role = _text(form, "name"), _text(form, "role")
+    password = str(form.get("password", ""))
+    administration.add_user(console_of(request), actor.name, name, password, role)
 
 
 @router.post("/users/{user}")
-def change_user(request: Request, actor: Admin, user: Number, form: PostedForm) -> Response:
+@_action("people")
+def change_user(request: Request, actor: Admin, user: Number, form: PostedForm) -> None:
     """Change the role or the password of somebody."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.change_user(
-            console_of(request),
-            actor.name,
-            user,
-            password=str(form["password"]) if "password" in form else None,
-            role=_text(form, "role") or None,
-        ),
-        "people",
+    administration.change_user(
+        console_of(request),
+        actor.name,
+        user,
+        password=str(form["password"]) if "password" in form else None,
+        role=_text(form, "role") or None,
     )
 
 
 @router.post("/users/{user}/remove")
-def remove_user(request: Request, actor: Admin, user: Number) -> Response:
+@_action("people", "removed")
+def remove_user(request: Request, actor: Admin, user: Number) -> None:
     """Remove somebody."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.remove_user(console_of(request), actor.name, user),
-        "people",
-        "removed",
-    )
+    administration.remove_user(console_of(request), actor.name, user)
 
 
 @router.post("/tokens")
@@ -319,28 +278,20 @@ def add_token(request: Request, actor: Admin, form: PostedForm) -> Response:
 
 
 @router.post("/tokens/{token}/remove")
-def remove_token(request: Request, actor: Admin, token: Number) -> Response:
+@_action("tokens", "removed")
+def remove_token(request: Request, actor: Admin, token: Number) -> None:
     """Withdraw a token."""
-    return _do(
-        request,
-        actor,
-        lambda: administration.remove_token(console_of(request), actor.name, token),
-        "tokens",
-        "removed",
-    )
+    administration.remove_token(console_of(request), actor.name, token)
 
 
 @router.post("/disk")
-def change_disk(request: Request, actor: Admin, form: PostedForm) -> Response:
+@_action("disk")
+def change_disk(request: Request, actor: Admin, form: PostedForm) -> None:
     """Change how much is kept, and how long."""
-
-    def change() -> None:
-        administration.change_preferences(
-            console_of(request),
-            actor.name,
-            quota_bytes=int(_number(form, "quota") * GIGABYTE),
-            retention_days=_number(form, "retention_days"),
-            upload_bytes=int(_number(form, "upload") * GIGABYTE),
-        )
-
-    return _do(request, actor, change, "disk")
+    administration.change_preferences(
+        console_of(request),
+        actor.name,
+        quota_bytes=int(_number(form, "quota") * GIGABYTE),
+        retention_days=_number(form, "retention_days"),
+        upload_bytes=int(_number(form, "upload") * GIGABYTE),
+    )
