@@ -178,7 +178,7 @@ def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
         .join(CameraRow, CameraRow.id == EventRow.camera_id)
         .where(EventRow.id.in_(ids))
     )
-    by_id = {row.id: EventSummary.model_validate(row) for row in rows}
+    by_id = {row.id: EventSummary(**row._mapping) for row in rows}
     return [by_id[event_id] for event_id in ids if event_id in by_id]
 
 
@@ -386,7 +386,7 @@ def _marks(session: Session, camera: str, since: float, until: float) -> list[Ti
         .order_by(EventRow.start.desc())
         .limit(MOST_MARKS)
     )
-    return [TimelineMark.model_validate(row) for row in rows][::-1]
+    return [TimelineMark(**row._mapping) for row in rows][::-1]
 
 
 MOST_MARKS = 1000
