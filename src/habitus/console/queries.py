@@ -78,12 +78,12 @@ def wall(
     counts = {
         key: counted for key, *counted in session.execute(alarms.group_by(EventRow.camera_id))
     }
-    summaries = []
+    found = []
     for row in session.scalars(cameras):
         n, n_reviewed = counts.get(row.id, (0, 0))
         card = dict(CameraCard.model_validate(row))
-        summaries.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
-    return summaries
+        found.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
+    return found
 
 
 def midnight(now: float | None = None) -> float:

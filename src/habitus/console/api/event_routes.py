@@ -31,7 +31,7 @@ def list_events(
     since: Moment | None = None,
     until: Moment | None = None,
     cue: Annotated[str | None, Query(max_length=100)] = None,
-    review: Literal["any", "none", "normal", "unusual"] = "any",
+    review: queries.Review = "any",
     alarms_only: bool = True,
     before: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 60,

@@ -111,8 +111,8 @@ def one_camera(
     console = console_of(request)
     supervisor = console.supervisor
     with console.database.session() as session:
+        today = queries.wall(session, camera=camera)
         found = administration.camera_of(session, camera)
-        today = queries.wall(session, camera=camera)[0]
         learnings = queries.learnings(session, camera)
         latest = queries.events(session, queries.EventFilter([camera]), limit=N_LATEST).events
     return page(
@@ -121,7 +121,7 @@ def one_camera(
         actor,
         section="Wall",
         camera=found,
-        today=today,
+        today=today[0],
         learnings=learnings,
         latest=latest,
         learning=supervisor.learning(camera) if supervisor else None,
