@@ -15,7 +15,7 @@ from reference.footage import FPS, HEIGHT, WIDTH, Drawn, evenly, moving_square, 
 
 GRID = Vocabulary.of_frame(WIDTH, HEIGHT)
 EVERYWHERE = np.ones((GRID.rows, GRID.columns), dtype=np.bool_)
-METHODS = ["cells", "dis", "flow"]
+METHODS = ["cells", "flow"]
 
 
 def between(name, images):
@@ -52,7 +52,7 @@ def test_a_frozen_picture_changes_by_exactly_zero(name):
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(InvalidInputError, match="cells, dis, flow, found 'magic'") as raised:
+    with pytest.raises(InvalidInputError, match="cells, flow, found 'magic'") as raised:
         motion_by("magic", GRID, EVERYWHERE)
     assert raised.value.parameter == "motion"
 

@@ -25,7 +25,6 @@ class MotionChoice(StrEnum):
     """Ways to see motion."""
 
     CELLS = "cells"
-    DIS = "dis"
     FLOW = "flow"
 
 
@@ -106,8 +105,7 @@ class DocumentOptions(OptionGroup):
     motion: Annotated[
         MotionChoice,
         typer.Option(
-            help="cells: our own kernel, fast. dis: OpenCV's dense flow where the picture "
-            "changes, slow. flow: the same everywhere, as in the paper."
+            help="cells: our own kernel, fast. flow: plain optical flow, as in the paper, slow."
         ),
     ] = MotionChoice.CELLS
     words: Annotated[

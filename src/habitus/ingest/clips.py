@@ -43,7 +43,7 @@ class DocumentSettings:
     cell
         Side of a cell in pixels of the analysed frame.
     motion
-        How motion is measured: "cells", "dis" or "flow"; see `habitus.video.motion`.
+        How motion is measured: "cells" or "flow"; see `habitus.video.motion`.
     words
         Which words to keep: "fine" (12 directions, 16 speeds), or sums of them: "coarse" (4
         directions, slow or fast) or "paper" (4 directions).

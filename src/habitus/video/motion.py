@@ -152,7 +152,6 @@ class DisMotion:
 
 METHODS: dict[str, Callable[[Vocabulary, Flags], MotionMethod]] = {
     "cells": CellMotion,
-    "dis": DisMotion,
     "flow": partial(DisMotion, gated=False),
 }
 
@@ -163,7 +162,7 @@ def motion_by(name: str, vocabulary: Vocabulary, watched: Flags) -> MotionMethod
     Parameters
     ----------
     name
-        "cells" (the default elsewhere), "dis" (gated DIS flow) or "flow" (DIS flow without a gate).
+        "cells" (the default elsewhere) or "flow" (OpenCV's dense flow, as in the paper).
     vocabulary
         The grid of cells.
     watched
