@@ -722,7 +722,7 @@ def tune(
         The recommended size and prior, the evidence for it, and the estimated recall.
     """
     from habitus.anomaly.detector import ALERTS_PER_DAY
-    from habitus.lab.tuning.advice import check_positive, tune_model
+    from habitus.lab.tuning.advice import check_tuning, tune_model
 
     masks = (None, None) if documents is None else (documents.mask, documents.region)
     check_outputs(sources, *masks, force=force, picture=picture)
@@ -730,9 +730,7 @@ def tune(
     settings = AlertSettings.of(alerts)
     check_unused(settings, "tuning", "alerts_per_day", "measure")
     budget = ALERTS_PER_DAY if settings.alerts_per_day is None else settings.alerts_per_day
-    check_positive(alerts_per_day=budget, n_restarts=learning.n_restarts)
-    if trials:
-        check_positive(n_trials=trials)
+    check_tuning(budget, trials, learning.n_restarts)
     with reading.workers() as workers:
         extraction = read_documents(sources, documents, None, reading, workers, progress)
         tuning = tune_model(
@@ -746,7 +744,6 @@ def tune(
             measure=settings.measure or "tail",
             n_trials=trials,
             hyperparameters=hyperparameters,
-            recall=trials > 0,
             jobs=reading.jobs,
             workers=workers,
             seed=learning.seed,

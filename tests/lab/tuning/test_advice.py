@@ -103,7 +103,7 @@ def test_one_call_chooses_and_estimates_with_every_stage_reported(footage):
 
 def test_parts_may_be_left_out_and_recall_that_is_impossible_has_a_note(footage):
     options = {"topics": [2], "behaviours": [2], "n_restarts": 1, "jobs": 1}
-    found = tune_model(footage, hyperparameters=False, recall=False, **options)
+    found = tune_model(footage, hyperparameters=False, n_trials=0, **options)
     assert found[1:] == (None, None, [], len(footage))
     still = footage.take(np.arange(len(footage)))
     object.__setattr__(still, "vocabulary", None)
@@ -112,9 +112,11 @@ def test_parts_may_be_left_out_and_recall_that_is_impossible_has_a_note(footage)
     assert found.notes[-1].startswith("no recall: this corpus has no vocabulary")
 
 
-@pytest.mark.parametrize("changed", [{"alerts_per_day": 0}, {"n_trials": 0}, {"n_restarts": 0}])
+@pytest.mark.parametrize("changed", [{"alerts_per_day": 0}, {"n_trials": -1}, {"n_restarts": 0}])
 def test_arguments_out_of_range_are_refused(footage, changed):
     (name,) = changed
-    with pytest.raises(InvalidInputError, match=f"{name} must be above 0, found 0") as raised:
+    with pytest.raises(
+        InvalidInputError, match=f"{name} must be (above 0, found 0|0 or more)"
+    ) as raised:
         tune_model(footage, **changed)
     assert raised.value.parameter == name

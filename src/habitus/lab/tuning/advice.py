@@ -107,7 +107,6 @@ def tune_model(
     n_restarts: int = 3,
     min_words: float = 20,
     hyperparameters: bool = True,
-    recall: bool = True,
     alerts_per_day: float = BUDGETS[0],
     measure: str = "tail",
     n_trials: int = N_TRIALS,
@@ -132,14 +131,13 @@ def tune_model(
         Documents with fewer words carry no evidence.
     hyperparameters
         Whether to fit the hyperparameters of VB.
-    recall
-        Whether to estimate the recall of the recommended model on synthetic anomalies.
     alerts_per_day
         Budget of alerts that recall is estimated at, beside one and twenty per hour.
     measure
         Measure of normality of the recall estimate.
     n_trials
-        Synthetic anomalies of each kind and strength.
+        Synthetic anomalies of each kind and strength that the recall of the recommended model is
+        estimated with; 0 for no estimate.
     jobs
         Number of threads; below 1, one per processor. The result does not depend on it.
     seed
@@ -159,7 +157,7 @@ def tune_model(
     InvalidInputError
         If there is too little footage, or an argument is out of range.
     """
-    check_positive(alerts_per_day=alerts_per_day, n_trials=n_trials, n_restarts=n_restarts)
+    check_tuning(alerts_per_day, n_trials, n_restarts)
     common: dict[str, Any] = {
         "n_restarts": n_restarts,
         "min_words": min_words,
@@ -173,7 +171,7 @@ def tune_model(
     fitted = tune_hyperparameters(corpus, choice, **common) if hyperparameters else None
     note = edge_note(choice)
     tuning = Tuning(choice, fitted, None, [note] if note else [], len(corpus))
-    if not recall:
+    if not n_trials:
         return tuning
     return _with_recall(
         tuning,
@@ -189,11 +187,15 @@ def tune_model(
     )
 
 
-def check_positive(**values: float) -> None:
-    """Raise InvalidInputError for an argument that is not above 0, by its name."""
-    for name, value in values.items():
+def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
+    """Raise InvalidInputError for an argument that is out of range, by its name."""
+    for name, value in {"alerts_per_day": alerts_per_day, "n_restarts": n_restarts}.items():
         if not value > 0:
             raise InvalidInputError(f"{name} must be above 0, found {value:g}", parameter=name)
+    if n_trials < 0:
+        raise InvalidInputError(
+            f"n_trials must be 0 or more, found {n_trials}", parameter="n_trials"
+        )
 
 
 def _with_recall(
