@@ -18,7 +18,7 @@ from pathlib import Path
 
 import clips
 import habitus
-from habitus.cameras.messages import Judged
+from habitus.cameras.pipe_messages import Judged
 from habitus.cameras.process import LOADED, CameraJob, CameraProcess
 from habitus.fork_server import ForkServer
 from report import Row, Target, main, progress

@@ -16,7 +16,7 @@ import psutil
 from habitus.console.administration import add_camera, add_token
 from habitus.console.database import CameraRow, LearningRow
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.streams import free_port

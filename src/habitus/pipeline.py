@@ -55,7 +55,7 @@ from habitus.settings import (
 if TYPE_CHECKING:
     from habitus.anomaly import Acceptance, Detection, Detector, Fleet, SceneModel
     from habitus.anomaly.camera_monitor import CameraFault
-    from habitus.anomaly.event_log import Picture
+    from habitus.anomaly.event_log import Thumbnail
     from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
     from habitus.ingest.chunks import Extraction
@@ -888,9 +888,9 @@ def _logged(
 
 def _with_thumbnail(
     ended: EventEnded, detector: Detector, output: Path
-) -> tuple[EventEnded, Picture | None]:
+) -> tuple[EventEnded, Thumbnail | None]:
     """Name the picture of an event in the event, and return it encoded."""
-    from habitus.anomaly.event_log import Picture
+    from habitus.anomaly.event_log import Thumbnail
     from habitus.reporting.figures.moments import still_thumbnail
 
     vocabulary = detector.model.vocabulary_
@@ -900,4 +900,4 @@ def _with_thumbnail(
     name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
     drawn = still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
     event = replace(ended.event, thumbnail=f"{folder.name}/{name}")
-    return ended._replace(event=event), Picture(folder / name, drawn)
+    return ended._replace(event=event), Thumbnail(folder / name, drawn)

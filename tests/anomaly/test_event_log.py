@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from habitus.anomaly.event_log import EventLog, Picture
+from habitus.anomaly.event_log import EventLog, Thumbnail
 from habitus.errors import InvalidInputError
 from reference.processes import wait_until
 
@@ -116,7 +116,7 @@ def test_a_picture_that_cannot_be_written_is_a_note(tmp_path, taken):
         (folder / "0.jpg").mkdir(parents=True)
     with opened(path) as log:
         notes = Notes(log)
-        log.add(line(0), Picture(folder / "0.jpg", b"picture"))
+        log.add(line(0), Thumbnail(folder / "0.jpg", b"picture"))
         log.add(line(1))
         wait_until(lambda: path.read_text().count("\n") == 2, "both lines")
         wait_until(lambda: "no picture" in notes, "a note")
@@ -128,7 +128,7 @@ def test_the_line_is_written_before_the_picture(tmp_path):
     path, folder = tmp_path / "events.jsonl", tmp_path / "thumbnails"
     os.mkfifo(path)
     log = EventLog(path)
-    log.add(line(0), Picture(folder / "0.jpg", b"picture"))
+    log.add(line(0), Thumbnail(folder / "0.jpg", b"picture"))
     assert not folder.exists()
     assert path.read_text() == f"{line(0)}\n"
     wait_until((folder / "0.jpg").exists, "the picture")
@@ -216,7 +216,7 @@ def test_of_many_events_that_wait_the_later_ones_wait_without_pictures(tmp_path,
     log = EventLog(folder / "events.jsonl")
     folder.rename(away)
     for n in range(4):
-        log.add(line(n), Picture(folder / "thumbnails" / f"{n}.jpg", b"picture"))
+        log.add(line(n), Thumbnail(folder / "thumbnails" / f"{n}.jpg", b"picture"))
     away.rename(folder)
     assert log.close() == []
     assert numbers(folder / "events.jsonl") == [0, 1, 2, 3]

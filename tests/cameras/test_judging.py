@@ -10,7 +10,7 @@ from habitus.anomaly.scene_model import SceneModel
 from habitus.cameras.filing import Filing
 from habitus.cameras.journal import JournalEntry, filed_entries
 from habitus.cameras.judging import Judging, with_accepted
-from habitus.cameras.messages import Report
+from habitus.cameras.pipe_messages import Report
 from habitus.errors import FileError, InvalidInputError
 from habitus.fork_server import ForkServer
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection, Pipe
 import pytest
 
 from habitus.cameras.line import MOST_JUDGED, ReportLine
-from habitus.cameras.messages import Filed, Judged, Report, Seen, SetBudget, Stop
+from habitus.cameras.pipe_messages import Filed, Judged, Report, Seen, SetBudget, Stop
 from reference.processes import LONG, wait_until
 
 N_REPORTS = 3 * MOST_JUDGED

@@ -13,13 +13,13 @@ import cv2
 import pytest
 
 from habitus.cameras.journal import JournalEntry, filed_entries
-from habitus.cameras.messages import (
+from habitus.cameras.pipe_messages import (
     CameraState,
     Connected,
     Filed,
+    FootageExtent,
     GoOn,
     Judged,
-    Kept,
     ModelWanted,
     Remark,
     Report,
@@ -257,7 +257,7 @@ def test_a_recording_waits_for_a_model_and_is_judged_once(camera: Start, video: 
     seen.wait_for(lambda: seen.all(ModelWanted), "it wants a model")
     (wanted,) = seen.all(ModelWanted)
     assert wanted.seconds == 38, "of 76 seconds, half"
-    assert seen.all(Kept)[-1] == Kept(38.0, 1e9, 1e9 + 38)
+    assert seen.all(FootageExtent)[-1] == FootageExtent(38.0, 1e9, 1e9 + 38)
     n_documents = len(seen.all(Judged))
     assert n_documents == 38
     assert seen.states == [CameraState.CONNECTING, CameraState.LEARNING]

@@ -15,15 +15,15 @@ import pytest
 import habitus
 from habitus.anomaly.fleet import WORTH, Fleet
 from habitus.cameras.footage import FootageWriter, read_footage
-from habitus.cameras.messages import Kept
 from habitus.cameras.model_work import FLEET
+from habitus.cameras.pipe_messages import FootageExtent
 from habitus.cameras.relearning import (
     FIRST_WAIT,
     LONGEST_WAIT,
     Failed,
     LearningJob,
     LearningProcess,
-    Learnt,
+    LearntModel,
     PastLearning,
     describe,
     due,
@@ -52,8 +52,8 @@ def failed(started: float) -> PastLearning:
     return PastLearning("first", started, started + 60, False)
 
 
-def kept(seconds: float, now: float = START) -> Kept:
-    return Kept(seconds, now - seconds, now)
+def kept(seconds: float, now: float = START) -> FootageExtent:
+    return FootageExtent(seconds, now - seconds, now)
 
 
 def test_the_first_model_comes_after_five_minutes_and_the_next_after_an_hour():
@@ -161,7 +161,7 @@ def learn(job: LearningJob, fork_server: ForkServer) -> list:
 
     def done() -> bool:
         reports.extend(process.reports())
-        return bool(reports) and isinstance(reports[-1], Learnt | Failed)
+        return bool(reports) and isinstance(reports[-1], LearntModel | Failed)
 
     wait_until(done, "a model")
     process.kill()
@@ -192,7 +192,7 @@ def events(camera, lanes, tmp_path_factory):
 def test_a_model_is_learnt_with_progress_pictures_and_a_description(camera, fork_server):
     folder, reports = camera
     *progress, last = reports
-    assert isinstance(last, Learnt), last
+    assert isinstance(last, LearntModel), last
     assert last.model == "model-1.habitus"
     assert (last.since, last.until, last.n_documents) == (START, START + 300, 300)
     assert last.summary.startswith("learnt 4 behaviours and 8 topics from 300 documents")

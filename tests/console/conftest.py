@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.console_pages import empty_site, look, open_site, seeded_folder, site
 from reference.consoles import PostgresServer
 from reference.watched_scene import fork_server, model, turn, video

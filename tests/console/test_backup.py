@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import select
 
 import habitus
-from habitus.cameras.messages import Judged
+from habitus.cameras.pipe_messages import Judged
 from habitus.console import store
 from habitus.console.backup import backup, restore
 from habitus.console.database import Base, CameraRow, EventRow, Minute
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.consoles import START, add_camera, entry
 
 

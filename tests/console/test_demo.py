@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from habitus.console.database import CameraRow
-from habitus.console.demo import SCENES, Demo
+from habitus.console.demo_cameras import SCENES, Demo
 from habitus.console.server import Console
 from habitus.console.supervisor import Supervisor
 from habitus.fork_server import ForkServer

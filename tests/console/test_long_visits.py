@@ -11,7 +11,7 @@ from sqlalchemy import delete
 from habitus.console import administration
 from habitus.console.database import Login
 from habitus.console.server import Console, open_console, working
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.lab.junction import Junction, render
 from reference.console_pages import Site, answering
 from reference.consoles import add_camera

@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 from habitus.console.server import listening
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 
 
 def test_answers_do_not_wait_for_an_acknowledgement(tmp_path: Path):

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import event as events_of
 
 import habitus
-from habitus.cameras.messages import CameraState, Judged, StateChanged
+from habitus.cameras.pipe_messages import CameraState, Judged, StateChanged
 from habitus.console import queries, store
 from habitus.console.answers import BudgetFigures, TimelineSpan
 from habitus.console.database import EventRow

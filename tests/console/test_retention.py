@@ -7,7 +7,7 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import select
 
-from habitus.cameras.messages import CameraState, Judged, StateChanged
+from habitus.cameras.pipe_messages import CameraState, Judged, StateChanged
 from habitus.console import queries, retention, store
 from habitus.console.administration import remove_camera
 from habitus.console.database import CameraRow, EventRow, Minute, OutboxEntry, TroubleRow

@@ -22,7 +22,7 @@ from habitus.console.guard import LARGEST_BODY, is_own_name
 from habitus.console.refusals import TooManyAttemptsError
 from habitus.console.security import Attempts, Passwords, Role
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.processes import wait_until
 from reference.visitors import HERE, PASSWORD, ROLES, Visitor, visitors
 

@@ -23,7 +23,7 @@ import pytest
 import habitus
 from habitus.console.administration import add_token
 from habitus.console.server import Console, open_console, serve
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.footage import encode, moving_square
 from reference.processes import LONG, descendants, running, wait_until
 from reference.streams import free_port

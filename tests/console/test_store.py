@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import JournalEntry
-from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
-from habitus.cameras.relearning import Failed, Learnt
+from habitus.cameras.pipe_messages import CameraState, Connected, Judged, StateChanged
+from habitus.cameras.relearning import Failed, LearntModel
 from habitus.console import store
 from habitus.console.database import (
     CameraRow,
@@ -285,7 +285,7 @@ def test_a_minute_is_written_in_parts_and_again_when_the_clock_is_set_back(
 
 
 def test_learnings_and_the_model_of_a_camera(watched: Console) -> None:
-    learnt = Learnt("model-1.habitus", "learnt", ("a note",), START, START + 9, 300, 4)
+    learnt = LearntModel("model-1.habitus", "learnt", ("a note",), START, START + 9, 300, 4)
     with watched.database.transaction() as session:
         number = store.begin_learning(session, "north", "first", START)
         failed = store.begin_learning(session, "north", "hour", START)

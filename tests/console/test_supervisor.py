@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from habitus.cameras.journal import file_entry
-from habitus.cameras.messages import Kept
+from habitus.cameras.pipe_messages import FootageExtent
 from habitus.cameras.process import CameraJob
 from habitus.console import queries, reviews
 from habitus.console.administration import add_camera as add_by_admin
@@ -228,7 +228,9 @@ def test_a_learning_that_failed_is_not_begun_again_at_once(
     add_camera(console)
     learner, now = ModelLearner(console, fork_server), time.time()
     job = CameraJob("north", console.settings.camera_folder("north"), "rtsp://192.0.2.1/main")
-    candidates = {"north": LearningCandidate(job, Kept(400.0, now - 400, now), waits=False)}
+    candidates = {
+        "north": LearningCandidate(job, FootageExtent(400.0, now - 400, now), waits=False)
+    }
     results: list[LearningRow | None] = []
 
     def is_over() -> bool:

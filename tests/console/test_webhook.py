@@ -16,7 +16,7 @@ from habitus.console import channels
 from habitus.console.channels import DeliveryError, webhook
 from habitus.console.database import Channel
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.consoles import add_camera
 from reference.telling import Receiver, add_channel, an_event, outbox, receiver, tell
 

@@ -16,7 +16,7 @@ import pytest
 
 from habitus.console import store
 from habitus.console.server import Console, open_console, run
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from reference.consoles import entry, event_json
 from reference.processes import LONG
 from reference.seeded_console import PLACES, seeded_console

@@ -20,7 +20,7 @@ from sqlalchemy import insert
 import habitus
 from habitus.console import database as tables
 from habitus.console.server import Console, open_console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.lab.junction import Anomaly, Junction, to_bgr
 
 NOW = 1_794_830_400.0

@@ -12,7 +12,7 @@ from habitus.reporting.film.strip import (
     strip_sizes,
     window_at,
 )
-from habitus.reporting.timeline import Timeline, timeline_of
+from habitus.reporting.normality_chart import NormalityChart, normality_chart
 
 SIZES = strip_sizes(720)
 
@@ -20,7 +20,7 @@ SIZES = strip_sizes(720)
 def test_the_window_follows_the_time_within_the_footage():
     n = 1000
     none = np.zeros(n)
-    timeline = Timeline(np.arange(n) + 7.0, 1.0, none, none.astype(int), none.astype(bool))
+    timeline = NormalityChart(np.arange(n) + 7.0, 1.0, none, none.astype(int), none.astype(bool))
     assert window_at(7, timeline) == (7, 7 + WINDOW)
     assert window_at(1007, timeline) == (1007 - WINDOW, 1007)
     assert window_at(500, timeline)[0] == 500 - PAST * WINDOW
@@ -30,7 +30,7 @@ def test_the_window_follows_the_time_within_the_footage():
 
 @pytest.fixture(scope="module")
 def chart(lanes):
-    timeline = timeline_of(lanes.detection)
+    timeline = normality_chart(lanes.detection)
     window = window_at(timeline.begin, timeline)
     return draw_chart(SIZES, timeline, lanes.detection.event_spans, window), window
 

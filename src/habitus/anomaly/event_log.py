@@ -29,7 +29,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 BLOCK = 1 << 16
 
 
-class Picture(NamedTuple):
+class Thumbnail(NamedTuple):
     """An encoded picture, and where to write it."""
 
     path: Path
@@ -38,7 +38,7 @@ class Picture(NamedTuple):
 
 class _Entry(NamedTuple):
     line: str
-    picture: Picture | None
+    picture: Thumbnail | None
 
 
 class EventLog:
@@ -67,7 +67,7 @@ class EventLog:
                 raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
         self._backlog = Backlog(self._write)
 
-    def add(self, line: str, picture: Picture | None = None) -> None:
+    def add(self, line: str, picture: Thumbnail | None = None) -> None:
         """Add a line; the picture is written after it."""
         if len(self._backlog) >= PICTURES_WAITING:
             picture = None
@@ -98,7 +98,7 @@ class EventLog:
         if entry.picture is not None:
             self._write_picture(entry.picture)
 
-    def _write_picture(self, picture: Picture) -> None:
+    def _write_picture(self, picture: Thumbnail) -> None:
         try:
             picture.path.parent.mkdir(exist_ok=True)
             with written_whole(picture.path) as temporary:

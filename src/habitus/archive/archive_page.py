@@ -33,7 +33,7 @@ MOST_TROUBLES = 5
 """Troubles of a camera that are told in full."""
 
 
-class Span(NamedTuple):
+class HourBar(NamedTuple):
     """Hours of one day in the same state, in units of the drawing."""
 
     x: float
@@ -50,7 +50,7 @@ class Calendar(NamedTuple):
 
     width: float
     height: float
-    spans: list[Span]
+    spans: list[HourBar]
     alarms: list[tuple[float, float]]
     days: list[tuple[float, float, str]]
     """Position and text of the labels of days."""
@@ -154,7 +154,7 @@ def calendar_of(
     rows = len(days) <= FEW_DAYS
     place = _placed_in_rows if rows else _placed_in_columns
     spans = [
-        Span(*place(n, hours[0], len(hours)), state, _title(day, hours, state))
+        HourBar(*place(n, hours[0], len(hours)), state, _title(day, hours, state))
         for n, day in enumerate(days)
         for state, hours in _states(camera, day)
     ]

@@ -48,7 +48,7 @@ class Era(TypedDict):
     shards: Count
 
 
-class Learnt(TypedDict):
+class ModelRecord(TypedDict):
     """What a model was learnt from."""
 
     fingerprint: Text
@@ -186,9 +186,9 @@ def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> 
     return _digest(text.encode())
 
 
-def learnt_of(camera: CameraFolder) -> Learnt | None:
+def learnt_of(camera: CameraFolder) -> ModelRecord | None:
     """Return what the model of a camera was learnt from; None where there is no model."""
-    found: Learnt | None = read_json(camera.path / LEARNT, Learnt)
+    found: ModelRecord | None = read_json(camera.path / LEARNT, ModelRecord)
     return found if camera.model.is_file() else None
 
 
@@ -248,7 +248,7 @@ def learn_cameras(
     return found
 
 
-def _is_whole(camera: CameraFolder, known: Learnt) -> bool:
+def _is_whole(camera: CameraFolder, known: ModelRecord) -> bool:
     return _digest(camera.model.read_bytes()) == known["model"]
 
 
@@ -309,7 +309,7 @@ def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learnin
         write_file(camera.fleet, learnt.fleet)
     else:
         camera.fleet.unlink(missing_ok=True)
-    known: Learnt = {
+    known: ModelRecord = {
         "fingerprint": plan.fingerprint,
         "model": _digest(learnt.contents),
         "documents": learnt.n_documents,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from habitus.anomaly.rarity import duration_in_words
-from habitus.archive.camera_models import Era, Learnt, eras_of, learnt_of
+from habitus.archive.camera_models import Era, ModelRecord, eras_of, learnt_of
 from habitus.archive.pattern import CLOCK, zone_of
 from habitus.archive.shard_judging import ArchiveEvent, judged_header, read_archive_events
 from habitus.archive.shard_reading import Trouble, overlaps, unread_troubles
@@ -43,7 +43,7 @@ class CameraOverview:
     """Bytes of all shards."""
     eras: tuple[Era, ...]
     """More than one, where frame size or settings have changed."""
-    learnt: Learnt | None
+    learnt: ModelRecord | None
     """What the model was learnt from; None where there is no model."""
     judged_hours: float
     alarms: int
@@ -167,7 +167,7 @@ def _camera_overview(
 
 
 def _troubles(
-    camera: CameraFolder, shards: Sequence[RecordedShard], learnt: Learnt | None, latest: float
+    camera: CameraFolder, shards: Sequence[RecordedShard], learnt: ModelRecord | None, latest: float
 ) -> Iterator[Trouble]:
     name = camera.camera
     yield from unread_troubles(camera)

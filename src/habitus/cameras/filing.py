@@ -21,8 +21,8 @@ from habitus.anomaly.habit_model import HabitModel
 from habitus.arrays import Image
 from habitus.backlog import Backlog
 from habitus.cameras.journal import JournalEntry, JournalFiles, file_entry, filed_entries
-from habitus.cameras.messages import Filed, Remark, Report
-from habitus.cameras.recording import Clip, clip_due, cut_clip, cut_clip_of_file
+from habitus.cameras.packet_ring import Clip, clip_due, cut_clip, cut_clip_of_file
+from habitus.cameras.pipe_messages import Filed, Remark, Report
 from habitus.cameras.sight import jpeg
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError

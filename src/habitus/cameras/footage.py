@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from habitus.arrays import Flags, Image
-from habitus.cameras.messages import Kept
+from habitus.cameras.pipe_messages import FootageExtent
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import LAYOUTS, VERSION, CorpusHeader, smallest
@@ -208,13 +208,15 @@ class FootageWriter:
         """Write what is held, at the end."""
         self.flush()
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> FootageExtent | None:
         """Return how much there is to learn from; None where there is nothing."""
         if not self._counts:
             return None
         n_usable, clip = sum(count.n_usable for count in self._counts), self.settings.clip
         first = min(count.first for count in self._counts)
-        return Kept(n_usable * clip, first, max(count.last for count in self._counts) + clip)
+        return FootageExtent(
+            n_usable * clip, first, max(count.last for count in self._counts) + clip
+        )
 
     def _hold_back(self, error: Exception) -> None:
         """Say that nothing can be written, once, and hold the latest documents."""

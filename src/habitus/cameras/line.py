@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from multiprocessing.connection import Connection
 
-from habitus.cameras.messages import Judged, Order, Report, Seen, Stop
+from habitus.cameras.pipe_messages import Judged, Order, Report, Seen, Stop
 
 # Judged documents that may wait for the server to read them.
 MOST_JUDGED = 600

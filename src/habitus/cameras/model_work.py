@@ -22,7 +22,7 @@ from habitus.cameras.relearning import (
     Failed,
     LearningJob,
     LearningReport,
-    Learnt,
+    LearntModel,
     Question,
     description_of,
 )
@@ -51,7 +51,7 @@ PICTURE_WIDTH = 480
 
 
 def learn_from_footage(job: LearningJob, connection: Connection) -> None:
-    """Learn a model; send reports of progress, and `Learnt` or `Failed` at the end."""
+    """Learn a model; send reports of progress, and `LearntModel` or `Failed` at the end."""
     os.nice(NICE)
     try:
         outcome: LearningReport = _learnt(job, connection)
@@ -60,7 +60,7 @@ def learn_from_footage(job: LearningJob, connection: Connection) -> None:
     connection.send(outcome)
 
 
-def _learnt(job: LearningJob, connection: Connection) -> Learnt:
+def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     documents, reporter = job.folder / "documents", _Reporter(connection)
     reporter(Progress("reading", 0, None))
     join_hours(documents, time.time())
@@ -90,7 +90,7 @@ def _learnt(job: LearningJob, connection: Connection) -> Learnt:
     if (told := Fleet.told_by(scene)) is not None:
         told.save(job.folder / FLEET)
     _forget(job.folder)
-    return Learnt(
+    return LearntModel(
         model=path.name,
         summary=scene.summary(),
         notes=(

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, Literal, TypeVar
 
-from habitus.cameras.messages import Order, Report, Stop
+from habitus.cameras.pipe_messages import Order, Report, Stop
 from habitus.errors import HabitusError
 from habitus.fork_server import Child, ForkServer
 

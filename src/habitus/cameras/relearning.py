@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.cameras.messages import Kept
+from habitus.cameras.pipe_messages import FootageExtent
 from habitus.cameras.process import ForkedProcess
 from habitus.errors import HabitusError
 from habitus.fork_server import ForkServer
@@ -56,7 +56,7 @@ class PastLearning(NamedTuple):
 
 def due(
     now: float,
-    kept: Kept | None,
+    kept: FootageExtent | None,
     learnings: Sequence[PastLearning],
     *,
     camera: str = "",
@@ -86,8 +86,8 @@ def due(
 
     Examples
     --------
-    >>> due(1000.0, Kept(seconds=299, first=700, last=999), [])
-    >>> due(1001.0, Kept(seconds=300, first=700, last=1000), [])
+    >>> due(1000.0, FootageExtent(seconds=299, first=700, last=999), [])
+    >>> due(1001.0, FootageExtent(seconds=300, first=700, last=1000), [])
     'first'
     """
     past = sorted(learnings, key=lambda each: each.started)
@@ -169,7 +169,7 @@ class LearningJob:
     seed: int = 0
 
 
-class Learnt(NamedTuple):
+class LearntModel(NamedTuple):
     """A model was learnt."""
 
     model: str
@@ -190,7 +190,7 @@ class Failed(NamedTuple):
     reason: str
 
 
-LearningReport = Progress | Learnt | Failed
+LearningReport = Progress | LearntModel | Failed
 
 
 class LearningProcess(ForkedProcess[LearningJob]):
@@ -202,7 +202,7 @@ class LearningProcess(ForkedProcess[LearningJob]):
     def reports(self) -> Iterator[LearningReport]:
         """Yield the reports that came, without waiting for more.
 
-        The last is always `Learnt` or `Failed`, once, also where the process was killed.
+        The last is always `LearntModel` or `Failed`, once, also where the process was killed.
         """
         try:
             while self.connection.poll():

@@ -7,7 +7,7 @@ from habitus.anomaly.detector import Judgement
 from habitus.anomaly.explanation import find_unusual
 from habitus.anomaly.habit_model import HabitModel
 from habitus.arrays import Image
-from habitus.cameras.messages import Seen
+from habitus.cameras.pipe_messages import Seen
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import Document
 from habitus.reporting.figures.drawing import HOTTEST

@@ -24,12 +24,13 @@ from habitus.cameras.footage import FootageWriter
 from habitus.cameras.forked_decoder import decoders_of
 from habitus.cameras.judging import Judging, with_accepted
 from habitus.cameras.line import ReportLine
-from habitus.cameras.messages import (
+from habitus.cameras.packet_ring import PacketRing
+from habitus.cameras.pipe_messages import (
     CameraState,
     Connected,
+    FootageExtent,
     GoOn,
     Judged,
-    Kept,
     ModelWanted,
     Order,
     Remark,
@@ -38,7 +39,6 @@ from habitus.cameras.messages import (
     UseModel,
 )
 from habitus.cameras.process import CameraJob, Polygons
-from habitus.cameras.recording import PacketRing
 from habitus.cameras.sight import heat_in, seen
 from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError, VideoError
@@ -85,7 +85,7 @@ def watch_camera(job: CameraJob, connection: Connection) -> None:
     except HabitusError as error:  # a frame rate of 0, say: it stays so until the job is another
         line.tell(StateChanged(CameraState.REFUSED, time.time(), str(error)))
         while not line.stop.wait(BEAT_EVERY):
-            line.tell(Kept(0.0, time.time()))
+            line.tell(FootageExtent(0.0, time.time()))
     else:
         try:
             watcher.run()
@@ -134,7 +134,9 @@ class Watcher:
         self.judging: Judging | None = None
         self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
         self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
-        self.recording = Recording(options.get("starts")) if job.kind == "recording" else None
+        self.recording = (
+            RecordingProgress(options.get("starts")) if job.kind == "recording" else None
+        )
         if self.recording is not None and job.model is None:
             # What an earlier run has kept would be there twice.
             shutil.rmtree(job.folder / "documents", ignore_errors=True)
@@ -335,7 +337,7 @@ class Watcher:
             state = CameraState.REFUSED
         self._say(state, live.reason, time.time() - (time.monotonic() - live.lost_at))
 
-    def _ask_for_model(self, recording: "Recording") -> bool:
+    def _ask_for_model(self, recording: "RecordingProgress") -> bool:
         """Wait until there is a model, or cannot be one yet; return whether there is.
 
         Nothing is read meanwhile.
@@ -348,7 +350,7 @@ class Watcher:
             self._wait(0.1)
         return self.judging is not None
 
-    def _end_recording(self, recording: "Recording") -> bool:
+    def _end_recording(self, recording: "RecordingProgress") -> bool:
         """Say that a recording is over; return False if it is to be read again to be judged."""
         if self.judging is None and recording.read > recording.asked:
             return not self._ask_for_model(recording) and self._end_recording(recording)
@@ -376,7 +378,7 @@ class Watcher:
         self.line.tell(Remark(text, time.time()))
 
 
-class Recording:
+class RecordingProgress:
     """How far a file is that is judged once.
 
     Parameters
@@ -442,7 +444,7 @@ class Keeping:
         self.folder, self.settings, self.line = job.folder / "documents", settings, line
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", 7.0))
-        self.kept, self._counted = Kept(0.0, time.time()), 0.0
+        self.kept, self._counted = FootageExtent(0.0, time.time()), 0.0
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
 

@@ -19,7 +19,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 import habitus
-from habitus.cameras.messages import CameraState
+from habitus.cameras.pipe_messages import CameraState
 from habitus.console import channels, outbox, uploads
 from habitus.console.answers import NewToken
 from habitus.console.database import CameraRow, Channel, Login, Token, User
@@ -32,7 +32,7 @@ from habitus.console.refusals import (
 )
 from habitus.console.security import OWNER, PASSWORDS, Role, digest, new_token
 from habitus.console.server import Console
-from habitus.console.settings import REMOVED
+from habitus.console.server_settings import REMOVED
 from habitus.console.store import write_audit
 from habitus.errors import InvalidInputError, VideoError
 

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from habitus.console.database import Base, Database, EventRow
 from habitus.console.migrations import revision_of, upgrade
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded

@@ -20,7 +20,7 @@ from typing import Any
 from habitus.console import administration
 from habitus.console.database import CameraRow
 from habitus.console.server import Console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.errors import FileError, HabitusError
 
 NAME = "cameras.toml"

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from habitus.console.refusals import NotAllowedError, RefusedError, TooLargeError
 from habitus.console.security import READING, UPLOADS
-from habitus.console.settings import ServerSettings, is_loopback
+from habitus.console.server_settings import ServerSettings, is_loopback
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request, but for uploads, which have a limit of their own."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import select
 
-from habitus.cameras.messages import Kept
+from habitus.cameras.pipe_messages import FootageExtent
 from habitus.cameras.process import CameraJob
 from habitus.cameras.relearning import (
     Failed,
     LearningJob,
     LearningProcess,
-    Learnt,
+    LearntModel,
     Occasion,
     PastLearning,
     due,
@@ -38,7 +38,7 @@ class LearningCandidate(NamedTuple):
     """A camera whose model may be learnt."""
 
     job: CameraJob
-    kept: Kept | None
+    kept: FootageExtent | None
     waits: bool
     """Whether it is a recording that goes on only with a model."""
 
@@ -74,7 +74,7 @@ class ModelLearner:
         self._lock = threading.Lock()
         self._asked: set[str] = set()
         self._running: _RunningLearning | None = None
-        self._over: Learnt | Failed | None = None
+        self._over: LearntModel | Failed | None = None
         """Its outcome, until that is written."""
         self._past: dict[str, list[PastLearning]] | None = None
         self._looked = self._told = -LOOK_EVERY

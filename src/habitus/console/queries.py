@@ -36,7 +36,7 @@ from habitus.console.database import (
     OutboxEntry,
     TroubleRow,
 )
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.console.store import SECONDS, PackedMinute
 from habitus.errors import InvalidInputError
 

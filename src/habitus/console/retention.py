@@ -30,7 +30,7 @@ from habitus.console.database import (
     TroubleRow,
 )
 from habitus.console.preferences import read_preferences
-from habitus.console.settings import REMOVED
+from habitus.console.server_settings import REMOVED
 from habitus.console.store import SECONDS
 from habitus.errors import FileError, HabitusError
 

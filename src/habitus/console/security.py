@@ -30,7 +30,7 @@ from sqlalchemy.orm import Session
 from habitus.console.database import Login, Token, User
 from habitus.console.refusals import NotAllowedError, NotLoggedInError, TooManyAttemptsError
 from habitus.console.server import Console
-from habitus.console.settings import is_loopback
+from habitus.console.server_settings import is_loopback
 from habitus.console.store import write_audit
 from habitus.errors import InvalidInputError
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from habitus.console.bulletin import Bulletin
 from habitus.console.database import Database, first_line
 from habitus.console.migrations import upgrade
-from habitus.console.settings import PORT, ServerSettings
+from habitus.console.server_settings import PORT, ServerSettings
 from habitus.console.vault import Vault
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import fcntl
@@ -121,7 +121,7 @@ def working(console: Console) -> Iterator[None]:
     """
     from habitus.console.camera_file import apply_camera_file, check_camera_file
     from habitus.console.delivery import Deliverer
-    from habitus.console.demo import Demo
+    from habitus.console.demo_cameras import Demo
     from habitus.console.retention import Retention
     from habitus.console.supervisor import Supervisor
 

@@ -13,8 +13,8 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry
-from habitus.cameras.messages import CameraState, Connected, Judged, StateChanged
-from habitus.cameras.relearning import Failed, Learnt, signature
+from habitus.cameras.pipe_messages import CameraState, Connected, Judged, StateChanged
+from habitus.cameras.relearning import Failed, LearntModel, signature
 from habitus.console.database import (
     AuditEntry,
     CameraRow,
@@ -259,7 +259,7 @@ def begin_learning(session: Session, camera_id: str, occasion: str, now: float) 
 
 
 def end_learning(
-    session: Session, number: int, result: Learnt | Failed, now: float
+    session: Session, number: int, result: LearntModel | Failed, now: float
 ) -> LearningRow | None:
     """Write what became of a learning, and return it; the camera has a new model from now on."""
     learning = session.get(LearningRow, number)

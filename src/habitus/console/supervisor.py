@@ -24,13 +24,13 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from habitus.cameras.journal import JournalEntry, filed_entries
-from habitus.cameras.messages import (
+from habitus.cameras.pipe_messages import (
     CameraState,
     Connected,
     Filed,
+    FootageExtent,
     GoOn,
     Judged,
-    Kept,
     ModelWanted,
     Remark,
     Report,
@@ -90,7 +90,7 @@ class LatestReports(NamedTuple):
     judged: Judged | None
     recent: list[Judged]
     """Documents of the last minutes, the oldest first."""
-    kept: Kept | None
+    kept: FootageExtent | None
     pid: int | None
     """Process id, while its process runs."""
     restarts: int
@@ -130,7 +130,7 @@ class _WatchedCamera:
         """Whether a process before this one may have left events open."""
         self.seen: Seen | None = None
         self.recent: deque[Judged] = deque(maxlen=REMEMBERED)
-        self.kept: Kept | None = None
+        self.kept: FootageExtent | None = None
         self.waits = False
         """Whether it is a recording that goes on only with a model."""
 
@@ -379,7 +379,7 @@ class Supervisor:
                 watched.ended = True
         elif isinstance(report, Filed):
             watched.has_entries = True
-        elif isinstance(report, Kept):
+        elif isinstance(report, FootageExtent):
             watched.kept = report
         elif isinstance(report, ModelWanted):
             watched.waits = True

@@ -16,7 +16,7 @@ from habitus.console.answers import UploadedFile
 from habitus.console.preferences import read_preferences
 from habitus.console.refusals import NotFoundError, TooLargeError, UnavailableError
 from habitus.console.server import Console
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.errors import VideoError
 
 # Bytes that are written at once.

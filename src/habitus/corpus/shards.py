@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, sizes_of
-from habitus.corpus.kept import Kept
 from habitus.corpus.looks import joined_looks
+from habitus.corpus.shard_cache import ShardCache
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
@@ -133,7 +133,7 @@ class ThreadPasses(Generic[T]):
 
     def __init__(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> None:
         self.corpus = corpus
-        self._kept = Kept(
+        self._kept = ShardCache(
             lambda number: make(corpus.load(number)),
             keep_bytes=corpus.keep_bytes,
             spill_bytes=corpus.spill_bytes,

@@ -28,7 +28,7 @@ class ShardedEvidence:
     """Evidence of a corpus in shards: what `EvidenceShards` asks for.
 
     Shards are loaded when a pass needs them, and gathered as `gather` does, once as far as the
-    corpus allows to keep them: see `Kept`.
+    corpus allows to keep them: see `ShardCache`.
 
     Parameters
     ----------

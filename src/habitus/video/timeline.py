@@ -141,7 +141,7 @@ class Timeline:
         self._breaks: deque[int] = deque()
         self._gaps, self._jumps = _Jumps(), _Jumps()
         self._n_wrong = 0
-        self._counted = _CountedFrames(1)
+        self._counted = _FrameOrder(1)
 
     @property
     def duration(self) -> float:
@@ -204,7 +204,7 @@ class Timeline:
         self.interval = max(1, self.clock.ticks(1 / self.clock.fps))
         self.window = (MOST_REORDERED + 1) * self.interval if self.reorders else 0
         self.near = max(self.clock.ticks(SHORT_GAP), 2 * self.window)
-        self._counted = _CountedFrames(self.interval)
+        self._counted = _FrameOrder(self.interval)
         if self.ordered is None:
             self.ordered = bool(known)
         self.steady, self._started = self.ordered, True
@@ -344,7 +344,7 @@ class _Jumps:
         self.n += 1
 
 
-class _CountedFrames:
+class _FrameOrder:
     """Frames of a stream that does not tell when they are shown: the n-th shown has the n-th time.
 
     At a keyframe the count is right again where frames before it were lost.

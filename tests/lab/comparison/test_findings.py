@@ -8,9 +8,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from habitus.lab.comparison.findings import findings_of, summarise
 from habitus.lab.comparison.protocol import LEARNING_RUNS, identity_of, select_runs
+from habitus.lab.comparison.run_store import ComparisonStore, Repetition, RunResult
 from habitus.lab.comparison.runs import carry_out, repetitions_of
 from habitus.lab.comparison.scoring import MethodResult
-from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult
 from reference.labelled import QUICK
 
 

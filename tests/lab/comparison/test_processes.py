@@ -11,6 +11,7 @@ import pytest
 from habitus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.lab.comparison.protocol import identity_of, select_runs
+from habitus.lab.comparison.run_store import ComparisonStore
 from habitus.lab.comparison.runs import (
     carry_out,
     compare_methods,
@@ -18,7 +19,6 @@ from habitus.lab.comparison.runs import (
     repetitions_of,
     run_all,
 )
-from habitus.lab.comparison.store import ComparisonStore
 from reference.labelled import QUICK
 
 METHODS = ["em-1", "vb-H", "gibbs-1", "lda", "forest", "neighbours"]

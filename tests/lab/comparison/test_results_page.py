@@ -8,9 +8,9 @@ import pytest
 from habitus.lab.comparison.findings import summarise
 from habitus.lab.comparison.protocol import identity_of, select_runs
 from habitus.lab.comparison.results_page import comparison_table, time, write_comparison
+from habitus.lab.comparison.run_store import ComparisonStore
 from habitus.lab.comparison.runs import carry_out, repetitions_of
 from habitus.lab.comparison.scoring import labelled_words
-from habitus.lab.comparison.store import ComparisonStore
 from reference.labelled import QUICK, labelled_footage
 
 METHODS = ["em", "vb-1", "vb-H", "gibbs-H", "ours", "neighbours"]

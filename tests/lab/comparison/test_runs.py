@@ -6,8 +6,8 @@ import pytest
 from habitus import MarkovClusteringTopicModel
 from habitus.anomaly import learn_scene
 from habitus.lab.comparison.protocol import LEARNING_RUNS
+from habitus.lab.comparison.run_store import Repetition
 from habitus.lab.comparison.runs import carry_out
-from habitus.lab.comparison.store import Repetition
 from habitus.model.expected_counts import gather, log_likelihoods
 from habitus.model.messages import filter_forward
 from reference.labelled import QUICK

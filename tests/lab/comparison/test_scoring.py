@@ -7,6 +7,7 @@ from habitus import Corpus
 from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import AbnormalPlace
 from habitus.lab.comparison.protocol import LEARNING_RUNS
+from habitus.lab.comparison.run_store import Repetition
 from habitus.lab.comparison.runs import carry_out
 from habitus.lab.comparison.scoring import (
     N_TOP,
@@ -16,7 +17,6 @@ from habitus.lab.comparison.scoring import (
     mean_recall,
     score_test,
 )
-from habitus.lab.comparison.store import Repetition
 from habitus.model.expected_counts import gather
 from habitus.model.online import filter_document, filter_tables
 from reference.corpora import random_parameters

@@ -7,8 +7,8 @@ import pytest
 
 from habitus.errors import FileError, InvalidInputError
 from habitus.lab.comparison.protocol import LEARNING_RUNS, identity_of
+from habitus.lab.comparison.run_store import MANIFEST, ComparisonStore, Repetition, RunResult
 from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
-from habitus.lab.comparison.store import MANIFEST, ComparisonStore, Repetition, RunResult
 from reference.labelled import QUICK, labels
 
 RUN = Repetition(LEARNING_RUNS["vb-H"], 1)

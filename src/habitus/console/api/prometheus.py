@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from habitus.cameras.messages import CameraState
+from habitus.cameras.pipe_messages import CameraState
 from habitus.console import queries
 from habitus.console.answers import Health
 from habitus.console.database import CameraRow, Channel, EventRow, Minute

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from habitus.console.settings import ServerSettings
+from habitus.console.server_settings import ServerSettings
 from habitus.errors import HabitusError
 
 SCHEMA = 1

@@ -22,6 +22,7 @@ from habitus.lab.comparison.protocol import (
     Method,
     SplitFootage,
 )
+from habitus.lab.comparison.run_store import ComparisonStore, Repetition, RunResult
 from habitus.lab.comparison.scoring import (
     N_TOP,
     SHARES,
@@ -30,7 +31,6 @@ from habitus.lab.comparison.scoring import (
     chance_recall,
     labelled_words,
 )
-from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult
 
 RATE = 6.0
 """False alarms per hour at which found events are compared: one in ten minutes."""

@@ -44,7 +44,7 @@ STYLE: Any = {
 }
 
 
-class Picture(NamedTuple):
+class Plot(NamedTuple):
     """A drawn figure with its texts."""
 
     name: str
@@ -56,7 +56,7 @@ class Picture(NamedTuple):
     png: bytes
 
 
-def pictures_of(comparison: Comparison) -> list[Picture]:
+def pictures_of(comparison: Comparison) -> list[Plot]:
     """Return all figures that the methods of a comparison allow."""
     import matplotlib as mpl
 
@@ -69,7 +69,7 @@ def pictures_of(comparison: Comparison) -> list[Picture]:
     return found
 
 
-def _average_precisions(comparison: Comparison) -> Picture:
+def _average_precisions(comparison: Comparison) -> Plot:
     rows = comparison.rows
     figure = _figure(8.4, 0.9 + 0.245 * len(rows))
     axes = figure.subplots()
@@ -103,7 +103,7 @@ def _average_precisions(comparison: Comparison) -> Picture:
     return _picture(figure, "areas", "Mean average precision of every method", caption)
 
 
-def _sensitivity(comparison: Comparison) -> Picture | None:
+def _sensitivity(comparison: Comparison) -> Plot | None:
     names = ("VB 1 p", "VB H p", "EM 1 p", "EM H p")
     rows = [row for name in names if (row := comparison.row(name))]
     if not rows:
@@ -143,7 +143,7 @@ def _extremes(axes: "Axes", row: MethodFigures, comparison: Comparison) -> None:
     axes.legend(loc="upper right", fontsize=9)
 
 
-def _best_and_worst(comparison: Comparison) -> Picture | None:
+def _best_and_worst(comparison: Comparison) -> Plot | None:
     groups = [group for group in (*LEARNERS, "ours") if comparison.group(group)]
     if len(groups) < 2:
         return None
@@ -176,7 +176,7 @@ def _best_and_worst(comparison: Comparison) -> Picture | None:
     return _picture(figure, "best-and-worst", "Best and worst runs", caption)
 
 
-def _localisation(comparison: Comparison) -> Picture | None:
+def _localisation(comparison: Comparison) -> Plot | None:
     names = ("EM H+1 p", "VB H p", "GS H p", "habitus")
     rows = [row for name in names if (row := comparison.row(name)) and row.recall]
     chance = comparison.chance_localisation
@@ -243,7 +243,7 @@ def _label(panels: Any) -> None:
         axes.set_xlim(0, 1)
 
 
-def _picture(figure: "Figure", name: str, title: str, caption: str) -> Picture:
+def _picture(figure: "Figure", name: str, title: str, caption: str) -> Plot:
     import matplotlib as mpl
 
     drawn, painted = io.StringIO(), io.BytesIO()
@@ -251,7 +251,7 @@ def _picture(figure: "Figure", name: str, title: str, caption: str) -> Picture:
     with mpl.rc_context({"svg.hashsalt": f"habitus {name}"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(painted, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    return Picture(name, title, caption, _for_page(drawn.getvalue(), title), painted.getvalue())
+    return Plot(name, title, caption, _for_page(drawn.getvalue(), title), painted.getvalue())
 
 
 def _for_page(svg: str, title: str) -> str:

@@ -14,7 +14,7 @@ from habitus.lab.comparison.findings import (
     best_setting,
     findings_of,
 )
-from habitus.lab.comparison.plots import Picture, pictures_of
+from habitus.lab.comparison.plots import Plot, pictures_of
 from habitus.lab.comparison.protocol import (
     PAPER_AVERAGE_PRECISION,
     PAPER_DECISION_SECONDS,
@@ -202,7 +202,7 @@ class Content(NamedTuple):
     lead: str
     findings: list[Finding]
     tables: list[Table]
-    pictures: list[Picture]
+    pictures: list[Plot]
     facts: Facts
     notes: list[str]
     command: str

@@ -32,6 +32,12 @@ from habitus.lab.comparison.protocol import (
     select_runs,
     split_footage,
 )
+from habitus.lab.comparison.run_store import (
+    ComparisonStore,
+    Repetition,
+    RunResult,
+    stored_documents,
+)
 from habitus.lab.comparison.scoring import (
     LabelledWords,
     MethodResult,
@@ -39,7 +45,6 @@ from habitus.lab.comparison.scoring import (
     score_by_detector,
     score_test,
 )
-from habitus.lab.comparison.store import ComparisonStore, Repetition, RunResult, stored_documents
 from habitus.model import Parameters, TopicModel
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Source

@@ -33,7 +33,7 @@ from habitus.reporting.figures.drawing import (
     resized,
 )
 from habitus.reporting.film.strip import draw_chart, draw_strip, event_at, strip_sizes, window_at
-from habitus.reporting.timeline import timeline_of
+from habitus.reporting.normality_chart import normality_chart
 from habitus.video import Frame, Reader, Source, survey
 
 # Times are rounded by their containers: a frame this much early still opens the next document.
@@ -117,7 +117,7 @@ class Overlay:
 
     def __init__(self, detection: Detection, width: int) -> None:
         self.detection = detection
-        self.timeline = timeline_of(detection)
+        self.timeline = normality_chart(detection)
         self.sizes = strip_sizes(width)
         self._move_to(None, self.timeline.begin)
 

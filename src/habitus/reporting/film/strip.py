@@ -20,7 +20,7 @@ from habitus.reporting.figures.drawing import (
     shortened,
     text_width,
 )
-from habitus.reporting.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
+from habitus.reporting.normality_chart import THRESHOLD_HEIGHT, NormalityChart, equal_runs
 
 WINDOW = 240.0
 """Seconds that the strip shows at most."""
@@ -70,7 +70,7 @@ class Window(NamedTuple):
     end: float
 
 
-def window_at(time: float, timeline: Timeline) -> Window:
+def window_at(time: float, timeline: NormalityChart) -> Window:
     """Return the window at a time: the whole timeline if it is short, else the part around it."""
     if timeline.end - timeline.begin <= WINDOW:
         return Window(timeline.begin, timeline.end)
@@ -78,7 +78,7 @@ def window_at(time: float, timeline: Timeline) -> Window:
     return Window(start, start + WINDOW)
 
 
-class _Documents(NamedTuple):
+class _DocumentColumns(NamedTuple):
     """Documents within the window, as columns of pixels."""
 
     shown: Indices
@@ -90,7 +90,7 @@ class _Documents(NamedTuple):
 
 
 def draw_chart(
-    sizes: StripSizes, timeline: Timeline, spans: list[EventSpan], window: Window
+    sizes: StripSizes, timeline: NormalityChart, spans: list[EventSpan], window: Window
 ) -> Image:
     """Return the strip without text and cursor: the part that is the same within a document."""
     picture = np.full((sizes.height, sizes.width, 3), rgb(GROUND), dtype=np.uint8)
@@ -108,15 +108,15 @@ def draw_chart(
     return picture
 
 
-def _columns(sizes: StripSizes, timeline: Timeline, window: Window) -> _Documents:
+def _columns(sizes: StripSizes, timeline: NormalityChart, window: Window) -> _DocumentColumns:
     scale = sizes.width / (window.end - window.start)
     left = np.round((timeline.starts - window.start) * scale).astype(np.int64)
     width = max(1, round(timeline.clip * scale))
-    return _Documents(np.flatnonzero((left + width >= 0) & (left < sizes.width)), left, width)
+    return _DocumentColumns(np.flatnonzero((left + width >= 0) & (left < sizes.width)), left, width)
 
 
 def _draw_curve(
-    picture: Image, sizes: StripSizes, timeline: Timeline, documents: _Documents
+    picture: Image, sizes: StripSizes, timeline: NormalityChart, documents: _DocumentColumns
 ) -> None:
     """Draw normality, interrupted at unjudged documents and between sequences."""
     shown = documents.shown
@@ -131,7 +131,7 @@ def _draw_curve(
 
 
 def _draw_band(
-    picture: Image, sizes: StripSizes, timeline: Timeline, documents: _Documents
+    picture: Image, sizes: StripSizes, timeline: NormalityChart, documents: _DocumentColumns
 ) -> None:
     """Draw the behaviours along the bottom, with their numbers where these fit."""
     shown, size = documents.shown, sizes.band * 0.72

@@ -9,7 +9,7 @@ from habitus.anomaly.detection import Detection
 from habitus.anomaly.events import clock
 from habitus.arrays import Array
 from habitus.reporting.figures.drawing import behaviour_colour, ink_on
-from habitus.reporting.timeline import THRESHOLD_HEIGHT, Timeline, equal_runs
+from habitus.reporting.normality_chart import THRESHOLD_HEIGHT, NormalityChart, equal_runs
 
 WIDTH, HEIGHT = 1000, 160
 """Size of the drawing, in units of its own."""
@@ -61,7 +61,7 @@ class Chart(NamedTuple):
     """Values that the script shows under the pointer."""
 
 
-def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> Chart:
+def chart_of(detection: Detection, timeline: NormalityChart, truth: Truth | None) -> Chart:
     """Return the layout of the timeline of a detection.
 
     Parameters
@@ -92,7 +92,7 @@ def chart_of(detection: Detection, timeline: Timeline, truth: Truth | None) -> C
     )
 
 
-def _mark(timeline: Timeline, start: float, end: float, text: str) -> Mark:
+def _mark(timeline: NormalityChart, start: float, end: float, text: str) -> Mark:
     """Return a mark from `start` to `end`, in seconds, cut off at the ends of the timeline."""
     whole = timeline.end - timeline.begin
     left = min(max(float(start) - timeline.begin, 0.0), whole)
@@ -115,7 +115,7 @@ def _pills(events: list[Mark]) -> list[Mark]:
     return pills
 
 
-def _curve(timeline: Timeline) -> str:
+def _curve(timeline: NormalityChart) -> str:
     """Return the normality curve, interrupted at unjudged documents and between sequences."""
     whole = timeline.end - timeline.begin
     x = (timeline.starts + timeline.clip / 2 - timeline.begin) / whole * WIDTH
@@ -133,7 +133,7 @@ def _curve(timeline: Timeline) -> str:
     return "".join(parts)
 
 
-def _band(timeline: Timeline) -> list[Mark]:
+def _band(timeline: NormalityChart) -> list[Mark]:
     """Return a mark per run of documents of one behaviour."""
     step = -(-len(timeline.starts) // MOST_POINTS)
     starts, behaviours = timeline.starts[::step], timeline.behaviours[::step]
@@ -146,7 +146,7 @@ def _band(timeline: Timeline) -> list[Mark]:
     return found
 
 
-def _ticks(timeline: Timeline) -> list[Mark]:
+def _ticks(timeline: NormalityChart) -> list[Mark]:
     """Return at most nine round times."""
     whole = timeline.end - timeline.begin
     step = next((s for s in TICKS if whole / s <= 8), TICKS[-1] * -(-int(whole) // TICKS[-1] // 8))
@@ -187,7 +187,7 @@ def quantiles_of(normality: Array) -> Quantiles:
     )
 
 
-def _data(detection: Detection, timeline: Timeline, events: list[Mark]) -> dict[str, Any]:
+def _data(detection: Detection, timeline: NormalityChart, events: list[Mark]) -> dict[str, Any]:
     """Return the values that the script shows under the pointer."""
     return {
         "begin": timeline.begin,

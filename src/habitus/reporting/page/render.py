@@ -27,8 +27,8 @@ from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour
 from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
 from habitus.reporting.film.annotation import film_start
+from habitus.reporting.normality_chart import normality_chart
 from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
-from habitus.reporting.timeline import timeline_of
 from habitus.version import __version__
 from habitus.video import Source
 
@@ -117,7 +117,7 @@ def render(
         clock=clock,
         headline=headline(detection),
         lead=lead(detection),
-        chart=chart_of(detection, timeline_of(detection), truth),
+        chart=chart_of(detection, normality_chart(detection), truth),
         size=(WIDTH, HEIGHT),
         cards=event_cards(detection, source, video),
         behaviours=_behaviours(detection.model),

@@ -11,7 +11,7 @@ THRESHOLD_HEIGHT = 0.42
 """Height of the threshold in a chart of height 1; above it, normality is drawn to scale."""
 
 
-class Timeline(NamedTuple):
+class NormalityChart(NamedTuple):
     """Documents in a chart of height 1, with 0 at the bottom."""
 
     starts: Array
@@ -36,7 +36,7 @@ class Timeline(NamedTuple):
         return float(self.starts[-1]) + self.clip if len(self.starts) else 1.0
 
 
-def timeline_of(detection: Detection) -> Timeline:
+def normality_chart(detection: Detection) -> NormalityChart:
     """Return the timeline of a detection.
 
     Where times start again, as with several videos, documents are counted on from the first.
@@ -46,7 +46,7 @@ def timeline_of(detection: Detection) -> Timeline:
     if len(times) > 1 and (np.diff(times) <= 0).any():
         times = np.arange(len(times), dtype=np.float64) * clip
     heights = chart_heights(detection.normality, detection.threshold, detection.judged)
-    return Timeline(times, clip, heights, detection.behaviours, detection.corpus.first)
+    return NormalityChart(times, clip, heights, detection.behaviours, detection.corpus.first)
 
 
 def chart_heights(normality: Array, threshold: float, judged: Flags) -> Array:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.cameras.recording import (
+from habitus.cameras.packet_ring import (
     AFTER,
     AGAIN,
     BEFORE,
@@ -405,7 +405,7 @@ def test_a_decoder_that_is_killed_leaves_all_but_the_last_moments(tmp_path):
 RECORDER = """
 import itertools, sys, time
 from pathlib import Path
-from habitus.cameras.recording import PacketRing
+from habitus.cameras.packet_ring import PacketRing
 from habitus.video import Reader, Source
 
 class Clock:
@@ -442,7 +442,7 @@ def test_whenever_it_is_killed_every_segment_can_be_read(videos, tmp_path, start
 def test_recording_is_no_burden_for_what_decodes(videos, tmp_path):
     """The module of the recorder loads none of the code of models."""
     code = (
-        "import sys; import habitus.cameras.recording; "
+        "import sys; import habitus.cameras.packet_ring; "
         "print([m for m in ('sklearn', 'habitus.model', 'habitus.anomaly') if m in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -97,7 +97,7 @@ class PacketRing:
         self.folder, self.seconds, self.most_bytes = folder, seconds, most_bytes
         self.speed, self.clock = speed, clock
         self._stream: Any = None
-        self._segment: _Segment | None = None
+        self._segment: _SegmentFile | None = None
         self._notes: list[str] = []
         self._failed_at: float | None = None
         """When nothing could be written; None once something could."""
@@ -127,7 +127,7 @@ class PacketRing:
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
             prune(self.folder, now, seconds=self.seconds, most_bytes=self.most_bytes)
-            self._segment = _Segment(self.folder, self._stream, now)
+            self._segment = _SegmentFile(self.folder, self._stream, now)
         if self._segment is not None:
             self._segment.write(packet, None if time is None else time / self.speed, now)
 
@@ -150,7 +150,7 @@ class PacketRing:
         self._failed_at = self.clock()
 
 
-class _Segment:
+class _SegmentFile:
     """A segment file that is being written."""
 
     def __init__(self, folder: Path, stream: Any, now: float) -> None:

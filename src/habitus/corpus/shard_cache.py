@@ -15,7 +15,7 @@ from habitus.corpus.documents import smallest
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-class Kept(Generic[T]):
+class ShardCache(Generic[T]):
     """What is made of each shard: named tuples of arrays, made once and then kept.
 
     The first that fit into `keep_bytes` are kept in memory, others in a temporary file, as long as

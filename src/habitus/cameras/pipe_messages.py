@@ -74,7 +74,7 @@ class Filed(NamedTuple):
     name: str
 
 
-class Kept(NamedTuple):
+class FootageExtent(NamedTuple):
     """Documents to learn from, so far."""
 
     seconds: float
@@ -102,7 +102,7 @@ class Remark(NamedTuple):
     time: float
 
 
-Report = Connected | StateChanged | Judged | Seen | Filed | Kept | ModelWanted | Remark
+Report = Connected | StateChanged | Judged | Seen | Filed | FootageExtent | ModelWanted | Remark
 
 
 class UseModel(NamedTuple):

@@ -4,8 +4,13 @@ import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel
 from habitus.anomaly.detection import Detection
+from habitus.reporting.normality_chart import (
+    THRESHOLD_HEIGHT,
+    chart_heights,
+    equal_runs,
+    normality_chart,
+)
 from habitus.reporting.page.chart import WIDTH, chart_of
-from habitus.reporting.timeline import THRESHOLD_HEIGHT, chart_heights, equal_runs, timeline_of
 
 
 def test_heights_keep_the_order_and_meet_at_the_threshold():
@@ -48,9 +53,9 @@ def detection_of(times, lengths):
 
 
 def test_times_increase_across_sequences():
-    again = timeline_of(detection_of([0, 1, 2, 0, 1], [3, 2]))
+    again = normality_chart(detection_of([0, 1, 2, 0, 1], [3, 2]))
     assert again.starts.tolist() == [0, 1, 2, 3, 4]
-    gap = timeline_of(detection_of([10, 11, 50, 51], [2, 2]))
+    gap = normality_chart(detection_of([10, 11, 50, 51], [2, 2]))
     assert (gap.begin, gap.end) == (10, 52)
 
 
@@ -68,7 +73,7 @@ def test_the_curve_of_long_footage_keeps_its_least_normal_document():
     n = 50_000
     found = detection_of(np.arange(n), [n])
     found.normality[31_234] = -9.0
-    chart = chart_of(found, timeline_of(found), None)
+    chart = chart_of(found, normality_chart(found), None)
     assert len(chart.curve) < 100_000
     points = [tuple(map(float, point.split())) for point in chart.curve[1:].split("L")]
     x, _ = max(points, key=lambda point: point[1])
@@ -78,6 +83,6 @@ def test_the_curve_of_long_footage_keeps_its_least_normal_document():
 def test_ticks_are_few_and_round(lanes):
     for n in (5, 90, 1200, 86_400, 700_000):
         found = detection_of(np.arange(n), [n])
-        ticks = chart_of(found, timeline_of(found), None).ticks
+        ticks = chart_of(found, normality_chart(found), None).ticks
         assert 1 < len(ticks) <= 9
         assert ticks[0].text == "0:00"

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.corpus import kept as module
-from habitus.corpus.kept import Kept
+from habitus.corpus import shard_cache as module
+from habitus.corpus.shard_cache import ShardCache
 
 SIZES = (50, 12, 90, 35, 70)
 
@@ -34,7 +34,7 @@ def test_the_first_that_fit_are_kept_and_given_back_as_they_were_made():
     limit = 3 * sum(SIZES[:3]) + 3 * 16
     for spill_bytes, wanted in ((0, [3, 4]), (1 << 20, []), (60, [3, 4]), (240, [4])):
         made.clear()
-        kept = Kept(arrays, keep_bytes=limit, spill_bytes=spill_bytes)
+        kept = ShardCache(arrays, keep_bytes=limit, spill_bytes=spill_bytes)
         first = [kept(i) for i in range(5)]
         for _ in range(2):
             second = [kept(i) for i in range(5)]
@@ -58,12 +58,12 @@ def test_a_full_disk_only_costs_time(monkeypatch):
         return made_of(number)
 
     monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
-    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
+    kept = ShardCache(make, keep_bytes=0, spill_bytes=1 << 20)
     assert kept(1).number == kept(1).number == 1
     assert n_made == 2
     monkeypatch.undo()
     usage = module.shutil.disk_usage("/")
     monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: usage._replace(free=10))
-    kept = Kept(make, keep_bytes=0, spill_bytes=1 << 20)
+    kept = ShardCache(make, keep_bytes=0, spill_bytes=1 << 20)
     assert kept(1).number == kept(1).number == 1
     assert n_made == 4  # never more than half of what is free

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from habitus.cameras.messages import CameraState, StateChanged
+from habitus.cameras.pipe_messages import CameraState, StateChanged
 from habitus.cameras.rendered_scene import RenderingProcess, SceneJob
 from habitus.console import store
 from habitus.console.database import CameraRow
