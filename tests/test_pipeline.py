@@ -249,6 +249,19 @@ def test_watching_a_file_gives_its_event_and_ends(lanes, scene, tmp_path):
     )
 
 
+def test_a_part_of_the_footage_can_be_read(lanes, scene, tmp_path):
+    part = habitus.ReadingSettings(skip=4, duration=9)
+    corpus = habitus.extract(lanes, output=tmp_path / "a.corpus").corpus
+    assert habitus.extract(lanes, reading=part).corpus.times.tolist() == [4, 5, 6, 7, 8]
+    for source in (lanes, tmp_path / "a.corpus", corpus):
+        assert habitus.detect(source, scene, reading=part).corpus.times.tolist() == [4, 5, 6, 7, 8]
+    longer = habitus.ReadingSettings(skip=20, duration=60)
+    learning = habitus.LearningSettings(2, 2, n_restarts=1, n_iterations=2)
+    for source in (tmp_path / "a.corpus", corpus):
+        learnt = habitus.learn(source, reading=longer, learning=learning)
+        assert learnt.corpus.times[[0, -1]].tolist() == [20, 59]
+
+
 def test_evaluating_against_labels(lanes, scene, tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text(f"start,end,kind\n{WRONG[0]},{WRONG[1]},wrong way\n")
@@ -285,6 +298,36 @@ def test_evaluating_against_labels(lanes, scene, tmp_path):
             "learning",
         ),
         (lambda v, s: habitus.parse_duration("soon"), "found 'soon'", None),
+        (
+            lambda v, s: list(habitus.watch(v, s, reading=habitus.ReadingSettings(skip=3))),
+            "watching does not use skip",
+            "skip",
+        ),
+        (
+            lambda v, s: habitus.tune(v, learning=habitus.LearningSettings(n_topics=3)),
+            "tuning does not use n_topics",
+            "n_topics",
+        ),
+        (
+            lambda v, s: habitus.tune(v, alerts=habitus.AlertSettings(threshold=-3.0)),
+            "tuning does not use threshold",
+            "threshold",
+        ),
+        (
+            lambda v, s: habitus.learn(v, update=s, learning=habitus.LearningSettings(seed=1)),
+            "a model to update does not use seed",
+            "seed",
+        ),
+        (
+            lambda v, s: habitus.learn(v, update=s, documents=habitus.DocumentSettings()),
+            "knows how its documents are made",
+            None,
+        ),
+        (
+            lambda v, s: habitus.learn_archive(reading=habitus.ReadingSettings(fps=5)),
+            "an archive does not use fps",
+            "fps",
+        ),
     ],
 )
 def test_errors_name_the_parameter_and_no_flag(lanes, scene, call, message, parameter):
