@@ -190,9 +190,9 @@ def test_a_corpus_in_memory_serves_as_well(lanes, scene):
 
 
 def test_a_model_of_small_frames_as_they_are_judges_them_so(lanes, tmp_path):
-    """Learnt as by 0.1, which did not double small frames and stored no scale."""
+    """A corpus may not say how frames were scaled: its vocabulary does."""
     found = extract_corpus([Source(lanes)], DocumentSettings(words="coarse", scale=1)).corpus
-    settings = {"clip": 1.0, "cell": 8, "motion": "cells", "speeds": 2, "region": None}
+    settings = {"clip": 1.0, "cell": 8, "motion": "cells", "region": None}
     corpus = replace(found, settings=settings)
     model, judge = (
         tmp_path / "small.model",

@@ -123,9 +123,8 @@ def settings_of(model: TopicModel) -> DocumentSettings:
             "this model does not know how its documents were made from video: learn it from a "
             "video or from an extracted corpus, or judge a corpus"
         )
-    made: dict[str, Any] = {n: value for n, value in kept.items() if n != "speeds"}  # of 0.1
-    scale = made.get("scale") if known is None else known.scale
-    return DocumentSettings(**made | {"words": "fine", "scale": scale})
+    scale = kept.get("scale") if known is None else known.scale
+    return DocumentSettings(**{**kept, "words": "fine", "scale": scale})
 
 
 def check_geometry(model: TopicModel, source: Source) -> None:

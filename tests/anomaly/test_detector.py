@@ -8,7 +8,6 @@ import pytest
 
 import habitus
 from habitus.anomaly import (
-    Calibration,
     CalibrationSettings,
     Detector,
     SceneModel,
@@ -19,7 +18,6 @@ from habitus.anomaly import (
 from habitus.anomaly.measures import estimate_uniform_share, novelty_background
 from habitus.corpus import Bag, Vocabulary
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import Contents
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from reference.corpora import refined
 from reference.habits import VoteProcess
@@ -241,14 +239,6 @@ def test_a_file_keeps_model_calibration_and_its_constants(models, tmp_path):
     kept = loaded.calibration.plug_in.background.share
     assert kept == scene.calibration.plug_in.background.share
     assert habitus.MarkovClusteringTopicModel.load(tmp_path / "m").n_topics == 8
-
-
-def test_a_file_without_a_share_of_new_words_has_the_constant_of_its_settings(models):
-    contents = models["em"].calibration.contents()
-    older = {n: v for n, v in contents.tensors.items() if not n.endswith("novelty_share")}
-    assert len(older) == len(contents.tensors) - 1
-    found = Calibration.from_contents(Contents({"calibration": SETTINGS}, older))
-    assert found.plug_in.background.share == 1 - SETTINGS.known_share
 
 
 def test_a_model_alone_has_no_calibration(models, tmp_path):

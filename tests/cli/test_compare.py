@@ -60,7 +60,7 @@ def whole(folder):
 
 
 def scores(path):
-    return read_tensors(path, kind="chain", version=1).tensors
+    return read_tensors(path, kind="run", version=1).tensors
 
 
 def test_it_tells_a_table_and_where_the_page_is(folder, whole):
@@ -78,25 +78,25 @@ def test_it_tells_a_table_and_where_the_page_is(folder, whole):
 
 
 def test_killed_it_goes_on_where_it_was_and_ends_the_same(folder, whole, start):
-    chains = folder / "killed" / "chains"
+    runs = folder / "killed" / "runs"
     process = start(
         [*COMMAND, "compare", *HOW, "-o", "killed"], cwd=folder, stdout=subprocess.DEVNULL
     )
-    while len(list(chains.glob("[!.]*"))) < 2:
+    while len(list(runs.glob("[!.]*"))) < 2:
         assert process.poll() is None, "over before it could be killed"
         time.sleep(0.01)
     workers = descendants(process.pid)
     process.kill()
     process.wait()
     wait_until(lambda: not any(map(running, workers)), "workers end with their parent")
-    kept = {path.name: path.stat().st_mtime_ns for path in chains.glob("[!.]*")}
+    kept = {path.name: path.stat().st_mtime_ns for path in runs.glob("[!.]*")}
     assert 2 <= len(kept) < len(CHAINS)
     run = compare(*HOW, "-o", "killed", cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert sorted(path.name for path in chains.iterdir()) == sorted(CHAINS)
+    assert sorted(path.name for path in runs.iterdir()) == sorted(CHAINS)
     for name in CHAINS:
-        assert kept.get(name, 0) in (0, (chains / name).stat().st_mtime_ns)
-        ours, theirs = scores(chains / name), scores(folder / "whole" / "chains" / name)
+        assert kept.get(name, 0) in (0, (runs / name).stat().st_mtime_ns)
+        ours, theirs = scores(runs / name), scores(folder / "whole" / "runs" / name)
         assert sorted(ours) == sorted(theirs)
         for tensor in ours:
             np.testing.assert_array_equal(ours[tensor], theirs[tensor])

@@ -80,8 +80,6 @@ class CalibrationSettings:
     """
     known_share: Share = 0.97
     """Share of the tokens of held-out footage that tell nothing about where new words occur.
-
-    In files of 0.2 and earlier, also the share that is known to the model.
     """
     novelty_spread: Positive = 3.0
     """Standard deviation of the blur around new words, in cells: about the size of an object."""
@@ -102,8 +100,8 @@ class HeldOutScores(NamedTuple):
     """Normality of each document, by the name of the measure."""
     judged: Flags
     """Whether each document was long enough to judge, and the camera usable."""
-    n_tokens: float | None = None
-    """Median number of tokens of a judged document; None in a file of 0.2 or earlier."""
+    n_tokens: float
+    """Median number of tokens of a judged document."""
 
 
 @dataclass(frozen=True)
@@ -192,16 +190,12 @@ class Calibration:
 
     @classmethod
     def from_contents(cls, contents: Contents) -> "Calibration | None":
-        """Return the calibration of a file; None where the file has none.
-
-        Files of habitus 0.1 do not tell their constants: they have those of the defaults.
-        """
+        """Return the calibration of a file; None where the file has none."""
         header, tensors = contents
-        settings = header.get("calibration") or CalibrationSettings()
-        plug_in = _held_out(tensors, PLUG_IN, settings)
+        plug_in = _held_out(tensors, PLUG_IN)
         if plug_in is None:
             return None
-        return cls(settings, plug_in, _held_out(tensors, MONTE_CARLO, settings))
+        return cls(header["calibration"], plug_in, _held_out(tensors, MONTE_CARLO))
 
 
 def _layouts(approximation: str) -> dict[str, Layout]:
@@ -222,10 +216,9 @@ LAYOUTS = _layouts(PLUG_IN) | _layouts(MONTE_CARLO)
 
 
 def _tensors(scores: HeldOutScores) -> Tensors:
-    known = {} if scores.n_tokens is None else {"n_tokens": np.array([scores.n_tokens])}
     return {
         **scores.scores,
-        **known,
+        "n_tokens": np.array([scores.n_tokens]),
         "judged": scores.judged.astype(np.uint8),
         "novelty": scores.background.probability,
         "novelty_share": np.array([scores.background.share]),
@@ -233,20 +226,17 @@ def _tensors(scores: HeldOutScores) -> Tensors:
     }
 
 
-def _held_out(
-    tensors: Tensors, approximation: str, settings: CalibrationSettings
-) -> HeldOutScores | None:
+def _held_out(tensors: Tensors, approximation: str) -> HeldOutScores | None:
     prefix = f"{PREFIX}{approximation}."
     found = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
     if not found:
         return None
-    share = found.get("novelty_share", [1 - settings.known_share])
     return HeldOutScores(
         level=float(found["level"][0]),
-        background=Background(float(share[0]), found["novelty"]),
+        background=Background(float(found["novelty_share"][0]), found["novelty"]),
         scores={name: found[name] for name in MEASURES},
         judged=found["judged"].astype(np.bool_),
-        n_tokens=float(found["n_tokens"][0]) if "n_tokens" in found else None,
+        n_tokens=float(found["n_tokens"][0]),
     )
 
 

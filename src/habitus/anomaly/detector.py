@@ -209,8 +209,8 @@ class Detector:
             )
         if measure == HABITS and habits is None:
             raise InvalidInputError(
-                "this model has no habits, which a corpus without a vocabulary and habitus before "
-                "0.3 do not give: learn it anew from video, or use the measure tail",
+                "this model has no habits, which a corpus without a vocabulary does not give: "
+                "learn it anew from video, or use the measure tail",
                 parameter="measure",
             )
         self.model, self.measure, self.approximation = model, measure, approximation
@@ -545,9 +545,7 @@ class Detector:
             return -self.habits.fusion.reach
         highest = -float(self.tables.log_probability.max(axis=1).min())
         lowest = -highest
-        if self.measure == "tail":
-            if self.n_usual is None:
-                return -np.inf
+        if self.measure == "tail" and self.n_usual is not None:
             lowest = -max(highest - self.level, 0.0) * np.sqrt(self.n_usual)
         return min(lowest, float(held_out.scores[held_out.judged].min()))
 

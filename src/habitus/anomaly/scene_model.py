@@ -72,7 +72,7 @@ class SceneModel:
     calibration: Calibration | None = None
     """None where no document was long enough to judge."""
     habits: HabitModel | None = None
-    """Habits of places; None where the corpus has no vocabulary, and in files before 0.3."""
+    """Habits of places; None where the corpus has no vocabulary."""
     notes: tuple[str, ...] = ()
     """What there is to say about the learning, one line each."""
     corpus: Corpus | ShardedCorpus | None = None
@@ -189,7 +189,7 @@ class SceneModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SceneModel":
-        """Read a file that `save` wrote, or that habitus 0.1 wrote; nothing in it is executed."""
+        """Read a file that `save` wrote; nothing in it is executed."""
         contents = read_tensors(
             path,
             kind=KIND,

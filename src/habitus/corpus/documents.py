@@ -497,8 +497,7 @@ class Corpus:
         merged = SparseCounts(data, words, indptr, vocabulary.n_words)
         settings = self.settings
         if settings:
-            kept = {name: value for name, value in settings.items() if name != "speeds"}  # of 0.1
-            settings = kept | {"words": vocabulary.kind}
+            settings = {**settings, "words": vocabulary.kind}
         return replace(self, entries=merged, vocabulary=vocabulary, settings=settings)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, NotRequired, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 from annotated_types import Interval
@@ -34,8 +34,7 @@ from habitus.schema import (
 
 KIND = "model"
 VERSION = 4
-"""Format version: 2 is that of habitus 0.1, without `keep_chains` and the chains; 3 is without
-habits."""
+"""Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 SETTINGS = (
     "n_topics",
@@ -69,7 +68,7 @@ class ModelSettings(TypedDict):
     burn_in: AtLeastOne
     n_samples: AtLeastOne
     thinning: AtLeastOne
-    keep_chains: NotRequired[bool]
+    keep_chains: bool
 
 
 class PriorValues(TypedDict):
@@ -155,7 +154,7 @@ def load_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
     Parameters
     ----------
     path
-        A file written by `save_model`, or by habitus 0.1.
+        A file written by `save_model`.
     kind
         Class of the model: `TopicModel`, or the estimator.
 
@@ -258,7 +257,7 @@ def restore_model(contents: Contents, kind: type[Model]) -> Model:
     """
     header, tensors = contents
     prior, vocabulary = header["prior"], header["vocabulary"]
-    settings = {"keep_chains": False} | header["settings"]
+    settings = header["settings"]
     model = kind(
         **{name: settings[name] for name in SETTINGS},
         prior=prior if isinstance(prior, str) else Prior(**prior),

@@ -25,8 +25,7 @@ from habitus.workers import Workers
 
 VERSION = 1
 MANIFEST = "comparison.json"
-# Names of habitus 0.1, whose results are read.
-RESULTS, KIND = "chains", "chain"
+RESULTS, KIND = "runs", "run"
 LAYOUTS = {
     "normality": Layout(REAL, ("documents",), False, -LARGEST, LARGEST),
     "by_number": Layout(REAL, ("numbers",), False, 0.0, 1.0),
