@@ -7,6 +7,7 @@ from scipy.stats import genpareto, norm
 
 from habitus.anomaly.thresholds import (
     CONFIDENCE,
+    CORRELATED,
     JOIN,
     SHAPE_PRIOR,
     SHAPES,
@@ -50,6 +51,15 @@ def test_the_tail_counts_each_stretch_once_by_its_lowest_score():
     judged[80] = False
     tail = Tail.of(scores, judged)
     assert (tail.level, tail.n_runs[0], tail.unit, tail.n_documents) == (0.0, 2, 4.0, 99)
+
+
+def test_how_documents_join_to_alarms_changes_no_score():
+    rng = np.random.default_rng(3)
+    scores = np.convolve(-rng.exponential(size=402), np.ones(3) / 3, "valid")  # runs
+    judged, tried = np.ones(400, dtype=bool), np.linspace(-9, 0, 50)
+    one, other = (Tail.of(scores, judged, join) for join in (CORRELATED, 30))
+    assert one.surprisal(tried).tolist() == other.surprisal(tried).tolist()
+    assert one.n_runs[0] > other.n_runs[0]
 
 
 @pytest.mark.parametrize("join", [0, 1, 2, 5])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import habitus
-from habitus.anomaly import SceneModel, calibrate
+from habitus.anomaly import SceneModel, calibrate, learn_scene
 from habitus.anomaly.camera_monitor import SceneMonitor
 from habitus.anomaly.habit_model import learn_habits
 from habitus.anomaly.thresholds import JOIN
@@ -80,3 +80,11 @@ def test_one_document_with_enough_frames_shows_that_a_camera_is_not_slow(usual, 
         list(observer.take(arrived(number, first, n_frames)))
         slow.append(observer.n_slow)
     assert slow == [1, 2, 3, 0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(("clip", "join"), [(0.5, 20), (1.0, 10), (4.0, 2)])
+def test_ten_seconds_of_usual_documents_end_an_event(usual, clip, join):
+    scene = learn_scene(replace(usual, settings={"clip": clip}), n_restarts=1, random_state=0)
+    assert scene.calibration.settings.join == scene.habits.fusion.join == join
+    assert scene.detector().join == join
+    assert habitus.Detector(scene.model, measure="mean", threshold=-9.0).join == join

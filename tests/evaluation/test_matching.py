@@ -164,3 +164,13 @@ def test_every_threshold_finds_what_joined_events_find(seed):
         at = found_at_threshold(scored, truth, level)
         assert at.found.tolist() == [k is not None for k in expected.found_by]
         assert at.n_false_alarms == n_false_alarms
+
+
+@pytest.mark.parametrize(("clip", "n_events"), [(0.5, 1), (1.0, 1), (2.0, 2)])
+def test_ten_seconds_join_whatever_the_length_of_a_document(clip, n_events):
+    normality = np.zeros(40)
+    normality[[12, 20]] = -1.0
+    scored = ScoredDocuments(normality, np.ones(40, dtype=bool), np.arange(40.0) * clip, clip)
+    assert len(joined_spans(normality < -0.5, scored)) == n_events
+    found = _at_all_thresholds(scored, _spans([Label(0.0, 0.1)]))
+    assert found.n_false_alarms[1] == n_events
