@@ -22,6 +22,7 @@ RUN = """
 import json, resource, sys
 if len(sys.argv) > 1:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+    sys.dont_write_bytecode = True  # or half of a module is left
 from habitus import when_compiling
 told = []
 when_compiling(lambda: told.append(True))

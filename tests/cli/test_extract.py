@@ -157,6 +157,7 @@ def habitus_on_a_full_disk(size, *arguments, cwd):
     return subprocess.run(
         [*command, *map(str, arguments)],
         cwd=cwd,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # or half of a module is left
         capture_output=True,
         text=True,
         check=False,

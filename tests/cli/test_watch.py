@@ -101,7 +101,8 @@ def test_whatever_happens_to_the_file_no_event_is_lost(camera, watch, tmp_path):
     events, old = tmp_path / "events.jsonl", tmp_path / "events.jsonl.1"
     (tmp_path / "events-thumbnails").write_text("in the way")
     events.write_text('{"habitus": "event", "ver')
-    process = watch(camera, "-o", events, stderr=subprocess.PIPE)
+    whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # or half of a module is left
+    process = watch(camera, "-o", events, stderr=subprocess.PIPE, env=whole)
     told = until("the last line was cut short", process)
     assert (tmp_path / "events.jsonl.torn").read_text() == '{"habitus": "event", "ver\n'
     wait_for_events(events, 2, process)

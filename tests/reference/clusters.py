@@ -128,6 +128,8 @@ def _started(
     command = [sys.executable, "-m", "dask", what, *arguments]
     if first:
         command = ["sh", "-c", f'{first}; exec "$@"', "sh", *command]
+        # A limit on the size of files would leave half of a compiled module for all that follow.
+        variables = {**variables, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=log)
 
 
