@@ -85,8 +85,8 @@ def test_compare_and_tune_give_the_same_figures(folder, two):
     methods = ("--methods", "em-1,vb-1")
     done("compare", *given, *methods, "-o", "plain", cwd=folder)
     done("compare", *given, *methods, "-o", "there", "--cluster", two.address, cwd=folder)
-    for path in sorted((folder / "plain" / "chains").iterdir()):
-        one, other = (scores(folder / name / "chains" / path.name) for name in ("plain", "there"))
+    for path in sorted((folder / "plain" / "runs").iterdir()):
+        one, other = (scores(folder / name / "runs" / path.name) for name in ("plain", "there"))
         assert one.keys() == other.keys()
         assert all(one[key].tobytes() == other[key].tobytes() for key in one)
     given = ("tune", "scene.corpus", "--topics", "4", "--behaviours", "2", "--json")
@@ -99,7 +99,7 @@ def test_compare_and_tune_give_the_same_figures(folder, two):
 
 
 def scores(path):
-    return read_tensors(path, kind="chain", version=1).tensors
+    return read_tensors(path, kind="run", version=1).tensors
 
 
 def test_ctrl_c_ends_it_quickly_and_the_same_command_goes_on(folder, two, start):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel
-from habitus.files import Contents, write_tensors
+from habitus.files import Contents
 from habitus.model.model_file import model_contents, restore_model
 
 COUNTS = np.random.default_rng(0).poisson(2, (12, 24))
@@ -21,23 +21,6 @@ def test_contents_restore_the_model_and_foreign_entries_are_ignored(learning):
         Contents(header | {"calibration": {"level": 3}}, tensors | {"calibration.x": np.ones(3)}),
         MarkovClusteringTopicModel,
     )
-    assert back.get_params() == model.get_params()
-    assert np.array_equal(back.score_samples(COUNTS), model.score_samples(COUNTS))
-    assert len(back.samples_) == len(model.samples_)
-
-
-@pytest.mark.parametrize("learning", ["em", "gibbs"])
-def test_files_of_habitus_0_1_load(learning, tmp_path):
-    """Format version 2: no `keep_chains`, and the calibration among the tensors."""
-    model = MarkovClusteringTopicModel(
-        3, 2, learning=learning, n_iterations=3, burn_in=3, n_samples=2, thinning=2, random_state=5
-    ).fit(COUNTS)
-    header, tensors = model_contents(model)
-    del header["settings"]["keep_chains"]
-    path = tmp_path / "scene.model"
-    tensors |= {"calibration.plug-in.mean": np.zeros(5)}
-    write_tensors(path, kind="model", version=2, header=header, tensors=tensors)
-    back = MarkovClusteringTopicModel.load(path)
     assert back.get_params() == model.get_params()
     assert np.array_equal(back.score_samples(COUNTS), model.score_samples(COUNTS))
     assert len(back.samples_) == len(model.samples_)
