@@ -268,6 +268,10 @@ def test_evaluating_against_labels(lanes, scene, tmp_path):
     found = habitus.evaluate(scene, lanes, labels, **JUDGE)
     assert found.chosen.found.tolist() == [True]
     assert found.documents["roc_auc"].value > 0.9
+    (tmp_path / "none.jsonl").touch()
+    part = habitus.ReadingSettings(duration=9)
+    with pytest.raises(habitus.InvalidInputError, match="events does not use duration"):
+        habitus.evaluate(tmp_path / "none.jsonl", lanes, labels, reading=part)
 
 
 @pytest.mark.parametrize(
@@ -312,6 +316,16 @@ def test_evaluating_against_labels(lanes, scene, tmp_path):
             lambda v, s: habitus.tune(v, alerts=habitus.AlertSettings(threshold=-3.0)),
             "tuning does not use threshold",
             "threshold",
+        ),
+        (
+            lambda v, s: habitus.compare(v, "a.csv", reading=habitus.ReadingSettings(duration=9)),
+            "a comparison does not use duration",
+            "duration",
+        ),
+        (
+            lambda v, s: habitus.compare(v, "a.csv", learning=habitus.LearningSettings(prior="H")),
+            "a comparison does not use prior",
+            "prior",
         ),
         (
             lambda v, s: habitus.learn(v, update=s, learning=habitus.LearningSettings(seed=1)),

@@ -187,8 +187,7 @@ _HOMES = {
     "when_compiling": "habitus.progress",
     "when_connected": "habitus.progress",
 }
-"""Where each name is defined: those of `__all__`, what functions return, and what commands show it
-by."""
+"""Where each name is defined: those of `__all__`, types of further results, what commands need."""
 
 __all__ = [
     "AlertSettings",

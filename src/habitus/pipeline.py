@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from habitus.reporting.summaries import CorpusSummary, ModelSummary
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+OPENING = ("fps", "fast", "other_hosts", "timeout")
+"""How one source is opened, of `ReadingSettings`."""
 TUNING = LearningSettings(n_restarts=3)
 """Runs of each size on each fold are fewer than those of a model to be used."""
 
@@ -111,8 +113,7 @@ def extract(
     Extraction
         The corpus, and notes about the footage.
     """
-    settings = _document_settings(documents)
-    check_outputs(sources, settings.mask, settings.region, force=force, corpus=output, film=preview)
+    check_outputs(sources, *_masks(documents), force=force, corpus=output, film=preview)
     opened = reading.open(sources)
     begins = None if start is None else parse_clock(start)
     if begins is not None and len(opened) > 1 and not reading.continued:
@@ -126,7 +127,7 @@ def extract(
             f"a preview needs a file; {opened[0].name} can be read only once", parameter="preview"
         )
     with reading.workers() as workers:
-        extraction = extract_documents(opened, settings, output, reading, workers, progress)
+        extraction = extract_documents(opened, documents, output, reading, workers, progress)
     if begins is not None:
         corpus = extraction.corpus
         dated = replace(corpus, clocks=clocks_since(begins, corpus.times))
@@ -135,9 +136,10 @@ def extract(
         extraction.corpus.save(output)
         forget_chunks(output)
     if preview is not None:
+        from habitus.ingest.clips import DocumentSettings
         from habitus.reporting.film.annotation import write_preview
 
-        write_preview(preview, opened[0], settings, progress=progress)
+        write_preview(preview, opened[0], documents or DocumentSettings(), progress=progress)
     return extraction
 
 
@@ -189,8 +191,7 @@ def learn(
     """
     from habitus.anomaly import learn_scene
 
-    masks = (None, None) if documents is None else (documents.mask, documents.region)
-    check_outputs(sources, *masks, fleet, force=force, model=output)
+    check_outputs(sources, *_masks(documents), fleet, force=force, model=output)
     check_seconds("half_life", half_life)
     if update is not None:
         if fleet is not None:
@@ -557,6 +558,7 @@ def evaluate(
         check_events_alone(
             judge, picture, settings.threshold, settings.share, settings.alerts_per_day
         )
+        check_unused(reading, "evaluating events", *OPENING, "skip", "jobs", "cluster")
         footage = labelled_footage(sources[0], clip, reading)
         alarms = [event for event in read_events(judge) if event.alarm]
         return evaluate_events(alarms, footage, known, skip=skip)
@@ -649,18 +651,18 @@ def compare(
 
     check_seconds("train", train)
     check_unused(learning, "a comparison", "n_topics", "n_behaviours", "seed")
+    check_unused(reading, "a comparison", *OPENING, "jobs", "cluster")
     known = parse_labels(labels, line=label_line)
     (video,) = reading.open(source)
-    settings = _document_settings(documents)
     page = Path(output, "comparison.html")
     if page.exists():
-        check_outputs(source, labels, settings.mask, settings.region, page=page)
+        check_outputs(source, labels, *_masks(documents), page=page)
     with reading.workers() as workers:
         comparison = compare_methods(
             video,
             known,
             Path(output),
-            settings=settings,
+            settings=documents,
             train=train,
             n_topics=learning.n_topics,
             n_behaviours=learning.n_behaviours,
@@ -724,8 +726,7 @@ def tune(
     from habitus.anomaly.detector import ALERTS_PER_DAY
     from habitus.lab.tuning.advice import check_tuning, tune_model
 
-    masks = (None, None) if documents is None else (documents.mask, documents.region)
-    check_outputs(sources, *masks, force=force, picture=picture)
+    check_outputs(sources, *_masks(documents), force=force, picture=picture)
     check_unused(learning, "tuning", "prior", "n_restarts", "min_words", "seed")
     settings = AlertSettings.of(alerts)
     check_unused(settings, "tuning", "alerts_per_day", "measure")
@@ -835,11 +836,9 @@ def parse_duration(text: str) -> float:
         ) from None
 
 
-def _document_settings(documents: DocumentSettings | None) -> DocumentSettings:
-    """Return how documents are made, by default where nothing is given."""
-    from habitus.ingest.clips import DocumentSettings
-
-    return documents or DocumentSettings()
+def _masks(documents: DocumentSettings | None) -> tuple[str | None, ...]:
+    """Return the files that say what is watched, if any: an output must not replace them."""
+    return () if documents is None else (documents.mask, documents.region)
 
 
 def _annotate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from habitus.cluster import cluster_workers
@@ -118,8 +118,9 @@ class LearningSettings:
 
     def model_options(self) -> dict[str, Any]:
         """Return the parameters of `TopicModel`."""
-        options = {field.name: getattr(self, field.name) for field in fields(self)}
-        return options | {"random_state": options.pop("seed")}
+        options = dict(vars(self))
+        options["random_state"] = options.pop("seed")
+        return options
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class AlertSettings:
 
     def detector_options(self) -> dict[str, Any]:
         """Return the parameters of `Detector`."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 Settings = ReadingSettings | LearningSettings | AlertSettings

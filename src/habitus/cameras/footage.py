@@ -22,11 +22,10 @@ from habitus.arrays import Flags, Image
 from habitus.cameras.pipe_messages import FootageExtent
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import LAYOUTS, VERSION, CorpusHeader, smallest
+from habitus.corpus.documents import corpus_header, smallest
 from habitus.corpus.looks import joined_looks, median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.errors import FileError, HabitusError
-from habitus.files import read_header
 from habitus.ingest.clips import Document, DocumentSettings
 
 # Seconds of documents in a file as it is written first.
@@ -82,14 +81,7 @@ class _Extent(NamedTuple):
         HabitusError, LookupError
             If it is no file of documents.
         """
-        header, arrays, found = read_header(
-            path,
-            kind="corpus",
-            version=VERSION,
-            schema=CorpusHeader,
-            layouts=LAYOUTS,
-            wanted=("times", "conditions"),
-        )
+        header, arrays, found = corpus_header(path, "times", "conditions")
         if not len(found["times"]):
             raise FileError(f"{path}: expected documents, found none")
         (header.get("settings") or {}).pop(AFTER, None)

@@ -30,7 +30,14 @@ from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_cou
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import Contents, Tensors, read_tensors, write_tensors
+from habitus.files import (
+    Contents,
+    FoundContents,
+    Tensors,
+    read_header,
+    read_tensors,
+    write_tensors,
+)
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -708,6 +715,19 @@ def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
         **({} if picture is None else {"picture": picture}),
         **({} if alone else {"pictures": looks}),
     }
+
+
+def corpus_header(path: str | os.PathLike[str], *wanted: str) -> FoundContents:
+    """Read what a corpus file says that it holds, and small arrays by their names."""
+    return read_header(
+        path,
+        kind="corpus",
+        version=VERSION,
+        schema=CorpusHeader,
+        layouts=LAYOUTS,
+        sizes=sizes_of,
+        wanted=wanted,
+    )
 
 
 def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:

@@ -18,13 +18,12 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_ch
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader, sizes_of
+from habitus.corpus.documents import Corpus, corpus_header
 from habitus.corpus.looks import joined_looks
 from habitus.corpus.shard_cache import ShardCache
 from habitus.corpus.tree_sum import Summable, tree_sum
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import InvalidInputError, LearningError
-from habitus.files import read_header
 
 KEEP_BYTES = 1 << 29
 """Bytes of what is made of shards that are kept in memory: 512 MiB, about 2 * 10^8 tokens."""
@@ -476,15 +475,7 @@ def _n_tokens(corpus: Corpus) -> NDArray[np.float64]:
 
 def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float | None]:
     """Return a file as a shard, a corpus without documents that is like it, and its clip."""
-    header, arrays, tensors = read_header(
-        path,
-        kind="corpus",
-        version=VERSION,
-        schema=CorpusHeader,
-        layouts=LAYOUTS,
-        sizes=sizes_of,
-        wanted=("picture", "pictures"),
-    )
+    header, arrays, tensors = corpus_header(path, "picture", "pictures")
     n_documents = arrays["times"].shape[0]
     like = Corpus(
         np.empty((0, header["n_words"])),
@@ -495,8 +486,8 @@ def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float 
     )
     clip = (like.settings or {}).get("clip")
     if clip is None and n_documents > 1:
-        found = read_header(path, kind="corpus", version=VERSION, wanted=("times",))
-        clip = Corpus(np.zeros((n_documents, 1)), times=found.tensors["times"]).clip
+        times = corpus_header(path, "times").tensors["times"]
+        clip = Corpus(np.zeros((n_documents, 1)), times=times).clip
     file = Path(path).absolute()  # workers have other folders
     return CorpusFile(file, n_documents, file.stat().st_size), like, clip
 
