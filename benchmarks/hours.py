@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 import habitus
-from habitus.anomaly.habit_model import HabitModel, counted_hours, learn_habits
+from habitus.anomaly.habit_learning import learn_habits
+from habitus.anomaly.habit_model import HabitModel, counted_hours
 from habitus.anomaly.thresholds import runs
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import clocks_since, parse_clock

@@ -18,7 +18,7 @@ from habitus.anomaly.fleet import (
     _quantiles,
 )
 from habitus.anomaly.fusion import UNLIKE, Fusion, FusionPrior, ImplantStatistics, median_units
-from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.anomaly.scene_model import learn_scene
 from habitus.anomaly.thresholds import DAY, bar_of_budget, runs
 from habitus.corpus import ShardedCorpus, Vocabulary

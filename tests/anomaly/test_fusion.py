@@ -18,7 +18,7 @@ from habitus.anomaly.fusion import (
     FusionPrior,
     ImplantStatistics,
 )
-from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.anomaly.implants import KINDS
 from habitus.anomaly.thresholds import DAY, Tail, bar_of_budget, runs
 from habitus.corpus import Vocabulary

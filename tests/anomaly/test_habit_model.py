@@ -14,11 +14,11 @@ from numpy.testing import assert_allclose
 
 from habitus.anomaly import Detector, SceneModel, detect_events
 from habitus.anomaly.explanation import find_unusual
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.anomaly.habit_model import (
     HabitModel,
     counted_hours,
     judged_documents,
-    learn_habits,
 )
 from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary

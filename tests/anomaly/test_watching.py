@@ -8,7 +8,7 @@ import pytest
 import habitus
 from habitus.anomaly import SceneModel, calibrate, learn_scene
 from habitus.anomaly.camera_monitor import SceneMonitor
-from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.anomaly.thresholds import JOIN
 from habitus.anomaly.watching import EventEnded, Observer
 from habitus.corpus.clocks import NO_CLOCK, minute_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, FileError, MarkovClusteringTopicModel, ShardedCorpus, Vocabulary
-from habitus.anomaly.habit_model import learn_habits
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.cluster import open_workers
 from habitus.cluster.passes import BLOCKS, ClusterPasses
 from habitus.cluster.tasks import ClusterTasks

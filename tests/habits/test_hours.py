@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from habitus.corpus import Vocabulary
 from habitus.corpus.clocks import N_HOURS, N_WEEK_HOURS, NO_HOUR
 from habitus.habits import HabitCounts, Habits
+from habitus.habits.contexts import N_CONTEXT_LEVELS
 from habitus.habits.hours import (
     FARTHEST,
     HOUR_STATISTICS,
-    N_HOUR_LEVELS,
     fit_hours,
     gather_hours,
     hour_evidence,
@@ -117,10 +117,10 @@ def test_week_ends_are_apart_only_where_that_predicts_days():
     week = [seen(day, busy=busy) for day in range(4)]
     alike = [seen(4 + day, busy=busy, weekend=True) for day in range(2)]
     other = [seen(4 + day, busy=quiet, weekend=True) for day in range(2)]
-    assert len(fit_hours(week + alike, EVEN, GRID, weeks=True).concentrations) == N_HOUR_LEVELS
-    assert len(fit_hours(week + other, EVEN, GRID).concentrations) == N_HOUR_LEVELS
+    assert len(fit_hours(week + alike, EVEN, GRID, weeks=True).concentrations) == N_CONTEXT_LEVELS
+    assert len(fit_hours(week + other, EVEN, GRID).concentrations) == N_CONTEXT_LEVELS
     apart = fit_hours(week + other, EVEN, GRID, weeks=True)
-    assert len(apart.concentrations) == 2 * N_HOUR_LEVELS
+    assert len(apart.concentrations) == 2 * N_CONTEXT_LEVELS
     assert apart.gain > fit_hours(week + other, EVEN, GRID).gain + 0.1
 
 
@@ -128,7 +128,7 @@ def test_week_ends_are_apart_only_where_that_predicts_days():
 @given(st.integers(0, N_HOURS - 1), st.integers(0, 5))
 def test_turning_the_clock_turns_the_rates_to_the_bit(turn, seed):
     counts = seen(seed)
-    place, even = place_of(counts), (1.0,) * N_HOUR_LEVELS
+    place, even = place_of(counts), (1.0,) * N_CONTEXT_LEVELS
     hours, documents = counts.hours[:, :24], counts.hour_documents[:24]
     turned = at_hours(np.roll(hours, turn, axis=1), np.roll(documents, turn))
     found = hour_rates(replace(counts, **turned), place, even, GRID)

@@ -5,7 +5,8 @@ from habitus.anomaly.detection import Detection, detect_events
 from habitus.anomaly.detector import Detector, Judgement
 from habitus.anomaly.events import Event, EventJoiner, events_by_line, read_events
 from habitus.anomaly.fleet import Fleet
-from habitus.anomaly.habit_model import HabitModel, learn_habits
+from habitus.anomaly.habit_learning import learn_habits
+from habitus.anomaly.habit_model import HabitModel
 from habitus.anomaly.localisation import Box, boxes_of, least_likely, localisation_recall
 from habitus.anomaly.measures import MEASURES
 from habitus.anomaly.scene_model import Acceptance, SceneModel, learn_scene

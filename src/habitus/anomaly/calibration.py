@@ -28,6 +28,7 @@ from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import Contents, Tensors
+from habitus.habits.turns import Turns, turns_of
 from habitus.model import Parameters, TopicModel
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import (
@@ -55,6 +56,8 @@ PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 PREFIX = "calibration."
 AT_ONCE = 10_000
 """Documents that are filtered at once."""
+MOST_BEHAVIOURS = 8
+"""Behaviours up to which their turns are counted, by cell: the counts grow with their square."""
 
 
 @dataclass(frozen=True)
@@ -166,17 +169,33 @@ class Calibration:
         tail = partial(self._tail_of_shard, model, tables)
         return tail(corpus) if isinstance(corpus, Corpus) else corpus.column(tail)
 
+    def turns_of(self, model: TopicModel, corpus: Corpus | ShardedCorpus) -> Turns | None:
+        """Return the turns of documents, as a detector with this model has them.
+
+        Parameters
+        ----------
+        model, corpus
+            As of `tail_of`.
+
+        Returns
+        -------
+        Turns or None
+            None where there are too many behaviours: see `MOST_BEHAVIOURS`.
+        """
+        if not takes_turns(model):
+            return None
+        tables = filter_tables([model.parameters_], self.plug_in.background)
+        turns = partial(_turns_of_shard, model, tables)
+        found = turns(corpus) if isinstance(corpus, Corpus) else corpus.column(turns)
+        return Turns(found, len(model.parameters_.pi) ** 2)
+
     def _tail_of_shard(self, model: TopicModel, tables: FilterTables, corpus: Corpus) -> Array:
         """Return `tail` of documents in memory."""
-        belief, first, found = tables.log_pi, corpus.first, [np.empty(0)]
-        for start in range(0, len(corpus), AT_ONCE):
-            part = corpus.take(np.arange(start, min(start + AT_ONCE, len(corpus))))
-            evidence = gather(model.in_own_words(part), min_words=model.min_words)
-            opening = tables.log_pi if first[start] else belief
-            filtered = filter_documents(evidence, tables, opening)
-            belief = filtered.log_next
-            found.append(score_documents("tail", evidence, filtered, self.plug_in.level))
-        return np.concatenate(found)
+        found = [
+            score_documents("tail", evidence, filtered, self.plug_in.level)
+            for evidence, filtered in _filtered_parts(model, tables, corpus)
+        ]
+        return np.concatenate([np.empty(0), *found])
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `calibration.`."""
@@ -196,6 +215,33 @@ class Calibration:
         if plug_in is None:
             return None
         return cls(header["calibration"], plug_in, _held_out(tensors, MONTE_CARLO))
+
+
+def takes_turns(model: TopicModel) -> bool:
+    """Return whether a model has few enough behaviours for their turns to be counted."""
+    return len(model.parameters_.pi) <= MOST_BEHAVIOURS
+
+
+def _filtered_parts(
+    model: TopicModel, tables: FilterTables, corpus: Corpus
+) -> Iterator[tuple[Evidence, FilteredDocuments]]:
+    """Yield documents in memory and what the filter says of them, `AT_ONCE` at a time."""
+    belief, first = tables.log_pi, corpus.first
+    for start in range(0, len(corpus), AT_ONCE):
+        part = corpus.take(np.arange(start, min(start + AT_ONCE, len(corpus))))
+        evidence = gather(model.in_own_words(part), min_words=model.min_words)
+        filtered = filter_documents(evidence, tables, tables.log_pi if first[start] else belief)
+        belief = filtered.log_next
+        yield evidence, filtered
+
+
+def _turns_of_shard(model: TopicModel, tables: FilterTables, corpus: Corpus) -> Indices:
+    """Return the turns of documents in memory."""
+    found = [
+        filtered.posterior.argmax(axis=1) for _, filtered in _filtered_parts(model, tables, corpus)
+    ]
+    behaviours = np.concatenate([np.empty(0, dtype=np.int64), *found])
+    return turns_of(behaviours, len(model.parameters_.pi), corpus.first)
 
 
 def _layouts(approximation: str) -> dict[str, Layout]:

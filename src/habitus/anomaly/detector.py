@@ -22,11 +22,12 @@ from habitus.anomaly.thresholds import (
     join_of,
     share_threshold,
 )
-from habitus.arrays import Array, Flags
+from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.corpus.clocks import NO_CLOCK
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
+from habitus.habits.turns import BACK, turns_of
 from habitus.habits.votes import Votes
 from habitus.model import TopicModel
 from habitus.model.expected_counts import Evidence, gather
@@ -40,7 +41,7 @@ from habitus.model.online import (
     filter_tables,
     predicted_behaviours,
 )
-from habitus.schema import REAL, Layout
+from habitus.schema import INDEX, REAL, Layout
 
 VERSION = 1
 ALERTS_PER_DAY = 5.0
@@ -232,6 +233,8 @@ class Detector:
         """What there is to say about the threshold, one line each."""
         self.threshold = self._threshold(threshold, share, alerts_per_day)
         self.log_predicted = self._opening(start)
+        self._recent: list[int] = []
+        """Behaviours of the latest documents of the sequence."""
         self.n_words = len(self.tables.probability)
 
     def step(
@@ -264,13 +267,15 @@ class Detector:
         expected = self.log_predicted
         found = filter_document(expected, words, counts, self.tables)
         self.log_predicted = found.log_next
+        posterior = np.asarray(found.posterior.sum(axis=0))
+        (turn,) = self._turns(posterior.argmax(axis=0, keepdims=True), np.zeros(1, dtype=np.bool_))
         normality, habit = 0.0, None
         if self.habits is not None:
             judged = usable and n_tokens > 0
             if judged:
                 behaviours = self._score("tail", found, counts) if self.behaviours_count else 0.0
                 votes = self._votes(self.habits, document, vocabulary)
-                habit = self.habits.judge(votes, behaviours, clock=clock)
+                habit = self.habits.judge(votes, behaviours, clock=clock, turn=int(turn))
                 normality = habit.normality
         elif judged:
             normality = self._score(self.measure, found, counts)
@@ -282,10 +287,19 @@ class Detector:
             found.misfit,
             found.shift,
             predicted_behaviours(expected),
-            np.asarray(found.posterior.sum(axis=0)),
+            posterior,
             found.surprisals,
             habit,
         )
+
+    def _turns(self, behaviours: Indices, first: Flags) -> Indices:
+        """Return the turns of the next documents of the sequence, given their behaviours.
+
+        The very first of them follows what was judged before, whatever `first` says.
+        """
+        turns = turns_of(behaviours, self.tables.log_pi.shape[1], first, self._recent)
+        self._recent = [*self._recent, *behaviours[-BACK:].tolist()][-BACK:]
+        return turns
 
     def _score(self, measure: str, found: FilterStep, counts: Array) -> float:
         """Return the normality of a filtered document by the topic model; 0 of an empty one."""
@@ -317,7 +331,7 @@ class Detector:
 
     def new_sequence(self) -> None:
         """Start a new sequence: the next document does not follow the last one."""
-        self.log_predicted = self.tables.log_pi
+        self.log_predicted, self._recent = self.tables.log_pi, []
 
     def judge(self, corpus: Corpus) -> Iterator[Judgement]:
         """Judge every document of a corpus, in order; the same as `step` for each."""
@@ -337,11 +351,12 @@ class Detector:
         evidence = gather(words, min_words=self.model.min_words)
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
         self.log_predicted = filtered.log_next
+        turns = self._turns(filtered.posterior.argmax(axis=1), corpus.first)
         if self.habits is not None:
             behaviours = None
             if self.behaviours_count:
                 behaviours = score_documents("tail", evidence, filtered, self.level)
-            found = self.habits.judge_all(corpus, behaviours)
+            found = self.habits.judge_all(corpus, behaviours, turns)
             return JudgedCorpus(found.normality, found.judged, evidence, filtered, found)
         normality = score_documents(self.measure, evidence, filtered, self.level)
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
@@ -404,19 +419,24 @@ class Detector:
             kind="detector",
             version=VERSION,
             header={"tables": self._identity()},
-            tensors={"log_predicted": self.log_predicted},
+            tensors={
+                "log_predicted": self.log_predicted,
+                "recent": np.array(self._recent, dtype=np.int64),
+            },
         )
 
     def restore_state(self, path: str | os.PathLike[str]) -> None:
         """Go on where a detector with the same model and approximation stopped."""
         n_sets, n_behaviours = self.log_predicted.shape
-        layout = Layout(REAL, (n_sets, n_behaviours), least=-np.inf, most=1e-6)
-        header, tensors = read_tensors(
-            path, kind="detector", version=VERSION, layouts={"log_predicted": layout}
-        )
+        layouts = {
+            "log_predicted": Layout(REAL, (n_sets, n_behaviours), least=-np.inf, most=1e-6),
+            "recent": Layout(INDEX, ("recent",), False, 0, n_behaviours - 1),
+        }
+        header, tensors = read_tensors(path, kind="detector", version=VERSION, layouts=layouts)
         if header.get("tables") != self._identity():
             raise FileError(f"{path}: the state of a detector with another model or approximation")
         self.log_predicted = tensors["log_predicted"]
+        self._recent = tensors.get("recent", np.empty(0, dtype=np.int64))[-BACK:].tolist()
 
     def _checked(self, document: BagLike) -> tuple[NDArray[np.int32], Array, float]:
         """Return words, counts and the number of tokens of a document that fits the model."""

@@ -25,6 +25,8 @@ from habitus.anomaly.localisation import (
 from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path
+from habitus.habits.turns import NO_TURN
+from habitus.habits.votes import Votes
 from habitus.model.inspection import long_run_shares
 from habitus.schema import (
     Count,
@@ -95,6 +97,9 @@ class Event:
     """By the measure "habits", the votes of the strongest document: see `habitus.habits`."""
     behaviours: Nats = 0.0
     """By the measure "habits", the normality of the strongest document by the topic model."""
+    turn: Count | None = None
+    """By the measure "habits", the turn of the strongest document, where that is a cue: see
+    `habitus.habits.turns`."""
     first_document: Count | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
@@ -298,6 +303,7 @@ class EventJoiner:
             cue=finding.cue if finding else "behaviours" if habit else "",
             moment=moment,
             behaviours=habit.behaviours if habit else 0.0,
+            turn=habit.turn if habit and habit.turn_evidence else None,
             local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
             first_document=number,
             last_document=number,
@@ -332,6 +338,16 @@ def _joined(event: Event, later: Event) -> Event:
         end=later.end,
         first_document=event.first_document,
         last_document=later.last_document,
+    )
+
+
+def judge_moment(event: Event, habits: HabitModel) -> HabitJudgement:
+    """Judge the strongest document of an event, by the habits that found it or later ones."""
+    return habits.judge(
+        Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
+        event.behaviours,
+        clock=event.minute,
+        turn=NO_TURN if event.turn is None else event.turn,
     )
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from habitus.anomaly.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
 from habitus.anomaly.detector import Detector
-from habitus.anomaly.events import Event
+from habitus.anomaly.events import Event, judge_moment
 from habitus.anomaly.fleet import Fleet
+from habitus.anomaly.habit_learning import learn_habits
 from habitus.anomaly.habit_model import LAYOUTS as HABIT_LAYOUTS
-from habitus.anomaly.habit_model import HabitHeader, HabitModel, learn_habits
+from habitus.anomaly.habit_model import HabitHeader, HabitModel
 from habitus.arrays import Array, Indices
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
@@ -122,14 +123,20 @@ class SceneModel:
                 f"{corpus.clip:g} s: extract it with clip={self.model.clip_:g}",
                 parameter="clip",
             )
-        calibration, behaviours = self.calibration, None
+        calibration, behaviours, turns = self.calibration, None, None
         if calibration is not None:
             behaviours = calibration.tail_of(self.model, corpus)
+            turns = calibration.turns_of(self.model, corpus)
             calibration = calibration.updated(self.model, corpus)
         return SceneModel(
             self.model.with_looks(corpus.looks),
             calibration,
-            habits.updated(corpus, half_life=half_life, behaviours=behaviours),
+            habits.updated(
+                corpus,
+                half_life=half_life,
+                behaviours=behaviours,
+                turns=None if turns is None else turns.of,
+            ),
             ("topics and behaviours are those of the first footage; habits were updated",),
         )
 
@@ -166,7 +173,10 @@ class SceneModel:
         return [
             event
             for event in recent
-            if event.alarm and event.moment and _judged(event, habits) >= event.threshold
+            if event.alarm
+            and event.moment
+            and len(_moment(event, habits).cells)
+            and judge_moment(event, habits).normality >= event.threshold
         ]
 
     def _known_habits(self, done: str, parameter: str) -> HabitModel:
@@ -218,6 +228,7 @@ def _sizes(header: SceneHeader) -> dict[str, int | range]:
     if (habits := header.get("habits")) is not None:
         v = habits["vocabulary"]
         sizes |= {"cells": v.n_cells, "directions": v.directions, "speeds": v.speeds}
+        sizes["turns"] = header["settings"]["n_behaviours"] ** 2
     return sizes
 
 
@@ -228,12 +239,6 @@ class Acceptance(NamedTuple):
     """The model in which the event is normal."""
     silenced: list[Event]
     """Those of the recent alarms that this model would not raise."""
-
-
-def _judged(event: Event, habits: HabitModel) -> float:
-    """Return the normality of the strongest document of an event."""
-    moment = _moment(event, habits)
-    return habits.judge(moment, event.behaviours, clock=event.minute).normality
 
 
 def _moment(event: Event, habits: HabitModel) -> Votes:
@@ -310,14 +315,24 @@ def learn_scene(
                 f"topics and behaviours were learnt from {len(spread)} of the {len(corpus)} "
                 "documents, spread evenly over the footage; habits from all"
             )
-        calibration, behaviours = None, None
+        calibration, behaviours, turns = None, None, None
         try:
             calibration = calibrate(model, spread, workers=workers, progress=progress)
             behaviours = _held_out_behaviours(model, calibration, corpus)
+            turns = calibration.turns_of(model, corpus)
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     n_threads = n_threads_of(model.n_jobs)
-    habits = _learnt_habits(corpus, behaviours, fleet, half_life, notes, n_threads, progress)
+    habits = _learnt_habits(
+        corpus,
+        notes,
+        behaviours=behaviours,
+        turns=turns,
+        fleet=fleet,
+        half_life=half_life,
+        n_threads=n_threads,
+        progress=progress,
+    )
     if isinstance(corpus, ShardedCorpus):
         corpus = corpus.carried_by(None)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
@@ -358,26 +373,13 @@ def _held_out_behaviours(
 
 
 def _learnt_habits(
-    corpus: Corpus | ShardedCorpus,
-    behaviours: Array | None,
-    fleet: Fleet | None,
-    half_life: float | None,
-    notes: list[str],
-    n_threads: int,
-    progress: ProgressCallback | None,
+    corpus: Corpus | ShardedCorpus, notes: list[str], *, fleet: Fleet | None, **options: Any
 ) -> HabitModel | None:
     """Return the habits of a corpus with a vocabulary; None, and a note, where nothing moves."""
     if corpus.vocabulary is None:
         return None
     try:
-        habits = learn_habits(
-            corpus,
-            behaviours=behaviours,
-            fleet=fleet,
-            half_life=half_life,
-            n_threads=n_threads,
-            progress=progress,
-        )
+        habits = learn_habits(corpus, fleet=fleet, **options)
     except InvalidInputError as error:
         notes.append(f"no habits: {error}")
         return None

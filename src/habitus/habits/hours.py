@@ -3,13 +3,10 @@
 With n the documents in which cells moved at about this hour, and e how many of them would be
 expected if the hour made no difference, e = p(moves | cell) * documents at about this hour,
 
-    rate = (n + concentration * rate') / (e + concentration)
+    rate = p(moves | cell, hour) / p(moves | cell)
 
-is the mean of a gamma posterior of p(moves | cell, hour) / p(moves | cell). The prior is the rate'
-of the next wider level: of cells within 1, 2 and 4 cells, of the whole frame, and 1 beyond. Hours
-are smooth on the circle of the day: hours beside an hour count as well, with Gaussian weights. The
-concentrations, one per level, are those under which each held-out day is most probable given the
-others.
+is estimated as `habitus.habits.contexts` has it. Hours are smooth on the circle of the day: hours
+beside an hour count as well, with Gaussian weights.
 
 Once there are weeks, workdays and week-ends are apart: by how much the rate of either differs from
 that of all days is found in the same way, with e expected by the rate of all days, and with
@@ -17,41 +14,33 @@ concentrations of its own; where that predicts held-out days no better, it is le
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import N_HOURS, N_WEEK_HOURS
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
+from habitus.habits.contexts import (
+    N_CONTEXT_LEVELS,
+    ContextFit,
+    Levels,
+    context_gain,
+    context_levels,
+    context_rates,
+    fit_contexts,
+)
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
-from habitus.habits.predictive import (
-    SPREADS,
-    Concentrations,
-    Habits,
-    best_concentrations,
-    neighbourhoods,
-)
+from habitus.habits.predictive import Concentrations, Habits
 from habitus.habits.votes import DocumentVotes, Votes
 
 HOUR = "hour"
 """The cue; its concentrations have this name."""
-N_HOUR_LEVELS = len(SPREADS) + 2
-"""Levels: frame, three neighbourhoods, cell."""
 SPREAD, FARTHEST = 1.0, 3
 """Standard deviation of the weights of hours, and the farthest hour that counts."""
 HOUR_STATISTICS = ((HOUR, "scan"), (HOUR, "sum"))
 NO_LEVEL = np.zeros(1)
 """Any excess counts: the surprisal of an hour is one beyond that of the place already."""
-
-
-class HourFit(NamedTuple):
-    """How well the hour predicts days that were held out."""
-
-    concentrations: tuple[float, ...]
-    gain: float
-    """Nats per moving cell by which the hour predicts them better than the place alone."""
 
 
 def hour_rates(
@@ -80,11 +69,11 @@ def hour_rates(
     >>> bool(rates[0, 0] > rates[23, 0] == rates[1, 0] > rates[12, 0])
     True
     """
-    common = _rates(_daily_levels(counts, place, vocabulary), concentrations[:N_HOUR_LEVELS])
-    if len(concentrations) == N_HOUR_LEVELS:
+    common = _rates(_daily_levels(counts, place, vocabulary), concentrations[:N_CONTEXT_LEVELS])
+    if len(concentrations) == N_CONTEXT_LEVELS:
         return common
     levels = _weekly_levels(counts, place, common, vocabulary)
-    return common * _rates(levels, concentrations[N_HOUR_LEVELS:])
+    return common * _rates(levels, concentrations[N_CONTEXT_LEVELS:])
 
 
 def hour_surprisals(
@@ -106,7 +95,7 @@ def fit_hours(
     vocabulary: Vocabulary,
     *,
     weeks: bool = False,
-) -> HourFit:
+) -> ContextFit:
     """Return the concentrations that predict each day, or group of days, best from all others.
 
     Parameters
@@ -129,30 +118,17 @@ def fit_hours(
         for day, place in zip(days, places, strict=True)
     ]
     daily = [_daily_levels(*pair, vocabulary) for pair in zip(rest, places, strict=True)]
-    found, reached = _fitted(daily, moved, expected)
+    found, reached = fit_contexts(daily, moved, expected, _rates)
     if weeks:
         common = [_rates(levels, found) for levels in daily]
         weekly = [
             _weekly_levels(*each, vocabulary) for each in zip(rest, places, common, strict=True)
         ]
         beyond = [rates * e for rates, e in zip(common, expected, strict=True)]
-        apart, further = _fitted(weekly, moved, beyond)
+        apart, further = fit_contexts(weekly, moved, beyond, _rates)
         if further > 0:
             found, reached = found + apart, reached + further
-    return HourFit(found, reached / max(float(total.hours.sum()), 1.0))
-
-
-def _fitted(
-    levels: Sequence["_Levels"], moved: Sequence[Array], expected: Sequence[Array]
-) -> tuple[tuple[float, ...], float]:
-    """Return the concentrations that predict best what moved, and the gain in nats."""
-    parts = list(zip(levels, moved, expected, strict=True))
-
-    def likelihood(tried: Sequence[float], level: int = 0) -> float:
-        return sum(_gain(_rates(own, tried), n, e) for own, n, e in parts)
-
-    found = best_concentrations(likelihood, N_HOUR_LEVELS)
-    return found, likelihood(found)
+    return ContextFit(found, reached / max(float(total.hours.sum()), 1.0))
 
 
 def hour_gain(
@@ -175,7 +151,7 @@ def hour_gain(
     """
     rates = hour_rates(counts, place, concentrations, vocabulary)
     expected = further.hour_documents[:, None] * np.exp(-place)
-    return _gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)
+    return context_gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)
 
 
 def hour_evidence(
@@ -203,24 +179,13 @@ def _as_place(surprisals: Array, vocabulary: Vocabulary) -> Habits:
     return Habits(surprisals, np.zeros(direction), np.zeros(speed))
 
 
-def _gain(rates: Array, moved: Array, expected: Array) -> float:
-    """Return the log-likelihood of Poisson counts by these rates, less that by a rate of 1."""
-    return float((moved * np.log(rates) - expected * (rates - 1.0)).sum())
-
-
-_Levels = list[tuple[Array, Array]]
-"""What moved and what was expected to, from the frame to the cell: cells x 24 or 48 hours."""
-
-
-def _rates(levels: _Levels, concentrations: Sequence[float]) -> Array:
+def _rates(levels: Levels, concentrations: Sequence[float]) -> Array:
     """Return the rates of the last level: 48 hours x cells."""
-    rate: Array = np.ones(1)
-    for (moved, expected), concentration in zip(levels, concentrations, strict=True):
-        rate = (moved + concentration * rate) / (expected + concentration)
-    return np.tile(rate.T, (N_WEEK_HOURS // rate.shape[1], 1))
+    rates = context_rates(levels, concentrations).T
+    return np.tile(rates, (N_WEEK_HOURS // len(rates), 1))
 
 
-def _daily_levels(counts: HabitCounts, place: Array, vocabulary: Vocabulary) -> _Levels:
+def _daily_levels(counts: HabitCounts, place: Array, vocabulary: Vocabulary) -> Levels:
     """Return the levels of hours of the day, on whatever day."""
     moved, documents = (
         each[..., :N_HOURS] + each[..., N_HOURS:] for each in (counts.hours, counts.hour_documents)
@@ -230,16 +195,14 @@ def _daily_levels(counts: HabitCounts, place: Array, vocabulary: Vocabulary) -> 
 
 def _weekly_levels(
     counts: HabitCounts, place: Array, common: Array, vocabulary: Vocabulary
-) -> _Levels:
+) -> Levels:
     """Return the levels of hours of workdays and week-ends, given the rates of all days."""
     expected = np.exp(-place)[:, None] * counts.hour_documents * common.T
     return _levels(counts.hours, expected, vocabulary)
 
 
-def _levels(moved: Array, expected: Array, vocabulary: Vocabulary) -> _Levels:
-    moved, expected = _about_hours(moved), _about_hours(expected)
-    cells = (neighbourhoods(each, vocabulary) for each in (moved, expected))
-    return [(moved.sum(axis=0), expected.sum(axis=0)), *zip(*cells, strict=True)]
+def _levels(moved: Array, expected: Array, vocabulary: Vocabulary) -> Levels:
+    return context_levels(_about_hours(moved), _about_hours(expected), vocabulary)
 
 
 def _about_hours(counts: Array) -> Array:

@@ -10,14 +10,13 @@ import cv2
 import numpy as np
 
 from habitus.anomaly.detection import Detection
-from habitus.anomaly.events import Event
+from habitus.anomaly.events import Event, judge_moment
 from habitus.anomaly.explanation import find_unusual, heat_map
 from habitus.anomaly.habit_model import HabitModel
 from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
 from habitus.files import written_whole
-from habitus.habits import Votes
 from habitus.model import TopicModel
 from habitus.reporting.figures.drawing import (
     EVENT,
@@ -162,8 +161,7 @@ def seen_moment(event: Event, detection: Detection) -> SeenMoment | None:
 
 def _seen_by_habits(event: Event, habits: HabitModel) -> SeenMoment:
     v, words = habits.vocabulary, np.array(event.moment, dtype=np.int64)
-    judgement = habits.judge(Votes.of_codes(words, v), clock=event.minute)
-    finding = find_unusual(judgement, habits)
+    finding = find_unusual(judge_moment(event, habits), habits)
     usual = habits.all_counts.direction.reshape(-1)
     return SeenMoment(
         event, v, words[finding.votes], words, usual / max(usual.sum(), 1.0), heat_map(finding, v)

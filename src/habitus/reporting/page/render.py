@@ -15,12 +15,12 @@ import numpy as np
 from markupsafe import Markup
 
 from habitus.anomaly.detection import Detection
-from habitus.anomaly.events import Event, clock
+from habitus.anomaly.events import Event, clock, judge_moment
 from habitus.anomaly.habit_model import HabitJudgement, HabitModel
 from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array
 from habitus.files import written_whole
-from habitus.habits import HOUR_STATISTICS, STATISTICS, Votes
+from habitus.habits import HOUR_STATISTICS, STATISTICS
 from habitus.model import TopicModel
 from habitus.reporting.figures.cycle import cycle_svg
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
@@ -294,26 +294,22 @@ def _expected_behaviours(event: Event) -> list[tuple[int, str]]:
 def _habit_bars(detection: Detection, habits: HabitModel) -> list[list[SurpriseBar]]:
     """Return the score of each moment, and the rarities that it is made of."""
     threshold = habits.fusion.score_of_normality(detection.threshold)
-    found = [
-        habits.judge(
-            Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
-            event.behaviours,
-            clock=event.minute,
-        )
-        for event in detection.moments
-    ]
+    found = [judge_moment(event, habits) for event in detection.moments]
     full = max(1.15 * threshold, 1e-9, *(judgement.score for judgement in found))
     return [_bars_of(judgement, threshold, full) for judgement in found]
 
 
 def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[SurpriseBar]:
-    """Return the score of one moment, the rarity of each statistic, and that of behaviours."""
-    values = [*judgement.rarities.tolist(), judgement.behaviour_rarity]
+    """Return the score of one moment, and the rarities that it is made of."""
     cues = (*STATISTICS, *HOUR_STATISTICS)[: len(judgement.rarities)]
-    names = [f"{cue.capitalize()}, {GATHERING_WORDS[how]}" for cue, how in cues]
+    names = (f"{cue.capitalize()}, {GATHERING_WORDS[how]}" for cue, how in cues)
+    values = dict(zip(names, judgement.rarities.tolist(), strict=True))
+    values["Behaviours"] = judgement.behaviour_rarity
+    if judgement.turn_evidence is not None:
+        values["Turn"] = judgement.turn_rarity
     parts = [
         SurpriseBar(name, f"{value:.1f} nats", "", round(100 * value / full, 1), None)
-        for name, value in zip([*names, "Behaviours"], values, strict=True)
+        for name, value in values.items()
     ]
     counted = judgement.strongest
     parts[counted] = parts[counted]._replace(part="strongest")

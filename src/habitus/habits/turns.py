@@ -1,0 +1,207 @@
+"""Habits of the turn: how much more or less often a cell moves one way while the scene does so.
+
+The turn of a document is the most probable behaviour of the topic model two documents before it,
+and its own: what moves while one road has just got green is not what moves while it has green. The
+rate p(moves that way | cell, turn) / p(moves that way | cell), of four ways, is estimated as
+`habitus.habits.contexts` has it. A red light is passed in a usual place, in a usual direction and
+at a usual speed: only the turn is wrong.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array, Flags, Indices
+from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
+from habitus.habits.contexts import (
+    ContextFit,
+    Levels,
+    context_levels,
+    context_rates,
+    fit_contexts,
+)
+from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
+from habitus.habits.predictive import Habits
+from habitus.habits.votes import DocumentVotes, Votes
+
+TURN = "turn"
+BACK = 2
+"""Documents before a document whose behaviour is part of its turn: what clears a junction needs
+two seconds."""
+NO_TURN = -1
+"""Where no behaviour is known."""
+_LEVELS = np.zeros(2)
+"""Any excess counts. Of the cues, the turn takes the place of the direction."""
+_OWN = 1
+"""Number of that cue."""
+
+
+class Turns(NamedTuple):
+    """Turns of documents."""
+
+    of: Indices
+    """The turn of each document."""
+    n: int
+    """How many turns there are."""
+
+
+def turns_of(
+    behaviours: NDArray[np.integer],
+    n_behaviours: int,
+    first: Flags,
+    before: Sequence[int] = (),
+) -> Indices:
+    """Return the turn of each document, a number below the square of `n_behaviours`.
+
+    Parameters
+    ----------
+    behaviours
+        The most probable behaviour of each document.
+    n_behaviours
+        Number of behaviours.
+    first
+        Which documents start a sequence; the very first one goes on where `before` is given.
+    before
+        Behaviours of the documents just before these, of the same sequence.
+
+    Examples
+    --------
+    >>> first = np.array([True, False, False, False])
+    >>> turns_of(np.array([0, 1, 1, 1]), 2, first).tolist()  # 0 to 0, 0 to 1, 0 to 1, 1 to 1
+    [0, 1, 1, 3]
+    """
+    known = np.concatenate([np.array(before[-BACK:], dtype=np.int64), behaviours])
+    starts = np.concatenate([np.zeros(len(known) - len(first), dtype=np.bool_), first])
+    if len(before):
+        starts[len(known) - len(first) :][:1] = False
+    number = np.arange(len(known))
+    earliest = np.maximum.accumulate(np.where(starts, number, 0))
+    found = n_behaviours * known[np.maximum(number - BACK, earliest)] + known
+    return np.asarray(found[len(known) - len(first) :], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TurnCounts:
+    """How often cells moved in each of four ways at each turn."""
+
+    moved: Array
+    """Documents: cells x 4 x turns."""
+    documents: Array
+    """With and without motion, at each turn."""
+
+    @classmethod
+    def of(
+        cls, votes: DocumentVotes, turns: Indices, n_turns: int, vocabulary: Vocabulary
+    ) -> "TurnCounts":
+        """Return the counts of documents; those of no turn are not counted."""
+        ways = votes.directions // (vocabulary.directions // N_DIRECTIONS)
+        at = np.repeat(turns, np.diff(votes.indptr))
+        counted = at != NO_TURN
+        shape = vocabulary.n_cells, N_DIRECTIONS, n_turns
+        codes = ((votes.cells * N_DIRECTIONS + ways) * n_turns + at)[counted]
+        moved = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
+        documents = np.bincount(turns[turns != NO_TURN], minlength=n_turns)
+        return cls(moved.astype(np.float64), documents.astype(np.float64))
+
+    def adding(self, votes: Votes, vocabulary: Vocabulary) -> "TurnCounts":
+        """Return the counts with one more document at every turn: it is normal at any."""
+        moved = self.moved.copy()
+        ways = votes.directions // (vocabulary.directions // N_DIRECTIONS)
+        moved[votes.cells, ways] += 1.0
+        return TurnCounts(moved, self.documents + 1.0)
+
+    def faded(self, factor: float) -> "TurnCounts":
+        """Return the counts times a factor: old footage counts less."""
+        return TurnCounts(factor * self.moved, factor * self.documents)
+
+    def __add__(self, other: "TurnCounts") -> "TurnCounts":
+        """Return the counts of both footages."""
+        return TurnCounts(self.moved + other.moved, self.documents + other.documents)
+
+    def __sub__(self, other: "TurnCounts") -> "TurnCounts":
+        """Return the counts without those of a part of the footage."""
+        return TurnCounts(self.moved - other.moved, self.documents - other.documents)
+
+
+def turn_surprisals(
+    counts: TurnCounts, habits: Habits, concentrations: Sequence[float], vocabulary: Vocabulary
+) -> Array:
+    """Return ln p(moves that way | cell) - ln p(moves that way | cell, turn) where positive.
+
+    The result is turns x cells x directions of the vocabulary.
+    """
+    rates = context_rates(_levels(counts, habits, vocabulary), concentrations)
+    by_turn = rates.reshape(counts.moved.shape).transpose(2, 0, 1)
+    found = np.maximum(-np.log(by_turn), 0.0)
+    return np.ascontiguousarray(np.repeat(found, vocabulary.directions // N_DIRECTIONS, axis=2))
+
+
+def fit_turns(
+    parts: Sequence[TurnCounts], habits: Sequence[Habits], vocabulary: Vocabulary
+) -> ContextFit:
+    """Return the concentrations that predict each part best from all others.
+
+    Parameters
+    ----------
+    parts
+        Counts of parts of the footage.
+    habits
+        Habits of all other parts, for each part.
+    vocabulary
+        The grid.
+    """
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    pairs = list(zip(parts, habits, strict=True))
+    levels = [_levels(total - part, own, vocabulary) for part, own in pairs]
+    moved = [_flat(part.moved) for part in parts]
+    expected = [_flat(_expected(part, own)) for part, own in pairs]
+    found, reached = fit_contexts(levels, moved, expected)
+    return ContextFit(found, reached / max(float(total.moved.sum()), 1.0))
+
+
+def turn_evidence(votes: Votes, surprisals: Array, vocabulary: Vocabulary) -> DocumentEvidence:
+    """Return the evidence of one document by the surprisals of its turn: one cue, a scan."""
+    found = document_evidence(votes, _as_direction(surprisals, vocabulary), _LEVELS, vocabulary)
+    return DocumentEvidence(
+        found.statistics[2 * _OWN : 2 * _OWN + 1],
+        found.windows[_OWN:],
+        found.excesses[:, _OWN:],
+    )
+
+
+def gather_turns(
+    votes: DocumentVotes, surprisals: Array, turns: Indices, vocabulary: Vocabulary
+) -> Array:
+    """Return the scan of many documents by their turns; 0 where there is none."""
+    found = np.zeros(votes.n_documents)
+    for turn in np.unique(turns[turns != NO_TURN]).tolist():
+        own = np.flatnonzero(turns == turn)
+        habits = _as_direction(surprisals[turn], vocabulary)
+        found[own] = gather_statistics(votes.take(own), habits, _LEVELS, vocabulary)[:, 2 * _OWN]
+    return found
+
+
+def _as_direction(surprisals: Array, vocabulary: Vocabulary) -> Habits:
+    """Return habits of the direction alone, with the surprisals of a turn."""
+    v = vocabulary
+    return Habits(np.zeros(v.n_cells), surprisals, np.zeros((v.n_cells, N_DIRECTIONS, v.speeds)))
+
+
+def _levels(counts: TurnCounts, habits: Habits, vocabulary: Vocabulary) -> Levels:
+    return context_levels(_flat(counts.moved), _flat(_expected(counts, habits)), vocabulary)
+
+
+def _expected(counts: TurnCounts, habits: Habits) -> Array:
+    """Return how often cells would have moved each way if the turn made no difference."""
+    ways = np.exp(-habits.direction).reshape(len(habits.place), N_DIRECTIONS, -1).sum(axis=2)
+    return np.asarray((np.exp(-habits.place)[:, None] * ways)[..., None] * counts.documents)
+
+
+def _flat(counts: Array) -> Array:
+    """Return counts with one row per cell."""
+    return counts.reshape(len(counts), -1)
