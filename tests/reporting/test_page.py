@@ -219,6 +219,8 @@ def test_details(pages, opened):
 
 def test_surprise_bars(pages, opened, lanes):
     page, _ = opened(pages["lanes"])
+    assert not page.locator(".bars").first.is_visible()
+    page.locator(".event summary").first.click()
     misfit, shift, *_ = page.locator(".bars .number").all_inner_texts()
     event = lanes.detection.events[0]
     n_words = lanes.corpus.n_tokens[int(event.peak)]
@@ -233,6 +235,7 @@ def test_bars_show_the_score_that_raises_an_alarm(pages, opened, habitual):
     threshold = fusion.score_of_normality(found.threshold)
     for k, event in enumerate(found.moments):
         card = page.locator(".event").nth(k)
+        card.locator("summary").click()
         score = fusion.score_of_normality(event.normality)
         shown = card.locator(".score .number").inner_text()
         assert float(shown.removesuffix(" nats")) == pytest.approx(score, abs=0.06)

@@ -311,7 +311,7 @@ def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[S
         SurpriseBar(name, f"{value:.1f} nats", "", round(100 * value / full, 1), None)
         for name, value in values.items()
     ]
-    counted = judgement.strongest
+    counted = -1 if judgement.by_turn else judgement.strongest
     parts[counted] = parts[counted]._replace(part="strongest")
     score = SurpriseBar(
         "Score",
