@@ -156,6 +156,22 @@ def test_a_detector_goes_on_in_the_middle_of_a_turn(scene, judged, tmp_path):
     )
 
 
+def test_a_sequence_of_one_document_has_no_other_before_it(scene, judged):
+    cut = 13 * PHASE
+    parts = [judged.take(np.arange(cut - 2, cut)), judged.take(np.arange(cut, cut + 1))]
+    at_once, stepped = scene.detector(), scene.detector()
+    at_once.judge_all(Corpus.joined(parts))
+    for t in (cut - 2, cut - 1, cut):
+        if t == cut:
+            stepped.new_sequence()
+        stepped.step(judged.bag(t), vocabulary=GRID)
+    following = judged.take(np.arange(cut + 1, cut + 4))
+    found = at_once.judge_all(following)
+    for t, document in enumerate(following.bags()):
+        one = stepped.step(document, vocabulary=GRID)
+        assert same(one, found.judgement(t, at_once.threshold, explained=True))
+
+
 def test_a_model_keeps_its_turns_in_a_file(scene, judged, tmp_path):
     scene.save(tmp_path / "model")
     stored = SceneModel.load(tmp_path / "model")

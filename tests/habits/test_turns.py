@@ -16,7 +16,9 @@ from habitus.habits.turns import (
     TurnCounts,
     fit_turns,
     gather_turns,
+    turn_after,
     turn_evidence,
+    turn_habits,
     turn_surprisals,
     turns_of,
 )
@@ -58,7 +60,10 @@ def test_a_sequence_in_two_parts_has_the_turns_of_the_whole(labels, cut):
     first = np.arange(len(whole)) == 0
     later = turns_of(whole[cut:], 3, first[: len(whole) - cut], whole[:cut].tolist())
     both = [*turns_of(whole[:cut], 3, first[:cut]), *later]
-    assert both == turns_of(whole, 3, first).tolist()
+    one_by_one = [
+        turn_after(labels[max(t - BACK, 0) : t], labels[t], 3) for t in range(len(labels))
+    ]
+    assert both == turns_of(whole, 3, first).tolist() == one_by_one
 
 
 def test_counts_are_what_moved_at_each_turn():
@@ -186,14 +191,15 @@ def test_one_document_is_gathered_as_many_are(lights):
     counts = TurnCounts.of(votes, turns, 2, GRID)
     habits = Habits.of(HabitCounts.of(votes, GRID, len(turns)), EVEN, GRID)
     surprisals = turn_surprisals(counts, habits, (1.0,) * 5, GRID)
+    by_turn = turn_habits(surprisals, GRID)
     swapped = np.where(np.arange(200) == 7, NO_TURN, 1 - turns)
-    scans = gather_turns(votes, surprisals, swapped, GRID)
-    usual = gather_turns(votes, surprisals, turns, GRID)
+    scans = gather_turns(votes, by_turn, swapped, GRID)
+    usual = gather_turns(votes, by_turn, turns, GRID)
     assert scans[7] == 0
     assert scans[np.diff(votes.indptr) > 3].min() >= 0
     assert np.median(scans) > 20 * max(np.median(usual), 0.01)
     for t in (0, 55, 199):
-        found = turn_evidence(votes.of(t), surprisals[swapped[t]], GRID)
+        found = turn_evidence(votes.of(t), by_turn[swapped[t]], GRID)
         assert found.statistics.tolist() == [scans[t]]
-        own = surprisals[swapped[t]][votes.of(t).cells, votes.of(t).directions]
+        own = surprisals[swapped[t]][votes.of(t).cells, votes.of(t).directions // 3]
         assert np.array_equal(found.excesses[:, 0], own)

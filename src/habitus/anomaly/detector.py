@@ -27,7 +27,7 @@ from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.corpus.clocks import NO_CLOCK
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
-from habitus.habits.turns import BACK, turns_of
+from habitus.habits.turns import BACK, turn_after, turns_of
 from habitus.habits.votes import Votes
 from habitus.model import TopicModel
 from habitus.model.expected_counts import Evidence, gather
@@ -268,14 +268,16 @@ class Detector:
         found = filter_document(expected, words, counts, self.tables)
         self.log_predicted = found.log_next
         posterior = np.asarray(found.posterior.sum(axis=0))
-        (turn,) = self._turns(posterior.argmax(axis=0, keepdims=True), np.zeros(1, dtype=np.bool_))
+        behaviour = int(posterior.argmax())
+        turn = turn_after(self._recent, behaviour, len(posterior))
+        self._recent = [*self._recent, behaviour][-BACK:]
         normality, habit = 0.0, None
         if self.habits is not None:
             judged = usable and n_tokens > 0
             if judged:
                 behaviours = self._score("tail", found, counts) if self.behaviours_count else 0.0
                 votes = self._votes(self.habits, document, vocabulary)
-                habit = self.habits.judge(votes, behaviours, clock=clock, turn=int(turn))
+                habit = self.habits.judge(votes, behaviours, clock=clock, turn=turn)
                 normality = habit.normality
         elif judged:
             normality = self._score(self.measure, found, counts)
@@ -293,12 +295,13 @@ class Detector:
         )
 
     def _turns(self, behaviours: Indices, first: Flags) -> Indices:
-        """Return the turns of the next documents of the sequence, given their behaviours.
-
-        The very first of them follows what was judged before, whatever `first` says.
-        """
+        """Return the turns of the next documents, the very first of which goes on as before."""
         turns = turns_of(behaviours, self.tables.log_pi.shape[1], first, self._recent)
-        self._recent = [*self._recent, *behaviours[-BACK:].tolist()][-BACK:]
+        starts = 1 + np.flatnonzero(first[1:])
+        before, own = (self._recent, behaviours)
+        if len(starts):
+            before, own = [], behaviours[starts[-1] :]
+        self._recent = [*before, *own[-BACK:].tolist()][-BACK:]
         return turns
 
     def _score(self, measure: str, found: FilterStep, counts: Array) -> float:

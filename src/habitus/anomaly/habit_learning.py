@@ -52,6 +52,7 @@ from habitus.habits.turns import (
     Turns,
     fit_turns,
     gather_turns,
+    turn_habits,
     turn_surprisals,
 )
 from habitus.habits.votes import (
@@ -600,5 +601,6 @@ def _turn_scans_of_shard(
     found = [np.empty(0)]
     for segment, votes, _ in made.parts(segments):
         own = segment.of(turns.of)
-        found.append(gather_turns(votes, held_out[segment.fold], own, vocabulary))
+        habits = turn_habits(held_out[segment.fold], vocabulary)
+        found.append(gather_turns(votes, habits, own, vocabulary))
     return np.concatenate(found)

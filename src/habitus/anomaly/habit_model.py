@@ -44,6 +44,7 @@ from habitus.habits.turns import (
     TurnCounts,
     gather_turns,
     turn_evidence,
+    turn_habits,
     turn_surprisals,
 )
 from habitus.habits.votes import (
@@ -276,12 +277,12 @@ class HabitModel:
         return counts
 
     @cached_property
-    def turn_surprisals(self) -> Array | None:
-        """Surprisals of turns: see `habitus.habits.turns`; None where the turn is no cue."""
+    def turn_habits(self) -> tuple[Habits, ...]:
+        """Habits of each turn: see `habitus.habits.turns`; none where the turn is no cue."""
         if self.all_turns is None:
-            return None
-        own = self.concentrations[TURN]
-        return turn_surprisals(self.all_turns, self.habits, own, self.vocabulary)
+            return ()
+        own, v = self.concentrations[TURN], self.vocabulary
+        return turn_habits(turn_surprisals(self.all_turns, self.habits, own, v), v)
 
     def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
         """Return the votes of a document in the words of the vocabulary."""
@@ -313,16 +314,16 @@ class HabitModel:
         rarities = self.fusion.rarities(found.statistics[None])[0]
         added = float(self.fusion.behaviour_rarities(np.array([behaviours]))[0])
         judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added, clock, turn)
-        if self.turn_surprisals is not None:
-            judgement = self._at_its_turn(judgement, self.turn_surprisals)
+        if self.turn_habits:
+            judgement = self._at_its_turn(judgement)
         normality = self.fusion.normality_of_scores(np.array([judgement.score]))
         return judgement._replace(normality=float(normality[0]))
 
-    def _at_its_turn(self, judgement: HabitJudgement, surprisals: Array) -> HabitJudgement:
+    def _at_its_turn(self, judgement: HabitJudgement) -> HabitJudgement:
         """Return a judgement with what its turn says; where that is not known, nothing."""
-        if not 0 <= judgement.turn < len(surprisals):
+        if not 0 <= judgement.turn < len(self.turn_habits):
             return judgement._replace(turn_rarity=float(self.fusion.turn_rarities(np.zeros(1))[0]))
-        own = surprisals[judgement.turn]
+        own = self.turn_habits[judgement.turn]
         evidence = turn_evidence(judgement.votes, own, self.vocabulary)
         rarity = float(self.fusion.turn_rarities(evidence.statistics)[0])
         rarer = rarity > self.fusion.turn_trust * float(judgement.rarities.max())
@@ -352,8 +353,8 @@ class HabitModel:
             by_hour = gather_hours(votes, self.hour_surprisals, hours, self.vocabulary)
             statistics = np.hstack([statistics, by_hour])
         scans = np.zeros(len(corpus))
-        if self.turn_surprisals is not None:
-            scans = gather_turns(votes, self.turn_surprisals, turns, self.vocabulary)
+        if self.turn_habits:
+            scans = gather_turns(votes, self.turn_habits, turns, self.vocabulary)
         judged = judged_documents(corpus)
         normality = np.where(judged, self.fusion.normality(statistics, behaviours, scans), 0.0)
         return JudgedHabits(

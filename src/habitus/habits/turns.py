@@ -83,6 +83,11 @@ def turns_of(
     return np.asarray(found[len(known) - len(first) :], dtype=np.int64)
 
 
+def turn_after(recent: Sequence[int], behaviour: int, n_behaviours: int) -> int:
+    """Return the turn of one document, given the behaviours of at most `BACK` before it."""
+    return n_behaviours * (recent[0] if recent else behaviour) + behaviour
+
+
 @dataclass(frozen=True, eq=False)
 class TurnCounts:
     """How often cells moved in each of four ways at each turn."""
@@ -131,12 +136,11 @@ def turn_surprisals(
 ) -> Array:
     """Return ln p(moves that way | cell) - ln p(moves that way | cell, turn) where positive.
 
-    The result is turns x cells x directions of the vocabulary.
+    The result is turns x cells x 4.
     """
     rates = context_rates(_levels(counts, habits, vocabulary), concentrations)
     by_turn = rates.reshape(counts.moved.shape).transpose(2, 0, 1)
-    found = np.maximum(-np.log(by_turn), 0.0)
-    return np.ascontiguousarray(np.repeat(found, vocabulary.directions // N_DIRECTIONS, axis=2))
+    return np.maximum(-np.log(by_turn), 0.0)
 
 
 def fit_turns(
@@ -164,9 +168,17 @@ def fit_turns(
     return ContextFit(found, reached / max(float(total.moved.sum()), 1.0))
 
 
-def turn_evidence(votes: Votes, surprisals: Array, vocabulary: Vocabulary) -> DocumentEvidence:
-    """Return the evidence of one document by the surprisals of its turn: one cue, a scan."""
-    found = document_evidence(votes, _as_direction(surprisals, vocabulary), _LEVELS, vocabulary)
+def turn_habits(surprisals: Array, vocabulary: Vocabulary) -> tuple[Habits, ...]:
+    """Return habits of the direction alone for each turn, with its surprisals."""
+    v = vocabulary
+    place, speed = np.zeros(v.n_cells), np.zeros((v.n_cells, N_DIRECTIONS, v.speeds))
+    ways = np.repeat(surprisals, v.directions // N_DIRECTIONS, axis=2)
+    return tuple(Habits(place, direction, speed) for direction in ways)
+
+
+def turn_evidence(votes: Votes, habits: Habits, vocabulary: Vocabulary) -> DocumentEvidence:
+    """Return the evidence of one document by the habits of its turn: one cue, a scan."""
+    found = document_evidence(votes, habits, _LEVELS, vocabulary)
     return DocumentEvidence(
         found.statistics[2 * _OWN : 2 * _OWN + 1],
         found.windows[_OWN:],
@@ -175,21 +187,15 @@ def turn_evidence(votes: Votes, surprisals: Array, vocabulary: Vocabulary) -> Do
 
 
 def gather_turns(
-    votes: DocumentVotes, surprisals: Array, turns: Indices, vocabulary: Vocabulary
+    votes: DocumentVotes, habits: Sequence[Habits], turns: Indices, vocabulary: Vocabulary
 ) -> Array:
-    """Return the scan of many documents by their turns; 0 where there is none."""
+    """Return the scan of many documents by the habits of their turns; 0 where there is none."""
     found = np.zeros(votes.n_documents)
     for turn in np.unique(turns[turns != NO_TURN]).tolist():
         own = np.flatnonzero(turns == turn)
-        habits = _as_direction(surprisals[turn], vocabulary)
-        found[own] = gather_statistics(votes.take(own), habits, _LEVELS, vocabulary)[:, 2 * _OWN]
+        statistics = gather_statistics(votes.take(own), habits[turn], _LEVELS, vocabulary)
+        found[own] = statistics[:, 2 * _OWN]
     return found
-
-
-def _as_direction(surprisals: Array, vocabulary: Vocabulary) -> Habits:
-    """Return habits of the direction alone, with the surprisals of a turn."""
-    v = vocabulary
-    return Habits(np.zeros(v.n_cells), surprisals, np.zeros((v.n_cells, N_DIRECTIONS, v.speeds)))
 
 
 def _levels(counts: TurnCounts, habits: Habits, vocabulary: Vocabulary) -> Levels:
