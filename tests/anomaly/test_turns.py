@@ -248,9 +248,13 @@ def test_what_happens_now_and_then_has_no_turn():
     assert scene.habits.turns is None
 
 
-@pytest.mark.parametrize(("n", "known"), [(239, False), (240, True)])
-def test_turns_need_some_minutes(n, known):
-    assert (learn_scene(footage(n), **TOPICS).habits.turns is not None) == known
+@pytest.mark.parametrize(
+    ("n", "clip", "known"),
+    [(239, 1.0, False), (240, 1.0, True), (239, 60.0, False), (479, 0.5, False)],
+)
+def test_turns_need_some_minutes_and_documents(n, clip, known):
+    corpus = replace(footage(n), times=clip * np.arange(n))
+    assert (learn_scene(corpus, **TOPICS).habits.turns is not None) == known
 
 
 def test_many_behaviours_are_not_counted_in_turns():

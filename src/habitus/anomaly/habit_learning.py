@@ -23,20 +23,12 @@ from habitus.anomaly.implants import changed_votes, draw_hours, draw_sources
 from habitus.anomaly.thresholds import join_of
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
-from habitus.corpus.clocks import (
-    N_HOURS,
-    days_of,
-    spans_weeks,
-)
+from habitus.corpus.clocks import N_HOURS, days_of, spans_weeks
 from habitus.corpus.tree_sum import Summable
 from habitus.errors import InvalidInputError
 from habitus.habits.contexts import ContextFit
 from habitus.habits.counts import HabitCounts
-from habitus.habits.evidence import (
-    gather_statistics,
-    levels_of,
-    surprisal_histograms,
-)
+from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
 from habitus.habits.hours import (
     HOUR,
     HOUR_STATISTICS,
@@ -70,7 +62,8 @@ N_PARTS = 5
 """Parts that are held out in turn to see whether turns predict them: what moves goes on moving for
 some seconds, and is no turn; so parts are long."""
 LEAST_SECONDS = 240.0
-"""Footage from which on turns are learnt: less shows traffic lights go round hardly twice."""
+"""Footage from which on turns are learnt, and documents that it has then at least: less shows
+traffic lights go round hardly twice."""
 LARGEST_TURN = 0.6
 """Share of the documents in one turn up to which there are turns: in a room where hardly anything
 moves, behaviours are what happens there, and none has its turn."""
@@ -170,7 +163,7 @@ def learn_habits(
     sources = draw_sources(np.concatenate(counted.n_votes), rng)
     implanted = None if sources is None else votes.implanted(sources, held_out, levels, rng)
     by_turn = None
-    if turns is not None and len(corpus) * corpus.clip >= LEAST_SECONDS:
+    if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
         by_turn = _learn_turns(votes, turns, fading, folds, concentrations, held_out)
     fusion = Fusion.of(
         gathered,
