@@ -12,7 +12,7 @@ from habitus.corpus.clocks import N_HOURS, clock_text, hours_of
 from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
 from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
-from habitus.habits.turns import TURN
+from habitus.habits.turns import TURN, TurnCounts
 
 PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
 MOST_BOXES = 3
@@ -73,12 +73,12 @@ class HabitFinding(NamedTuple):
 
 def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
     """Return where a judged document is unusual, and why."""
-    by_turn = judgement.by_turn and judgement.turn_evidence is not None
-    if judgement.by_turn and judgement.turn_evidence is not None:
-        judgement = judgement._replace(evidence=judgement.turn_evidence)
-    cue, gathering = (0, 0) if by_turn else divmod(judgement.strongest, len(GATHERINGS))
+    cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
+    cue_name, by_turn = (*CUES, HOUR)[cue], judgement.turn_evidence if judgement.by_turn else None
+    if by_turn is not None:
+        judgement = judgement._replace(evidence=by_turn)
+        cue, gathering, cue_name = 0, 0, TURN
     excess, cells = judgement.evidence.excesses[:, cue], judgement.votes.cells
-    cue_name = TURN if by_turn else (*CUES, HOUR)[cue]
     name, hot = f"{cue_name}, {GATHERINGS[gathering]}", np.flatnonzero(excess)
     if not len(hot):
         return HabitFinding(
@@ -87,10 +87,9 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
     groups = _groups(judgement, model, cue, scan=gathering == 0)
     boxes = tuple(_box(_whole(judgement, model, cue, group), model) for group in groups)
     where, heavy = place_in_words(boxes[0], model.vocabulary), groups[0]
-    if by_turn:
-        explanation = (
-            f"{where}: {_turn_reason(judgement, model, int(heavy[excess[heavy].argmax()]))}"
-        )
+    if by_turn is not None and model.all_turns is not None:
+        vote = int(heavy[excess[heavy].argmax()])
+        explanation = f"{where}: {_turn_reason(judgement, model.all_turns, model.vocabulary, vote)}"
     elif gathering == 0:
         explanation = f"{where}: {_reasons(judgement, model, cue, heavy)}"
     else:
@@ -219,24 +218,19 @@ def _place_reason(model: HabitModel, cell: int) -> str:
     return f"motion in a busy place {seen}"
 
 
-def _turn_reason(judgement: HabitJudgement, model: HabitModel, vote: int) -> str:
+def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int) -> str:
     """Say how seldom a cell moves this way while the scene does as it does now."""
-    counts = model.all_turns
+    ways, turn = WAYS[1::3], judgement.turn
     cell, direction = int(judgement.votes.cells[vote]), int(judgement.votes.directions[vote])
-    way = direction // (model.vocabulary.directions // N_DIRECTIONS)
-    if counts is None:
-        return f"moving {WAYS[1::3][way]} out of its turn"
-    times, n = counts.moved[cell, way, judgement.turn], counts.documents[judgement.turn]
-    by_way = counts.moved[:, :, judgement.turn].sum(axis=0)
-    others = [
-        WAYS[1::3][k] for k in np.argsort(-by_way, kind="stable") if by_way[k] > by_way.max() / 2
-    ]
-    while_ = (
-        "out of its turn"
-        if WAYS[1::3][way] in others
-        else f"while others move {' or '.join(others)}"
-    )
-    return f"moving {WAYS[1::3][way]} {while_} (in {round(times):,} of {round(n):,} such moments)"
+    own = direction // (v.directions // N_DIRECTIONS)
+    by_way = counts.moved[:, :, turn].sum(axis=0)
+    order = np.argsort(-by_way, kind="stable")
+    others = [ways[k] for k in order if by_way[k] > by_way.max() / 2]
+    when = f"while others move {' or '.join(others)}"
+    if ways[own] in others:
+        when = "out of its turn"
+    seen = f"in {round(counts.moved[cell, own, turn]):,} of {round(counts.documents[turn]):,}"
+    return f"moving {ways[own]} {when} ({seen} such moments)"
 
 
 def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
