@@ -182,7 +182,7 @@ class Calibration:
         Turns or None
             None where there are too many behaviours: see `MOST_BEHAVIOURS`.
         """
-        if not takes_turns(model):
+        if len(model.parameters_.pi) > MOST_BEHAVIOURS:
             return None
         tables = filter_tables([model.parameters_], self.plug_in.background)
         turns = partial(_turns_of_shard, model, tables)
@@ -215,11 +215,6 @@ class Calibration:
         if plug_in is None:
             return None
         return cls(header["calibration"], plug_in, _held_out(tensors, MONTE_CARLO))
-
-
-def takes_turns(model: TopicModel) -> bool:
-    """Return whether a model has few enough behaviours for their turns to be counted."""
-    return len(model.parameters_.pi) <= MOST_BEHAVIOURS
 
 
 def _filtered_parts(

@@ -298,10 +298,9 @@ class Detector:
         """Return the turns of the next documents, the very first of which goes on as before."""
         turns = turns_of(behaviours, self.tables.log_pi.shape[1], first, self._recent)
         starts = 1 + np.flatnonzero(first[1:])
-        before, own = (self._recent, behaviours)
         if len(starts):
-            before, own = [], behaviours[starts[-1] :]
-        self._recent = [*before, *own[-BACK:].tolist()][-BACK:]
+            self._recent, behaviours = [], behaviours[starts[-1] :]
+        self._recent = [*self._recent, *behaviours[-BACK:].tolist()][-BACK:]
         return turns
 
     def _score(self, measure: str, found: FilterStep, counts: Array) -> float:

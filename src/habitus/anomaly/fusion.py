@@ -48,7 +48,7 @@ FULL_GAIN = 0.1
 LEAST_GAIN, FULL_TURN_GAIN = 0.25, 0.45
 """Nats per moving cell from which on behaviours take turns, and wholly. Where nobody takes turns,
 what moves goes on moving for some seconds: that alone brings 0.0 to 0.2 on walkways and in crowds;
-traffic lights bring 0.5 to 0.7."""
+traffic lights bring 0.4 to 0.7."""
 TURNING_TRUST, TURN_TRUST = 0.3, 0.15
 """Where they do, trust in the topic model with much footage, and in the turn."""
 NOTHING = 0.01
@@ -56,6 +56,10 @@ NOTHING = 0.01
 UNLIKE, MOST_COMPARED = 2.0, 300
 """Distance from which on a camera is not like a fleet, and the documents that it is measured with
 at most: young junctions are at most 1.3 from other junctions, a walkway is 2.6 from them."""
+
+
+_Tables = tuple[Indices, Array, Array, Array]
+"""See `_stacked`."""
 
 
 class ImplantStatistics(NamedTuple):
@@ -263,12 +267,7 @@ class Fusion:
 
     def behaviour_rarities(self, behaviours: Array) -> Array:
         """Return trust times rarity of normalities by the topic model, in nats."""
-        if self._behaviour_tables is None:
-            return np.zeros(len(behaviours))
-        out = np.empty((len(behaviours), 1))
-        trust = np.array([self.behaviour_trust])
-        _look_up(-behaviours[:, None], *self._behaviour_tables, trust, out)
-        return out[:, 0]
+        return _rarities(-behaviours, self._behaviour_tables, self.behaviour_trust)
 
     @cached_property
     def turn_trust(self) -> float:
@@ -278,11 +277,7 @@ class Fusion:
 
     def turn_rarities(self, scans: Array) -> Array:
         """Return trust times rarity of evidence by the turn, in nats."""
-        if self._turn_tables is None:
-            return np.zeros(len(scans))
-        out = np.empty((len(scans), 1))
-        _look_up(scans[:, None], *self._turn_tables, np.array([self.turn_trust]), out)
-        return out[:, 0]
+        return _rarities(scans, self._turn_tables, self.turn_trust)
 
     def scores(
         self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
@@ -311,9 +306,7 @@ class Fusion:
 
     def normality_of_scores(self, scores: Array) -> Array:
         """Return the normality of documents with these scores."""
-        out = np.empty((len(scores), 1))
-        _look_up(scores[:, None], *self._score_tables, np.ones(1), out)
-        return -out[:, 0]
+        return -_rarities(scores, self._score_tables, 1.0)
 
     def score_of_normality(self, normality: float) -> float:
         """Return the least score of this normality or less: the inverse of the above."""
@@ -347,23 +340,23 @@ class Fusion:
         return Tail.of(own, judged, self.join, shape_prior, int(self.judged.sum()))
 
     @cached_property
-    def _tables(self) -> tuple[Indices, Array, Array, Array]:
+    def _tables(self) -> _Tables:
         return _stacked(self.tails)
 
     @cached_property
-    def _behaviour_tables(self) -> tuple[Indices, Array, Array, Array] | None:
+    def _behaviour_tables(self) -> _Tables | None:
         if self.behaviours is None:
             return None
         return _stacked((Tail.of(self.behaviours, self.judged, self.join),))
 
     @cached_property
-    def _turn_tables(self) -> tuple[Indices, Array, Array, Array] | None:
+    def _turn_tables(self) -> _Tables | None:
         if self.turn_scans is None:
             return None
         return _stacked((Tail.of(-self.turn_scans, self.judged, self.join),))
 
     @cached_property
-    def _score_tables(self) -> tuple[Indices, Array, Array, Array]:
+    def _score_tables(self) -> _Tables:
         return _stacked((self.tail,))
 
 
@@ -379,7 +372,16 @@ def median_units(values: Array) -> Array:
     return np.where(median > 0, median, np.where(mean > 0, mean, 1.0))
 
 
-def _stacked(tails: tuple[Tail, ...]) -> tuple[Indices, Array, Array, Array]:
+def _rarities(values: Array, tables: _Tables | None, trust: float) -> Array:
+    """Return trust times rarity of values that grow with it; 0 where there is no tail."""
+    if tables is None:
+        return np.zeros(len(values))
+    out = np.empty((len(values), 1))
+    _look_up(values[:, None], *tables, np.array([trust]), out)
+    return out[:, 0]
+
+
+def _stacked(tails: tuple[Tail, ...]) -> _Tables:
     """Return the tables of tails one after the other, over values that grow with rarity."""
     indptr = np.concatenate([[0], np.cumsum([len(tail.nodes) for tail in tails])])
     nodes = np.concatenate([-tail.nodes[::-1] for tail in tails])

@@ -452,7 +452,7 @@ class _FoldedVotes:
 
     def turns(self, turns: Turns) -> list[TurnCounts]:
         """Return the counts by the turn of each fold."""
-        own = self._sum(partial(_turns_of_shard, self.vocabulary, self._counted(turns)))
+        own = self._sum(partial(_turn_counts_of_shard, self.vocabulary, self._counted(turns)))
         return [own.folds[fold] for fold in range(self.n_folds)]
 
     def by_turns(self, turns: Turns, held_out: Sequence[Array]) -> Iterator[Array]:
@@ -572,7 +572,7 @@ def _hour_statistics_of_shard(
     return np.concatenate(found)
 
 
-def _turns_of_shard(
+def _turn_counts_of_shard(
     vocabulary: Vocabulary, turns: Turns, made: _TimedVotes, segments: Sequence[_Segment]
 ) -> _TurnsByFold:
     """Return the counts by the turn of the folds that a shard has documents of."""

@@ -514,7 +514,7 @@ class HabitModel:
                 own.get("behaviours"),
                 own.get("fleet_statistics"),
                 own.get("fleet_scores"),
-                own.get("turn_scans") if TURN in concentrations else None,
+                own["turn_scans"] if TURN in concentrations else None,
                 float(header.get("turn_gain", 0.0)),
             ),
             tuple(

@@ -9,6 +9,8 @@ at a usual speed: only the turn is wrong.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -74,13 +76,13 @@ def turns_of(
     [0, 1, 1, 3]
     """
     known = np.concatenate([np.array(before[-BACK:], dtype=np.int64), behaviours])
-    starts = np.concatenate([np.zeros(len(known) - len(first), dtype=np.bool_), first])
-    if len(before):
-        starts[len(known) - len(first) :][:1] = False
+    n_before = len(known) - len(first)
+    starts = np.zeros(len(known), dtype=np.bool_)
+    starts[n_before + 1 :] = first[1:]  # the sequence of the very first one starts at 0
     number = np.arange(len(known))
     earliest = np.maximum.accumulate(np.where(starts, number, 0))
     found = n_behaviours * known[np.maximum(number - BACK, earliest)] + known
-    return np.asarray(found[len(known) - len(first) :], dtype=np.int64)
+    return np.asarray(found[n_before:], dtype=np.int64)
 
 
 def turn_after(recent: Sequence[int], behaviour: int, n_behaviours: int) -> int:
@@ -157,9 +159,7 @@ def fit_turns(
     vocabulary
         The grid.
     """
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    total = reduce(add, parts)
     pairs = list(zip(parts, habits, strict=True))
     levels = [_levels(total - part, own, vocabulary) for part, own in pairs]
     moved = [_flat(part.moved) for part in parts]
