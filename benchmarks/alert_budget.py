@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import expon, genpareto, lognorm, norm
 
-from habitus.anomaly.thresholds import Tail, runs
+from habitus.scene.thresholds import Tail, runs
 from report import save, table
 
 DAY = 86_400

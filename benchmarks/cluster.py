@@ -31,7 +31,7 @@ from distributed import Client
 import clips
 import habitus
 from habitus import MarkovClusteringTopicModel, ShardedCorpus
-from habitus.cluster import open_workers
+from habitus.jobs.cluster import open_workers
 from out_of_core import SHARD_WORDS, make
 from report import Row, Target, add_output, hand_on, progress
 from timing import ONE_THREAD

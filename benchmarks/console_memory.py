@@ -18,9 +18,9 @@ from pathlib import Path
 
 import clips
 import habitus
-from habitus.cameras.pipe_messages import Judged
-from habitus.cameras.process import LOADED, CameraJob, CameraProcess
-from habitus.fork_server import ForkServer
+from habitus.jobs.fork_server import ForkServer
+from habitus.site.pipe_messages import Judged
+from habitus.site.process import LOADED, CameraJob, CameraProcess
 from report import Row, Target, main, progress
 
 SIZES = {"360x288": (360, 288), "1280x720": (1280, 720)}
@@ -53,7 +53,7 @@ def measure(quick: bool) -> Iterator[Row]:
 def of_camera(video: Path, model: Path, folder: Path, seconds: float) -> tuple[float, int]:
     """Bytes that a camera costs, and those of the fork server alone."""
     with ForkServer(LOADED) as fork_server:
-        fork_server.start_process("habitus.fork_server:echo", "loaded").wait(600)
+        fork_server.start_process("habitus.jobs.fork_server:echo", "loaded").wait(600)
         alone, cameras = pss(fork_server.pid or 0), []
         for n in range(N_CAMERAS):
             own = folder / f"{video.stem}-{n}"

@@ -44,8 +44,8 @@ import paho.mqtt.client as mqtt
 import psutil
 from sqlalchemy import func, select
 
-from habitus.console.administration import add_channel
-from habitus.console.database import EventRow, Minute, OutboxEntry
+from habitus.web.administration import add_channel
+from habitus.web.database import EventRow, Minute, OutboxEntry
 from report import Cells, progress, save, table
 from served import Served, add_with_model, descendants, pss
 from staged import DISTURBING, LASTS, SLACK, Camera, Disturbance, counted, learnt

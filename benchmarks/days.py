@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import habitus
-from habitus.anomaly import detect_events
-from habitus.archive.operations import detect_archive, learn_archive
+from habitus.scene import detect_events
+from habitus.site.operations import detect_archive, learn_archive
 from hours import BUDGETS, LEAST_HOURS, corpus_of_day, hours_in, run
 from report import Cells
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 import corpora
 from habitus import Detector, MarkovClusteringTopicModel
-from habitus.anomaly import learn_habits
-from habitus.anomaly.calibration import calibrate
-from habitus.anomaly.localisation import least_likely
 from habitus.corpus import Bag, Corpus, Vocabulary
 from habitus.model.online import word_surprisals
+from habitus.scene import learn_habits
+from habitus.scene.calibration import calibrate
+from habitus.scene.localisation import least_likely
 from report import Row, Target, main
 from timing import interleave, repeated, single_core
 

@@ -20,10 +20,10 @@ import av
 
 import clips
 from footage import FPS
-from habitus.anomaly import EventJoiner, SceneModel, learn_scene
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.ingest.live import Arrived, live_documents
+from habitus.scene import EventJoiner, SceneModel, learn_scene
 from habitus.video import Source
 from report import Row, Target, main, progress
 from timing import interleave

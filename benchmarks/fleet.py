@@ -23,9 +23,9 @@ import numpy as np
 import habitus
 import real
 import unseen
-from habitus.anomaly import learn_habits
-from habitus.anomaly.thresholds import runs
 from habitus.evaluation.matching import HOUR, Span, match
+from habitus.scene import learn_habits
+from habitus.scene.thresholds import runs
 from report import Cells, progress, save, table
 from unseen import Scene
 

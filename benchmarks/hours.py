@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 import habitus
-from habitus.anomaly.habit_learning import learn_habits
-from habitus.anomaly.habit_model import HabitModel, counted_hours
-from habitus.anomaly.thresholds import runs
 from habitus.arrays import Array, Indices
 from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.habits import HabitCounts, votes_of_corpus
 from habitus.habits.hours import HOUR, hour_gain
+from habitus.scene.habit_learning import learn_habits
+from habitus.scene.habit_model import HabitModel, counted_hours
+from habitus.scene.thresholds import runs
 from report import Cells, add_output, hand_on
 
 BUDGETS = (1.0, 5.0, 20.0)

@@ -25,9 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import habitus
-from habitus.anomaly import detect_events
-from habitus.anomaly.detector import MEASURE_NAMES
-from habitus.anomaly.localisation import Box
 from habitus.evaluation.assessment import LabelledClip
 from habitus.evaluation.frames import ScoredFrames, assess_frames, assess_pixels, score_frames
 from habitus.evaluation.label_files import ClipRanges, parse_labels, read_pixels
@@ -35,6 +32,9 @@ from habitus.evaluation.metrics import ScoredDocuments
 from habitus.habits import STATISTICS
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+from habitus.scene import detect_events
+from habitus.scene.detector import MEASURE_NAMES
+from habitus.scene.localisation import Box
 from report import Cells, save
 
 LABELS = "abnormal_frames.csv"

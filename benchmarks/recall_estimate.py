@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly import detect_events, learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.evaluation.label_files import read_labels
 from habitus.evaluation.matching import match
 from habitus.ingest.extraction import extract_corpus
 from habitus.lab import Junction, render, write_labels
 from habitus.lab.tuning.recall import BUDGETS, STRENGTHS, estimate_recall, jeffreys
+from habitus.scene import detect_events, learn_scene
 from habitus.video import Source
 from report import Cells, save, table
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from habitus.console.administration import add_camera, add_token
-from habitus.console.database import CameraRow, LearningRow
-from habitus.console.server import Console, open_console
-from habitus.console.server_settings import ServerSettings
+from habitus.web.administration import add_camera, add_token
+from habitus.web.database import CameraRow, LearningRow
+from habitus.web.server import Console, open_console
+from habitus.web.server_settings import ServerSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.streams import free_port

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import habitus
-from habitus.anomaly import SceneModel
 from habitus.evaluation.matching import found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments
+from habitus.scene import SceneModel
 from report import Cells, add_output, hand_on, progress
 from unseen import RATES, SEEDS, Scene, figures, scenes
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import habitus
-from habitus.anomaly import learn_habits
 from habitus.arrays import Array, Flags
 from habitus.evaluation.matching import Span, found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments, average_precision
@@ -27,6 +26,7 @@ from habitus.habits import STATISTICS
 from habitus.lab import Junction, render
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
+from habitus.scene import learn_habits
 from report import Cells, progress, save, table
 
 SEEDS = (531, 532, 533)

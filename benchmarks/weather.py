@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 import habitus
-from habitus.anomaly import learn_habits
-from habitus.anomaly.habit_model import HabitModel
-from habitus.anomaly.thresholds import Tail, runs
 from habitus.lab import Junction, render
+from habitus.scene import learn_habits
+from habitus.scene.habit_model import HabitModel
+from habitus.scene.thresholds import Tail, runs
 from report import Cells, add_output, hand_on, progress
 
 SEEDS = (31, 32, 33)

@@ -31,10 +31,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from habitus.archive.operations import detect_archive, learn_archive
 from habitus.lab import KINDS, Junction, render
 from habitus.lab.junction.traffic import LANES
 from habitus.settings import LearningSettings
+from habitus.site.operations import detect_archive, learn_archive
 from report import Cells, add_output, hand_on, progress
 from timing import n_cores
 

@@ -7,8 +7,8 @@ from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from habitus.console.database import Base
-from habitus.console.migrations import FOLDER
+from habitus.web.database import Base
+from habitus.web.migrations import FOLDER
 
 HEAD = '''"""The tables of the first version."""
 

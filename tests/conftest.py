@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import habitus
-from habitus.workers import available_processors
+from habitus.jobs.workers import available_processors
 from reference.browser import browser, opened
 from reference.footage import encode, moving_square
 from reference.kept_forks import kept_fork_servers, own_fork_servers

@@ -195,7 +195,7 @@ def test_a_command_says_in_one_line_that_its_workers_compile(tmp_path):
 
 UNUSED = """
 import pickle, sys
-import habitus.ingest.segments, habitus.anomaly
+import habitus.ingest.segments, habitus.scene
 from habitus.video.cells import likeness
 assert pickle.loads(pickle.dumps(likeness)) is likeness
 assert "numba" not in sys.modules

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-from habitus import Corpus, SceneModel, anomaly
-from habitus.anomaly import learn_scene
+from habitus import Corpus, SceneModel, scene
+from habitus.scene import learn_scene
 from reference.commands import Done, habitus
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +102,7 @@ def workplace(footage, monkeypatch):
     monkeypatch.setenv("PATH", f"{binaries}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.setattr(anomaly, "learn_scene", learn_once)
+    monkeypatch.setattr(scene, "learn_scene", learn_once)
     before = {path: path.read_bytes() for path in footage.iterdir()}
     yield footage
     for path in footage.iterdir():

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from habitus import Corpus, HabitusError, Vocabulary
-from habitus.anomaly import SceneModel, detect_events, learn_scene, read_events
 from habitus.evaluation.label_files import parse_labels
 from habitus.evaluation.labels import footage_of_corpus
 from habitus.files import read_tensors, write_tensors
+from habitus.scene import SceneModel, detect_events, learn_scene, read_events
 from habitus.video.mask import watched_cells
 
 GRID = Vocabulary(4, 4, directions=12, speeds=16)

@@ -16,10 +16,10 @@ import habitus
 from habitus import pipeline
 from habitus.cli.main import app
 from habitus.cli.options import plain
-from habitus.console import server
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
+from habitus.web import server
 from reference.commands import done
 from reference.commands import habitus as command
 from reference.two_lanes import WRONG, two_lanes

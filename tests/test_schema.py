@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, HabitusError, Vocabulary
-from habitus.anomaly import SceneModel, learn_scene
 from habitus.errors import FileError
 from habitus.files import read_tensors, write_tensors
+from habitus.scene import SceneModel, learn_scene
 from habitus.schema import REAL, Layout, decoded
 
 GRID = Vocabulary(4, 4, directions=12, speeds=16)

@@ -12,31 +12,6 @@ from typing import TYPE_CHECKING, Any
 from habitus.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from habitus.anomaly import (
-        Acceptance,
-        Calibration,
-        CalibrationSettings,
-        Detection,
-        Detector,
-        Event,
-        ExpectedAlarms,
-        Fleet,
-        Judgement,
-        SceneModel,
-        calibrate,
-    )
-    from habitus.anomaly.camera_monitor import CameraFault
-    from habitus.anomaly.events import clock
-    from habitus.anomaly.watching import EventEnded, EventStarted
-    from habitus.archive.operations import (
-        ArchiveLearning,
-        detect_archive,
-        learn_archive,
-        report_archive,
-    )
-    from habitus.archive.overview import ArchiveOverview, CameraOverview
-    from habitus.archive.shard_judging import ArchiveDetection, ArchiveEvent
-    from habitus.console.server import back_up, restore, serve, set_password
     from habitus.corpus import Corpus, Direction, ShardedCorpus, Vocabulary
     from habitus.errors import (
         DegenerateWarning,
@@ -92,49 +67,74 @@ if TYPE_CHECKING:
         summarise_corpus,
         summarise_model,
     )
+    from habitus.scene import (
+        Acceptance,
+        Calibration,
+        CalibrationSettings,
+        Detection,
+        Detector,
+        Event,
+        ExpectedAlarms,
+        Fleet,
+        Judgement,
+        SceneModel,
+        calibrate,
+    )
+    from habitus.scene.camera_monitor import CameraFault
+    from habitus.scene.events import clock
+    from habitus.scene.watching import EventEnded, EventStarted
     from habitus.settings import AlertSettings, LearningSettings, ReadingSettings
+    from habitus.site.operations import (
+        ArchiveLearning,
+        detect_archive,
+        learn_archive,
+        report_archive,
+    )
+    from habitus.site.overview import ArchiveOverview, CameraOverview
+    from habitus.site.shard_judging import ArchiveDetection, ArchiveEvent
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
+    from habitus.web.server import back_up, restore, serve, set_password
 
 _HOMES = {
-    "Acceptance": "habitus.anomaly",
+    "Acceptance": "habitus.scene",
     "AlertSettings": "habitus.settings",
-    "ArchiveDetection": "habitus.archive.shard_judging",
-    "ArchiveEvent": "habitus.archive.shard_judging",
-    "ArchiveLearning": "habitus.archive.operations",
-    "ArchiveOverview": "habitus.archive.overview",
+    "ArchiveDetection": "habitus.site.shard_judging",
+    "ArchiveEvent": "habitus.site.shard_judging",
+    "ArchiveLearning": "habitus.site.operations",
+    "ArchiveOverview": "habitus.site.overview",
     "Assessment": "habitus.evaluation.assessment",
     "Assignments": "habitus.model",
-    "Calibration": "habitus.anomaly",
-    "CalibrationSettings": "habitus.anomaly",
-    "CameraFault": "habitus.anomaly.camera_monitor",
-    "CameraOverview": "habitus.archive.overview",
+    "Calibration": "habitus.scene",
+    "CalibrationSettings": "habitus.scene",
+    "CameraFault": "habitus.scene.camera_monitor",
+    "CameraOverview": "habitus.site.overview",
     "Choice": "habitus.lab.tuning.selection",
     "Comparison": "habitus.lab.comparison.findings",
     "Corpus": "habitus.corpus",
     "CorpusSummary": "habitus.reporting.summaries",
     "DegenerateWarning": "habitus.errors",
     "Demonstration": "habitus.lab.demonstration",
-    "Detection": "habitus.anomaly",
-    "Detector": "habitus.anomaly",
+    "Detection": "habitus.scene",
+    "Detector": "habitus.scene",
     "Direction": "habitus.corpus",
     "DirichletPosterior": "habitus.model",
     "DocumentSettings": "habitus.ingest.clips",
     "Estimate": "habitus.evaluation.metrics",
-    "Event": "habitus.anomaly",
-    "EventEnded": "habitus.anomaly.watching",
-    "EventStarted": "habitus.anomaly.watching",
-    "ExpectedAlarms": "habitus.anomaly",
+    "Event": "habitus.scene",
+    "EventEnded": "habitus.scene.watching",
+    "EventStarted": "habitus.scene.watching",
+    "ExpectedAlarms": "habitus.scene",
     "Extraction": "habitus.ingest.chunks",
     "FileError": "habitus.errors",
-    "Fleet": "habitus.anomaly",
+    "Fleet": "habitus.scene",
     "FoundEvents": "habitus.evaluation.matching",
     "FoundShare": "habitus.lab.tuning.recall",
     "FrameFigures": "habitus.evaluation.frames",
     "HabitusError": "habitus.errors",
     "Hyperparameters": "habitus.lab.tuning.advice",
     "InvalidInputError": "habitus.errors",
-    "Judgement": "habitus.anomaly",
+    "Judgement": "habitus.scene",
     "Label": "habitus.evaluation.labels",
     "LearningError": "habitus.errors",
     "LearningSettings": "habitus.settings",
@@ -149,36 +149,36 @@ _HOMES = {
     "ProgressCallback": "habitus.progress",
     "ReadingSettings": "habitus.settings",
     "RecallEstimate": "habitus.lab.tuning.recall",
-    "SceneModel": "habitus.anomaly",
+    "SceneModel": "habitus.scene",
     "ShardedCorpus": "habitus.corpus",
     "Tuning": "habitus.lab.tuning.advice",
     "VideoError": "habitus.errors",
     "Vocabulary": "habitus.corpus",
     "WorkerError": "habitus.errors",
     "accept": "habitus.pipeline",
-    "back_up": "habitus.console.server",
-    "calibrate": "habitus.anomaly",
+    "back_up": "habitus.web.server",
+    "calibrate": "habitus.scene",
     "check_address": "habitus.video.addresses",
-    "clock": "habitus.anomaly.events",
+    "clock": "habitus.scene.events",
     "compare": "habitus.pipeline",
     "comparison_table": "habitus.lab.comparison.results_page",
     "demo": "habitus.pipeline",
     "detect": "habitus.pipeline",
-    "detect_archive": "habitus.archive.operations",
+    "detect_archive": "habitus.site.operations",
     "evaluate": "habitus.pipeline",
     "extract": "habitus.pipeline",
     "generate": "habitus.model",
     "learn": "habitus.pipeline",
-    "learn_archive": "habitus.archive.operations",
+    "learn_archive": "habitus.site.operations",
     "parse_duration": "habitus.pipeline",
     "read_labels": "habitus.evaluation.label_files",
     "recall_in_words": "habitus.lab.tuning.advice",
     "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
-    "report_archive": "habitus.archive.operations",
-    "restore": "habitus.console.server",
-    "serve": "habitus.console.server",
-    "set_password": "habitus.console.server",
+    "report_archive": "habitus.site.operations",
+    "restore": "habitus.web.server",
+    "serve": "habitus.web.server",
+    "set_password": "habitus.web.server",
     "show": "habitus.pipeline",
     "summarise_corpus": "habitus.reporting.summaries",
     "summarise_model": "habitus.reporting.summaries",

@@ -30,8 +30,8 @@ def _open_standard_files() -> None:
 def _load_decoding() -> None:
     """Load what decodes in a process of its own, beside all that is imported here."""
     from habitus.errors import HabitusError
-    from habitus.fork_server import ONE_THREAD
-    from habitus.workers import DECODING, load_early
+    from habitus.jobs.fork_server import ONE_THREAD
+    from habitus.jobs.workers import DECODING, load_early
 
     os.environ.update(ONE_THREAD | os.environ)  # the other processors decode
     with suppress(HabitusError, OSError):  # whoever needs it tries again, and tells

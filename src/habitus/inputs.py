@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
+from habitus.jobs.workers import Workers, number_of_workers
 from habitus.progress import ProgressCallback
 from habitus.settings import Address, AlertSettings, ReadingSettings
-from habitus.workers import Workers, number_of_workers
 
 if TYPE_CHECKING:
-    from habitus.anomaly import Detection, Detector, Fleet, SceneModel
-    from habitus.anomaly.camera_check import CameraCheck
     from habitus.evaluation.labels import Label
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
     from habitus.model import TopicModel
+    from habitus.scene import Detection, Detector, Fleet, SceneModel
+    from habitus.scene.camera_check import CameraCheck
     from habitus.video import Source
 
 EVENTS = ".jsonl"
@@ -101,7 +101,7 @@ class JudgedSource:
 
     def detect(self, share: float | None) -> Detection:
         """Judge the documents that were read, without those of the first seconds to skip."""
-        from habitus.anomaly import detect_events
+        from habitus.scene import detect_events
 
         if self.corpus is None:
             raise InvalidInputError(f"{self.name}: not read yet")
@@ -143,14 +143,14 @@ def check_geometry(model: TopicModel, source: Source) -> None:
 
 def load_scene(model: Address | SceneModel) -> SceneModel:
     """Return the model and calibration, read from a file where an address is given."""
-    from habitus.anomaly import SceneModel
+    from habitus.scene import SceneModel
 
     return model if isinstance(model, SceneModel) else SceneModel.load(model)
 
 
 def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
     """Return what other cameras have in common, read from a file where an address is given."""
-    from habitus.anomaly import Fleet
+    from habitus.scene import Fleet
 
     return fleet if fleet is None or isinstance(fleet, Fleet) else Fleet.load(fleet)
 
@@ -176,7 +176,7 @@ def camera_check(
     force
         Whether to go on whatever the footage shows.
     """
-    from habitus.anomaly.camera_check import CameraCheck
+    from habitus.scene.camera_check import CameraCheck
 
     if force:
         return None

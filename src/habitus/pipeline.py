@@ -53,10 +53,6 @@ from habitus.settings import (
 )
 
 if TYPE_CHECKING:
-    from habitus.anomaly import Acceptance, Detection, Detector, Fleet, SceneModel
-    from habitus.anomaly.camera_monitor import CameraFault
-    from habitus.anomaly.event_log import Thumbnail
-    from habitus.anomaly.watching import EventEnded, EventStarted
     from habitus.evaluation.assessment import Assessment
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
@@ -65,6 +61,10 @@ if TYPE_CHECKING:
     from habitus.lab.demonstration import Demonstration
     from habitus.lab.tuning.advice import Tuning
     from habitus.reporting.summaries import CorpusSummary, ModelSummary
+    from habitus.scene import Acceptance, Detection, Detector, Fleet, SceneModel
+    from habitus.scene.camera_monitor import CameraFault
+    from habitus.scene.event_log import Thumbnail
+    from habitus.scene.watching import EventEnded, EventStarted
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 OPENING = ("fps", "fast", "other_hosts", "timeout")
@@ -189,7 +189,7 @@ def learn(
     SceneModel
         The model, its calibration, the documents it was learnt from and notes.
     """
-    from habitus.anomaly import learn_scene
+    from habitus.scene import learn_scene
 
     check_outputs(sources, *_masks(documents), fleet, force=force, model=output)
     check_seconds("half_life", half_life)
@@ -280,7 +280,7 @@ def accept(
     Acceptance
         The new model, and which alarms of the file it would not raise.
     """
-    from habitus.anomaly import Acceptance, events_by_line
+    from habitus.scene import Acceptance, events_by_line
 
     check_outputs(events, force=force, model=output)
     known, scene = events_by_line(events), load_scene(model)
@@ -358,7 +358,7 @@ def detect(
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
     if scores is not None:
-        from habitus.anomaly.detection import write_scores
+        from habitus.scene.detection import write_scores
 
         write_scores(scores, detection)
     return detection
@@ -407,7 +407,7 @@ def watch(
         An event when it starts, the event once it is over, that nothing can be judged (after a
         while, then every hour), and what else there is to say of the source.
     """
-    from habitus.anomaly.watching import watch_events
+    from habitus.scene.watching import watch_events
 
     if output is not None and not is_pipe(output):
         check_outputs(source, model, force=force, events=output)
@@ -537,7 +537,6 @@ def evaluate(
     Assessment
         All figures.
     """
-    from habitus.anomaly import read_events
     from habitus.evaluation.assessment import (
         LabelledClip,
         evaluate_clips,
@@ -545,6 +544,7 @@ def evaluate(
         evaluate_model,
     )
     from habitus.evaluation.label_files import ClipRanges, parse_labels
+    from habitus.scene import read_events
 
     drawn = [] if masks is None else list(Path(masks).glob("*/*"))
     check_outputs(judge, source, labels, drawn, force=force, picture=picture)
@@ -723,8 +723,8 @@ def tune(
     Tuning
         The recommended size and prior, the evidence for it, and the estimated recall.
     """
-    from habitus.anomaly.detector import ALERTS_PER_DAY
     from habitus.lab.tuning.advice import check_tuning, tune_model
+    from habitus.scene.detector import ALERTS_PER_DAY
 
     check_outputs(sources, *_masks(documents), force=force, picture=picture)
     check_unused(learning, "tuning", "prior", "n_restarts", "min_words", "seed")
@@ -771,8 +771,8 @@ def show(
     force
         Replace a picture that habitus did not draw.
     """
-    from habitus.anomaly import SceneModel
     from habitus.reporting.summaries import summarise_corpus, summarise_model
+    from habitus.scene import SceneModel
 
     check_outputs(file, force=force, picture=output)
     title = Path(file).name
@@ -859,10 +859,10 @@ def _logged(
     output: Path,
 ) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
     """Yield what happens, and add events to a file; what cannot be written waits."""
-    from habitus.anomaly.camera_monitor import CameraFault
-    from habitus.anomaly.event_log import EventLog
-    from habitus.anomaly.watching import EventEnded
     from habitus.ingest.live import Notice
+    from habitus.scene.camera_monitor import CameraFault
+    from habitus.scene.event_log import EventLog
+    from habitus.scene.watching import EventEnded
 
     log = EventLog(output)
     try:
@@ -889,8 +889,8 @@ def _with_thumbnail(
     ended: EventEnded, detector: Detector, output: Path
 ) -> tuple[EventEnded, Thumbnail | None]:
     """Name the picture of an event in the event, and return it encoded."""
-    from habitus.anomaly.event_log import Thumbnail
     from habitus.reporting.figures.moments import still_thumbnail
+    from habitus.scene.event_log import Thumbnail
 
     vocabulary = detector.model.vocabulary_
     if ended.still is None or vocabulary is None:

@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from habitus.cluster import cluster_workers
 from habitus.errors import InvalidInputError
 from habitus.files import checked_path
+from habitus.jobs.cluster import cluster_workers
+from habitus.jobs.workers import Workers
 from habitus.schema import LATEST
-from habitus.workers import Workers
 
 if TYPE_CHECKING:
     from habitus.video import Source

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from habitus.console.database import EventRow
+from habitus.web.database import EventRow
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 APART = 60.0

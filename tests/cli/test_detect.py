@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, MarkovClusteringTopicModel
-from habitus.anomaly import SceneModel
 from habitus.lab import Junction, render
+from habitus.scene import SceneModel
 from reference.commands import COMMAND, done, habitus
 from reference.footage import encode
 from reference.processes import LONG, wait_until

@@ -11,10 +11,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from habitus import Corpus, HabitusError, Vocabulary
-from habitus.anomaly import detect_events, learn_scene, read_events
 from habitus.cli.main import app
 from habitus.evaluation.label_files import parse_labels
 from habitus.files import read_tensors, write_tensors
+from habitus.scene import detect_events, learn_scene, read_events
 from habitus.video.mask import watched_cells
 from reference import footage
 from reference.commands import COMMAND

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import habitus
-from habitus.anomaly import events_by_line
+from habitus.scene import events_by_line
 from reference.commands import done
 from reference.commands import habitus as command
 from reference.footage import encode, texture

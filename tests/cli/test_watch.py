@@ -160,7 +160,7 @@ def test_a_camera_that_starts_with_something_else_is_not_blind(folder, watch, tm
     assert [fault["over"] for fault in faults[:2]] == [False, True]
     assert faults[0]["condition"] == ("covered" if card == "black" else "moved")
     assert 10 <= faults[0]["seconds"] <= faults[1]["seconds"] <= 40
-    found = habitus.anomaly.read_events(events)
+    found = habitus.scene.read_events(events)
     assert "upper right" in found[0].explanation
     check_output(events, "events")  # another run may add to it
 
@@ -170,8 +170,8 @@ def first_fault(happenings):
 
 
 def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
-    monkeypatch.setattr("habitus.anomaly.camera_monitor.FIRST_TOLD", 1.0)
-    monkeypatch.setattr("habitus.anomaly.camera_monitor.TOLD_EVERY", 0.5)
+    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_TOLD", 1.0)
+    monkeypatch.setattr("habitus.scene.camera_monitor.TOLD_EVERY", 0.5)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     with contextlib.closing(
@@ -190,7 +190,7 @@ def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
 
 def test_a_camera_with_too_few_frames_is_told(folder, monkeypatch):
     """It declares no rate that could be refused."""
-    monkeypatch.setattr("habitus.anomaly.camera_monitor.FIRST_TOLD", 1.0)
+    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_TOLD", 1.0)
     drawn = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in islice(pictures(), 60)]
     with (
         motion_jpeg(drawn, fps=0.9) as address,

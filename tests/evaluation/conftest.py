@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.anomaly.detection import Detection, detect_events
 from habitus.evaluation.labels import Label
 from habitus.lab import Junction
+from habitus.scene.detection import Detection, detect_events
 from reference.planted import STARTS, detector_of, planted
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import assess, evaluate_events, evaluate_model
 from habitus.evaluation.labels import Label, Sighting, footage_of_corpus, labels_since
 from habitus.evaluation.spatial_accuracy import localise
+from habitus.scene.localisation import Box
 from reference.planted import detector_of
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.assessment import LabelledClip, evaluate_clips, evaluate_model
 from habitus.evaluation.frames import assess_frames, assess_pixels, score_frames
 from habitus.evaluation.label_files import ClipRanges, read_pixels
+from habitus.scene.localisation import Box
 from reference.planted import BOX, STARTS, detector_of
 
 SIZE = (40, 30)

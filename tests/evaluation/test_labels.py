@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.anomaly.localisation import Box
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.evaluation.labels import (
     AbnormalPlace,
@@ -15,6 +14,7 @@ from habitus.evaluation.labels import (
     abnormal_places,
     abnormal_words,
 )
+from habitus.scene.localisation import Box
 
 MS = 1000
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from habitus.anomaly.thresholds import JOIN
 from habitus.evaluation.labels import Label
 from habitus.evaluation.matching import (
     _at_all_thresholds,
@@ -15,6 +14,7 @@ from habitus.evaluation.matching import (
     match,
 )
 from habitus.evaluation.metrics import ScoredDocuments
+from habitus.scene.thresholds import JOIN
 
 RATES = (1.0, 6.0, 30.0, 60.0)
 

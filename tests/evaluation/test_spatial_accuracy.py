@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import abnormal_places, abnormal_words
 from habitus.evaluation.spatial_accuracy import N_TOPS, box_hits, chance_of_hit, localise
+from habitus.scene.localisation import Box
 from reference.planted import BOX
 
 

@@ -30,12 +30,12 @@ from habitus.ingest.segments import (
     neighbouring,
     read_segment,
 )
+from habitus.jobs.workers import LocalWorkers
 from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
 from habitus.video import Reader, Source
 from habitus.video.cells import cell_motion, pyramid
 from habitus.video.motion import least_motion
-from habitus.workers import LocalWorkers
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
 from reference.processes import LONG, decoders, descendants, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent

@@ -112,7 +112,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
 
 
 def test_the_wheel_holds_the_console_with_the_licences_of_others(built):
-    console = "habitus/console"
+    console = "habitus/web"
     with zipfile.ZipFile(built.wheel) as wheel:
         held = set(wheel.namelist())
     assert {f"{console}/{name}" for name in ("templates/wall.html", "static/style.css")} <= held

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from distributed import Client
 
-from habitus.fork_server import Child, ForkServer
+from habitus.jobs.fork_server import Child, ForkServer
 from reference.certificates import make_certificate
 from reference.processes import LONG, wait_until
 

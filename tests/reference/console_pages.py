@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from habitus.console import store
-from habitus.console.server import Console, open_console, run
-from habitus.console.server_settings import ServerSettings
+from habitus.web import store
+from habitus.web.server import Console, open_console, run
+from habitus.web.server_settings import ServerSettings
 from reference.consoles import entry, event_json
 from reference.processes import LONG
 from reference.seeded_console import PLACES, seeded_console

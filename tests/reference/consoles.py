@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import habitus
-from habitus.cameras.journal import JournalEntry
-from habitus.console.database import CameraRow
-from habitus.console.server import Console
+from habitus.site.journal import JournalEntry
+from habitus.web.database import CameraRow
+from habitus.web.server import Console
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 START = 1_750_000_000.0

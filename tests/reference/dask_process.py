@@ -6,10 +6,7 @@ import signal
 import dask
 from distributed.cli import dask_scheduler, dask_worker
 
-import habitus.archive.operations
-import habitus.cameras.loaded  # kernels
-import habitus.cluster.pool  # noqa: F401 - with all that tasks need
-from habitus.fork_server import ENDINGS
+from habitus.jobs.fork_server import ENDINGS
 
 COMMANDS = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from habitus.fork_server import SMALL, Child, ForkServer, _call
+from habitus.jobs.fork_server import SMALL, Child, ForkServer, _call
 
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 
@@ -66,7 +66,7 @@ def kept_fork_servers() -> Iterator[None]:
         return kept[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("habitus.workers.ForkServer", server)
+        patch.setattr("habitus.jobs.workers.ForkServer", server)
         yield
     for each in kept:
         each.end()
@@ -75,4 +75,4 @@ def kept_fork_servers() -> Iterator[None]:
 @pytest.fixture
 def own_fork_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers have a fork server of their own, for tests of when that starts and ends."""
-    monkeypatch.setattr("habitus.workers.ForkServer", ForkServer)
+    monkeypatch.setattr("habitus.jobs.workers.ForkServer", ForkServer)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from habitus import Corpus, generate
-from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import Label
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage, split_footage
 from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.scene.localisation import Box
 
 N_TRAIN, N_TEST = 90, 70
 BOX = Box(8, 0, 40, 24)

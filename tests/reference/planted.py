@@ -3,10 +3,10 @@
 import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel, generate
-from habitus.anomaly import CalibrationSettings, SceneModel, calibrate
-from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import Label
 from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.scene import CalibrationSettings, SceneModel, calibrate
+from habitus.scene.localisation import Box
 
 BOX = Box(144, 0, 176, 24)  # rows 0 to 2, columns 18 to 21 of cells of 8 pixels
 STARTS = range(30, 400, 45)

@@ -10,7 +10,7 @@ import psutil
 
 # Seconds in which a busy machine gets anything done. What holds earlier takes no longer for it.
 LONG = 600.0
-# What the processes of `habitus.workers` are called.
+# What the processes of `habitus.jobs.workers` are called.
 WORKER = "habitus-workers"
 
 

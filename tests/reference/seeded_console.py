@@ -18,10 +18,10 @@ import numpy as np
 from sqlalchemy import insert
 
 import habitus
-from habitus.console import database as tables
-from habitus.console.server import Console, open_console
-from habitus.console.server_settings import ServerSettings
 from habitus.lab.junction import Anomaly, Junction, to_bgr
+from habitus.web import database as tables
+from habitus.web.server import Console, open_console
+from habitus.web.server_settings import ServerSettings
 
 NOW = 1_794_830_400.0
 """Monday 16 November 2026, 10:40 UTC, where a test needs the same pictures each time."""
@@ -483,11 +483,11 @@ def _audit(places: tuple[Place, ...], now: float) -> list[tables.AuditEntry]:
 
 def _learn(console: Console, place: Place) -> None:
     """Learn a model of a camera from two minutes without anomalies."""
-    from habitus.anomaly import learn_scene
-    from habitus.cameras.model_work import write_description
     from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.extraction import extract_corpus
     from habitus.lab.junction import render
+    from habitus.scene import learn_scene
+    from habitus.site.model_work import write_description
     from habitus.video import Source
 
     folder = console.settings.camera_folder(place.id)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from habitus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.workers import report
+from habitus.jobs.workers import report
 
 
 class Errand(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from habitus.console import channels
-from habitus.console.database import Channel, EventRow, OutboxEntry, TroubleRow
-from habitus.console.outbox import Kind, enqueue
-from habitus.console.server import Console
+from habitus.web import channels
+from habitus.web.database import Channel, EventRow, OutboxEntry, TroubleRow
+from habitus.web.outbox import Kind, enqueue
+from habitus.web.server import Console
 from reference.certificates import make_certificate
 from reference.processes import wait_until
 from reference.streams import free_port

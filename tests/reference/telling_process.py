@@ -4,9 +4,9 @@ import signal
 import sys
 from pathlib import Path
 
-from habitus.console.delivery import Deliverer
-from habitus.console.server import open_console
-from habitus.console.server_settings import ServerSettings
+from habitus.web.delivery import Deliverer
+from habitus.web.server import open_console
+from habitus.web.server_settings import ServerSettings
 
 if __name__ == "__main__":
     Deliverer(open_console(ServerSettings(Path(sys.argv[1]))), first_wait=0.05).start()

@@ -7,10 +7,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx import Response
 
-from habitus.console.administration import add_token, add_user
-from habitus.console.app import create_app
-from habitus.console.security import PASSWORDS
-from habitus.console.server import Console
+from habitus.web.administration import add_token, add_user
+from habitus.web.app import create_app
+from habitus.web.security import PASSWORDS
+from habitus.web.server import Console
 
 HERE = "http://127.0.0.1:8420"
 PASSWORD = "correct horse"  # noqa: S105

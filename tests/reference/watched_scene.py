@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import habitus
-from habitus.fork_server import ForkServer
+from habitus.jobs.fork_server import ForkServer
 from reference.footage import encode
 from reference.two_lanes import FPS, WRONG, pictures, two_lanes
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel, generate
-from habitus.anomaly.calibration import Calibration, CalibrationSettings, calibrate
-from habitus.anomaly.detection import Detection, detect_events
-from habitus.anomaly.scene_model import learn_scene
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
 from habitus.lab.crossing import crossing, crossing_vocabulary
+from habitus.scene.calibration import Calibration, CalibrationSettings, calibrate
+from habitus.scene.detection import Detection, detect_events
+from habitus.scene.scene_model import learn_scene
 from habitus.video import Source
 from reference.two_lanes import normal_documents, two_lanes
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector
-from habitus.anomaly.detection import detect_events
+from habitus.scene.detection import detect_events
 
 
 def test_spans_cover_the_abnormal_documents(documents):

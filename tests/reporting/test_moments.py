@@ -4,7 +4,6 @@ import cv2
 import numpy as np
 import pytest
 
-from habitus.anomaly.events import read_events
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.reporting.figures.drawing import COLOURS, EVENT, arrows_of, rgb
 from habitus.reporting.figures.moments import (
@@ -17,6 +16,7 @@ from habitus.reporting.figures.moments import (
     seen_moment,
     write_events,
 )
+from habitus.scene.events import read_events
 from habitus.video import Source
 from reference.footage import limited
 from reference.two_lanes import FPS, SECONDS, pictures

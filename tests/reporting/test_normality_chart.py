@@ -3,7 +3,6 @@
 import numpy as np
 
 from habitus import Corpus, MarkovClusteringTopicModel
-from habitus.anomaly.detection import Detection
 from habitus.reporting.normality_chart import (
     THRESHOLD_HEIGHT,
     chart_heights,
@@ -11,6 +10,7 @@ from habitus.reporting.normality_chart import (
     normality_chart,
 )
 from habitus.reporting.page.chart import WIDTH, chart_of
+from habitus.scene.detection import Detection
 
 
 def test_heights_keep_the_order_and_meet_at_the_threshold():

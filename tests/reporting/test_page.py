@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, Detector, MarkovClusteringTopicModel
-from habitus.anomaly.detection import detect_events
-from habitus.anomaly.events import clock
 from habitus.reporting.page import render
 from habitus.reporting.page.chart import quantiles_of
 from habitus.reporting.page.render import write_report
+from habitus.scene.detection import detect_events
+from habitus.scene.events import clock
 from reference.two_lanes import WRONG
 
 HOSTILE = "<script>alert(1)</script>\"'&lt;.mp4"

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detection import Detection, detect_events
-from habitus.anomaly.detector import Detector
 from habitus.arrays import Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
@@ -55,6 +53,8 @@ from habitus.evaluation.spatial_accuracy import (
     localise,
 )
 from habitus.progress import ProgressCallback
+from habitus.scene.detection import Detection, detect_events
+from habitus.scene.detector import Detector
 
 VERSION = 2
 """Version of the JSON form; 2 renamed `area` and `roc_area` to `average_precision`, `roc_auc`."""
@@ -334,7 +334,7 @@ def evaluate_events(
     Parameters
     ----------
     events
-        Detected events, such as those `habitus.anomaly.events.read_events` reads.
+        Detected events, such as those `habitus.scene.events.read_events` reads.
     footage
         The video that events and labels are of.
     labels

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
 from habitus.evaluation.metrics import (
@@ -23,6 +22,7 @@ from habitus.evaluation.metrics import (
     roc,
     roc_auc,
 )
+from habitus.scene.localisation import Box
 
 COVERED = 0.4
 """Share of a frame's abnormal pixels that boxes must cover to locate it (Mahadevan et al. 2010)."""

@@ -17,7 +17,6 @@ from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import (
@@ -30,6 +29,7 @@ from habitus.evaluation.labels import (
     parse_seconds,
 )
 from habitus.files import checked_path
+from habitus.scene.localisation import Box
 from habitus.schema import LATEST, MOST_FRAMES, MOST_PIXELS, shortened
 
 UNPARSED = (SyntaxError, TokenError)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.localisation import Box
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.errors import InvalidInputError
+from habitus.scene.localisation import Box
 from habitus.schema import MOST_FRAMES, shortened
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.thresholds import join_of, runs
 from habitus.arrays import Array, Flags, Indices
 from habitus.evaluation.labels import TimeSpan
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.scene.thresholds import join_of, runs
 
 SLACK = 1.0
 """Seconds that a detected event may lie beside a labelled one: a document is judged as a whole."""

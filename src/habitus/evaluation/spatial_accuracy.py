@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.localisation import Box, least_likely, localisation_recall, random_recall
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
 from habitus.evaluation.labels import Label, abnormal_places, abnormal_words
 from habitus.evaluation.matching import match
+from habitus.scene.localisation import Box, least_likely, localisation_recall, random_recall
 
 N_TOPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
 """Numbers of least likely words that localisation recall is computed for."""
@@ -43,7 +43,7 @@ class BoxHits(NamedTuple):
 
 
 class LocatedEvent(Protocol):
-    """A detected event with boxes, such as `habitus.anomaly.events.Event`."""
+    """A detected event with boxes, such as `habitus.scene.events.Event`."""
 
     @property
     def start(self) -> float:

@@ -29,8 +29,8 @@ import numpy as np
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.files import work_folder
-from habitus.fork_server import end_with_parent, interrupts_blocked
 from habitus.ingest.clips import ROUNDING, Document, DocumentSettings, documents, vocabulary_of
+from habitus.jobs.fork_server import end_with_parent, interrupts_blocked
 from habitus.progress import tell_compiling, when_compiling
 from habitus.video import Frame, PacketTap, Reader, Source, survey
 

@@ -33,9 +33,9 @@ from habitus.ingest.segments import (
     cached_documents,
     read_segment,
 )
+from habitus.jobs.workers import DECODING, LocalWorkers, Workers, compile_ahead
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.video import Reader, Source, survey, watched_cells
-from habitus.workers import DECODING, LocalWorkers, Workers, compile_ahead
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24

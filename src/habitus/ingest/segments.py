@@ -24,9 +24,9 @@ from habitus.errors import VideoError, WorkerError
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkPlace, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
 from habitus.ingest.decoder import warm_up
+from habitus.jobs.workers import LocalWorkers, Workers, report
 from habitus.video import Frame, Reader, Source
 from habitus.video.mask import is_file
-from habitus.workers import LocalWorkers, Workers, report
 
 # Seconds without a decoded frame after which the workers are ended.
 PATIENCE = 60.0

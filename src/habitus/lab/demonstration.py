@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from habitus.anomaly import Detection, detect_events, learn_scene
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
 from habitus.evaluation.matching import Match, match
@@ -13,14 +12,15 @@ from habitus.files import written_whole
 from habitus.ingest.chunks import ChunkCache
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
+from habitus.jobs.workers import compile_ahead
 from habitus.lab.junction import Anomaly, Junction, render, write_labels
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.reporting.figures.moments import write_events
 from habitus.reporting.film.annotation import write_annotated
 from habitus.reporting.page.render import write_report
+from habitus.scene import Detection, detect_events, learn_scene
 from habitus.version import __version__
 from habitus.video import Source
-from habitus.workers import compile_ahead
 
 NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""

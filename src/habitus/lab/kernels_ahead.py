@@ -1,11 +1,11 @@
 """Kernels that the demonstration needs after rendering, called once; importing it does that.
 
-On a first use another process imports this module; see `habitus.workers.compile_ahead`.
+On a first use another process imports this module; see `habitus.jobs.workers.compile_ahead`.
 """
 
 import numpy as np
 
-import habitus.anomaly.ahead  # noqa: F401 - calls those of judging
+import habitus.scene.ahead  # noqa: F401 - calls those of judging
 from habitus.corpus import Corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import warm_up

@@ -12,6 +12,7 @@ import numpy as np
 
 from habitus.arrays import Array
 from habitus.errors import InvalidInputError
+from habitus.jobs.workers import Workers, number_of_workers
 from habitus.model import blocked_gibbs, em, gibbs, vb
 from habitus.model.blocked_gibbs import BlockedGibbsState
 from habitus.model.convergence import SampleChain
@@ -33,7 +34,6 @@ from habitus.model.starts import (
     start_posterior_each,
 )
 from habitus.model.vb import VBState
-from habitus.workers import Workers, number_of_workers
 
 IterationCallback = Callable[[int, float], None]
 """Function of the iteration, counted from 0, and the objective after it."""

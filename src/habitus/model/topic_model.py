@@ -16,6 +16,7 @@ from habitus.corpus.documents import Corpus
 from habitus.corpus.looks import joined_looks
 from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.jobs.workers import Workers
 from habitus.model import convergence, em, inspection
 from habitus.model.expected_counts import (
     Evidence,
@@ -38,7 +39,6 @@ from habitus.model.online import filter_documents, filter_tables
 from habitus.model.parameters import Parameters, Prior, Sizes
 from habitus.model.starts import Init, check_init
 from habitus.model.validation import check_parameters, check_whole, learnable, seed_of
-from habitus.workers import Workers
 
 Start = Literal["new", "continued", "uniform"]
 

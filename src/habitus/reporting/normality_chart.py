@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detection import Detection
 from habitus.arrays import Array, Flags, Indices
+from habitus.scene.detection import Detection
 
 THRESHOLD_HEIGHT = 0.42
 """Height of the threshold in a chart of height 1; above it, normality is drawn to scale."""

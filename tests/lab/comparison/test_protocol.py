@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.anomaly.localisation import Box
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Label, Sighting
 from habitus.lab.comparison.protocol import (
@@ -18,6 +17,7 @@ from habitus.lab.comparison.protocol import (
     select_runs,
     split_footage,
 )
+from habitus.scene.localisation import Box
 from reference.labelled import EVENTS, N_TEST, N_TRAIN, QUICK, labelled_corpus, labels
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from habitus import MarkovClusteringTopicModel
-from habitus.anomaly import learn_scene
 from habitus.lab.comparison.protocol import LEARNING_RUNS
 from habitus.lab.comparison.run_store import Repetition
 from habitus.lab.comparison.runs import carry_out
 from habitus.model.expected_counts import gather, log_likelihoods
 from habitus.model.messages import filter_forward
+from habitus.scene import learn_scene
 from reference.labelled import QUICK
 
 

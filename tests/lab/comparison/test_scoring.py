@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from habitus import Corpus
-from habitus.anomaly.localisation import Box
 from habitus.evaluation.labels import AbnormalPlace
 from habitus.lab.comparison.protocol import LEARNING_RUNS
 from habitus.lab.comparison.run_store import Repetition
@@ -19,6 +18,7 @@ from habitus.lab.comparison.scoring import (
 )
 from habitus.model.expected_counts import gather
 from habitus.model.online import filter_document, filter_tables
+from habitus.scene.localisation import Box
 from reference.corpora import random_parameters
 from reference.labelled import BOX, EVENTS, QUICK
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import binom
 
 from habitus import Corpus, Detector
-from habitus.anomaly import SceneModel, held_out_folds, learn_scene
 from habitus.corpus.vocabulary import Direction
 from habitus.errors import InvalidInputError
 from habitus.lab.tuning.recall import _SegmentJudge, estimate_recall, jeffreys
@@ -26,6 +25,7 @@ from habitus.lab.tuning.synthetic import (
     wrong_way,
 )
 from habitus.model import MarkovClusteringTopicModel
+from habitus.scene import SceneModel, held_out_folds, learn_scene
 from reference.traffic import traffic
 
 

@@ -15,13 +15,13 @@ from habitus.files import kind_of, read_tensors, write_tensors, written_whole
 from habitus.ingest.chunks import ChunkCache, Extraction
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
+from habitus.jobs.workers import Workers
 from habitus.lab.comparison.protocol import LearningRun
 from habitus.lab.comparison.scoring import LocalisationRecall, MethodResult
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
 from habitus.version import __version__
 from habitus.video import Source
-from habitus.workers import Workers
 
 VERSION = 1
 MANIFEST = "comparison.json"

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detector import HABITS
-from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus.documents import Corpus
 from habitus.errors import DegenerateWarning, HabitusError, InvalidInputError, LearningError
 from habitus.evaluation.label_files import Labelling, align
 from habitus.evaluation.labels import Label, footage_of_corpus
 from habitus.ingest.clips import DocumentSettings
+from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
 from habitus.lab.comparison.baselines import BASELINES
 from habitus.lab.comparison.findings import Comparison, summarise
 from habitus.lab.comparison.protocol import (
@@ -47,8 +46,9 @@ from habitus.lab.comparison.scoring import (
 )
 from habitus.model import Parameters, TopicModel
 from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.scene.detector import HABITS
+from habitus.scene.scene_model import learn_scene
 from habitus.video import Source
-from habitus.workers import LocalWorkers, Workers, number_of_workers
 
 
 def compare_methods(

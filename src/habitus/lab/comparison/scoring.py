@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detector import Detector
-from habitus.anomaly.localisation import least_likely, localisation_recall, random_recall
-from habitus.anomaly.measures import score_documents
 from habitus.arrays import Array, Flags
 from habitus.evaluation.labels import abnormal_words
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.model.expected_counts import Evidence, gather
 from habitus.model.online import filter_documents, filter_tables
 from habitus.model.parameters import Parameters
+from habitus.scene.detector import Detector
+from habitus.scene.localisation import least_likely, localisation_recall, random_recall
+from habitus.scene.measures import score_documents
 
 N_TOP = tuple(range(1, 51))
 """Numbers of least likely words that localisation recall is computed for."""

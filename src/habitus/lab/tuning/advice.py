@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from habitus.anomaly.scene_model import learn_scene
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
+from habitus.jobs.workers import Workers
 from habitus.lab.tuning.recall import (
     BUDGETS,
     N_TRIALS,
@@ -30,7 +30,7 @@ from habitus.lab.tuning.selection import (
 from habitus.model import TopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 from habitus.progress import ProgressCallback, ignore_progress
-from habitus.workers import Workers
+from habitus.scene.scene_model import learn_scene
 
 N_RESTARTS = 20
 """Restarts of the recommended model, whose recall is estimated."""

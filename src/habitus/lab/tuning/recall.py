@@ -9,10 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.calibration import CalibratedFold, Calibration, held_out_folds
-from habitus.anomaly.detector import Detector
-from habitus.anomaly.scene_model import SceneModel
-from habitus.anomaly.thresholds import runs
 from habitus.arrays import Array
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
@@ -30,6 +26,10 @@ from habitus.lab.tuning.synthetic import (
     scale_words,
 )
 from habitus.progress import ProgressCallback
+from habitus.scene.calibration import CalibratedFold, Calibration, held_out_folds
+from habitus.scene.detector import Detector
+from habitus.scene.scene_model import SceneModel
+from habitus.scene.thresholds import runs
 
 STRENGTHS = (0.5, 1.0, 2.0)
 """Words of a synthetic anomaly, relative to the object of the footage that it is made from."""

@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.calibration import CalibrationSettings
-from habitus.anomaly.measures import novelty_background
 from habitus.arrays import Array
 from habitus.corpus import Corpus
 from habitus.errors import DegenerateWarning, InvalidInputError
+from habitus.jobs.workers import Workers
 from habitus.model import Parameters, Prior, TopicModel
 from habitus.model.expected_counts import gather
 from habitus.model.hyperparameters import fit_hyperparameters
 from habitus.model.learning import IterationCallback, n_threads_of
 from habitus.model.online import Background, filter_documents, filter_tables
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.workers import Workers
+from habitus.scene.calibration import CalibrationSettings
+from habitus.scene.measures import novelty_background
 
 N_FOLDS = 4
 N_SEGMENTS = 20

@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.calibration import CalibratedFold
 from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.corpus.vocabulary import Direction, Vocabulary
 from habitus.errors import InvalidInputError
 from habitus.model import TopicModel
+from habitus.scene.calibration import CalibratedFold
 
 OPPOSITE = [Direction.DOWN, Direction.RIGHT, Direction.UP, Direction.LEFT]
 """Opposite of each direction, in their order."""

@@ -9,10 +9,6 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from habitus.anomaly.detection import Detection
-from habitus.anomaly.events import Event, judge_moment
-from habitus.anomaly.explanation import find_unusual, heat_map
-from habitus.anomaly.habit_model import HabitModel
 from habitus.arrays import Array, Image, Indices
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import VideoError
@@ -31,6 +27,10 @@ from habitus.reporting.figures.drawing import (
     probable_arrows,
     reduced,
 )
+from habitus.scene.detection import Detection
+from habitus.scene.events import Event, judge_moment
+from habitus.scene.explanation import find_unusual, heat_map
+from habitus.scene.habit_model import HabitModel
 from habitus.video import Reader, Source
 
 WIDTH, NARROW = 720, 560

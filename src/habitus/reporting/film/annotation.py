@@ -15,8 +15,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.anomaly.detection import Detection
-from habitus.anomaly.explanation import heat_map
 from habitus.arrays import Image
 from habitus.corpus.vocabulary import Vocabulary, moves_in
 from habitus.errors import InvalidInputError
@@ -34,6 +32,8 @@ from habitus.reporting.figures.drawing import (
 )
 from habitus.reporting.film.strip import draw_chart, draw_strip, event_at, strip_sizes, window_at
 from habitus.reporting.normality_chart import normality_chart
+from habitus.scene.detection import Detection
+from habitus.scene.explanation import heat_map
 from habitus.video import Frame, Reader, Source, survey
 
 # Times are rounded by their containers: a frame this much early still opens the next document.

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from habitus.anomaly.detection import Detection, EventSpan
-from habitus.anomaly.events import clock
 from habitus.arrays import Image, Indices
 from habitus.reporting.figures.drawing import (
     EVENT,
@@ -21,6 +19,8 @@ from habitus.reporting.figures.drawing import (
     text_width,
 )
 from habitus.reporting.normality_chart import THRESHOLD_HEIGHT, NormalityChart, equal_runs
+from habitus.scene.detection import Detection, EventSpan
+from habitus.scene.events import clock
 
 WINDOW = 240.0
 """Seconds that the strip shows at most."""

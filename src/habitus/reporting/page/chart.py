@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from habitus.anomaly.detection import Detection
-from habitus.anomaly.events import clock
 from habitus.arrays import Array
 from habitus.reporting.figures.drawing import behaviour_colour, ink_on
 from habitus.reporting.normality_chart import THRESHOLD_HEIGHT, NormalityChart, equal_runs
+from habitus.scene.detection import Detection
+from habitus.scene.events import clock
 
 WIDTH, HEIGHT = 1000, 160
 """Size of the drawing, in units of its own."""

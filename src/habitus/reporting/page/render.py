@@ -14,10 +14,6 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from habitus.anomaly.detection import Detection
-from habitus.anomaly.events import Event, clock, judge_moment
-from habitus.anomaly.habit_model import HabitJudgement, HabitModel
-from habitus.anomaly.rarity import duration_in_words
 from habitus.arrays import Array
 from habitus.files import written_whole
 from habitus.habits import HOUR_STATISTICS, STATISTICS
@@ -29,6 +25,10 @@ from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictur
 from habitus.reporting.film.annotation import film_start
 from habitus.reporting.normality_chart import normality_chart
 from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
+from habitus.scene.detection import Detection
+from habitus.scene.events import Event, clock, judge_moment
+from habitus.scene.habit_model import HabitJudgement, HabitModel
+from habitus.scene.rarity import duration_in_words
 from habitus.version import __version__
 from habitus.video import Source
 

@@ -1,0 +1,311 @@
+"""The connection to a Dask scheduler whose workers can do the work of this very habitus."""
+
+import logging
+import re
+import socket
+import time
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any, Self
+
+import dask
+from distributed import Client, LocalCluster, Security, get_worker
+
+from habitus.errors import InvalidInputError, WorkerError
+from habitus.files import work_folder
+from habitus.jobs.cluster.node import LOOPBACK, Node
+from habitus.jobs.workers import number_of_workers
+from habitus.progress import tell_connected
+from habitus.version import __version__
+
+LOCAL = "local"
+ADDRESS = r"((tcp|tls|ws|wss)://)?([\w.-]+|\[[0-9a-f:]+\]):\d{1,5}"
+ANSWER = 5.0
+"""Seconds that a scheduler may take to answer."""
+WORKERS = 10.0
+"""Seconds to wait for the first worker of a running cluster."""
+STARTING = 60.0
+"""Seconds that the processes of a cluster on this machine may take to start."""
+RETURN = 60.0
+"""Seconds to wait for a scheduler or workers that went away."""
+# What each worker is asked, as an expression: it may have no habitus at all.
+PROBE = "[__import__('av') and None, __import__('habitus').__version__][1]"
+LOGGERS = ("distributed", "distributed.client", "distributed.scheduler", "tornado.application")
+SETTINGS = {
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # parameters of models are large
+    "distributed.scheduler.allowed-failures": 2,  # three attempts, where the scheduler is ours
+    "distributed.scheduler.worker-ttl": None,
+}
+
+
+class Connection:
+    """A client of a scheduler; it is there while the `with` block is.
+
+    Parameters
+    ----------
+    cluster
+        "local" for a scheduler and workers on this machine, that end with this process, or the
+        address of a scheduler: `tcp://host:port`, `tls://host:port` or `host:port`.
+    jobs
+        Number of workers on this machine; below 1, one per available processor.
+    """
+
+    def __init__(self, cluster: str, jobs: int = -1) -> None:
+        if cluster != LOCAL and not re.fullmatch(ADDRESS, cluster):
+            raise InvalidInputError(
+                f"{cluster!r} is not the address of a scheduler: give local or one such as "
+                "tcp://host:8786",
+                parameter="cluster",
+            )
+        self.cluster, self.n_local = cluster, number_of_workers(jobs)
+        self.address = cluster
+        self.client: Any = None
+        self._starting = False
+        """Whether there are workers that are being started."""
+        self._checked: set[str] = set()
+        """Addresses of workers that can do the work."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(_quiet())
+            stack.enter_context(dask.config.set(SETTINGS))
+            if self.cluster == LOCAL:
+                self._start(stack)
+            stack.callback(self._leave)
+            self._connect()
+            if self.cluster == LOCAL:
+                self._starting = True
+            else:
+                self._find_workers(WORKERS)
+            if dashboard := self.dashboard:
+                tell_connected(f"the dashboard of the cluster is at {dashboard}")
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        """Start a scheduler in this process, and workers in others, which are not waited for."""
+        node = stack.enter_context(Node(self.n_local, stack.enter_context(work_folder())))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the usual port of the dashboard is taken
+            scheduler = LocalCluster(
+                n_workers=0, host=LOOPBACK, scheduler_port=0, dashboard_address=f"{LOOPBACK}:8787"
+            )
+        stack.callback(_closed, scheduler)
+        self.address = scheduler.scheduler_address
+        node.serve(self.address)
+
+    def _connect(self) -> None:
+        """Connect to the scheduler."""
+        try:
+            _check_peer(self.address)
+            self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
+        except OSError as error:  # TimeoutError is one
+            raise InvalidInputError(
+                f"no scheduler answers at {self.address} within {ANSWER:g} s: start one with "
+                "dask scheduler, or name another address",
+                parameter="cluster",
+            ) from error
+
+    def _find_workers(self, patience: float) -> None:
+        """Wait for a worker, and ask all whether they can do the work."""
+        check_scheduler(self.client)
+        self._await_workers(1, patience)
+        self._checked = set()
+        self._check_new(dict(self.client.nthreads()))
+
+    def _await_workers(self, n: int, patience: float) -> None:
+        try:
+            self.client.wait_for_workers(n, timeout=patience)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the scheduler at {self.address} has no worker after {patience:g} s: start one "
+                f"with dask worker {self.address}",
+                parameter="cluster",
+            ) from error
+
+    def _leave(self) -> None:
+        if self.client is not None:
+            _closed(self.client)
+
+    @property
+    def dashboard(self) -> str | None:
+        """Address of the dashboard; None where there is none."""
+        if self.cluster == LOCAL and find_spec("bokeh") is None:
+            return None
+        with suppress(KeyError, OSError):
+            return str(self.client.dashboard_link)
+        return None
+
+    def n_threads(self) -> dict[str, int]:
+        """Return the number of tasks that each worker takes at a time, by its address.
+
+        Nothing where the scheduler does not answer. Workers that are being started are waited for.
+        """
+        if self._starting:
+            self._await_workers(self.n_local, STARTING)
+            self._starting = False
+        try:
+            found = dict(self.client.nthreads())
+        except Exception:  # of any kind: the connection is being lost
+            return {}
+        if self.cluster != LOCAL:
+            try:
+                self._check_new(found)
+            except InvalidInputError as error:  # while work is under way
+                raise WorkerError(str(error)) from error
+        return found
+
+    def _check_new(self, workers: Collection[str]) -> None:
+        """Ask workers that were not asked yet whether they can do the work."""
+        new = [address for address in workers if address not in self._checked]
+        if new:
+            self._checked |= check_workers(self.client, new)
+
+    def restore(self) -> None:
+        """Wait for the scheduler, where the connection to it was lost, and connect again.
+
+        Raises
+        ------
+        WorkerError
+            If it does not come back.
+        """
+        end = time.monotonic() + RETURN
+        while self.client.status == "connecting":  # it tries by itself
+            time.sleep(0.1)
+        while self.client.status != "running":
+            try:
+                self._connect()
+                self._find_workers(max(end - time.monotonic(), WORKERS))
+            except InvalidInputError as error:
+                if time.monotonic() > end:
+                    raise WorkerError(
+                        f"the cluster at {self.address} went away and did not come back: {error}; "
+                        "the same command goes on from what is stored"
+                    ) from error
+
+
+def _check_peer(address: str) -> None:
+    """Raise unless Dask could speak to whoever answers at an address.
+
+    A client of Dask that cannot be made keeps its process from ending; one that nobody speaks to
+    waits for ever.
+
+    Raises
+    ------
+    InvalidInputError
+        If Dask's configuration does not fit the address.
+    OSError
+        If nobody is there, or says nothing.
+    """
+    scheme, _, place = address.rpartition("://")
+    given = Security().get_connection_args("client")
+    if scheme in ("tls", "wss") and given["ssl_context"] is None:
+        raise InvalidInputError(
+            f"{address} needs certificates: name them in Dask's configuration (distributed.comm."
+            "tls.ca-file and distributed.comm.tls.client)",
+            parameter="cluster",
+        )
+    if scheme in ("", "tcp", "ws") and given["require_encryption"]:
+        raise InvalidInputError(
+            f"{address} is not encrypted, which Dask's configuration asks for: give a tls:// one",
+            parameter="cluster",
+        )
+    if scheme not in ("", "tcp"):
+        return
+    host, _, port = place.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER) as connection:
+        connection.recv(1)
+
+
+def check_scheduler(client: Any) -> None:
+    """Raise an error if a scheduler has no habitus: Dask unpacks tasks there first."""
+    try:
+        client.run_on_scheduler(eval, PROBE)
+    except ImportError as error:
+        lacks = "PyAV" if error.name == "av" else (error.name or str(error))
+        raise InvalidInputError(
+            f"the scheduler has no {lacks}: install habitus {__version__} there too",
+            parameter="cluster",
+        ) from error
+    except Exception:  # a scheduler that runs nothing may do so
+        return
+
+
+def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
+    """Return which workers can do the work of this habitus; those that went are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        Names one that cannot.
+    """
+    own, good = __version__, set[str]()
+    try:
+        answers = client.run(eval, PROBE, workers=list(workers), on_error="return")
+    except Exception:  # of any kind: the connection is being lost
+        return good
+    for address, answer in answers.items():
+        if isinstance(answer, OSError):
+            continue
+        if isinstance(answer, ImportError):
+            lacks = "PyAV" if answer.name == "av" else (answer.name or str(answer))
+            raise InvalidInputError(
+                f"worker {address} has no {lacks}: install habitus {own} there, with all that it "
+                "needs",
+                parameter="cluster",
+            )
+        if isinstance(answer, Exception):
+            raise InvalidInputError(
+                f"worker {address} cannot import habitus: {answer}", parameter="cluster"
+            )
+        if answer != own:
+            raise InvalidInputError(_another_version(address, answer, own), parameter="cluster")
+        good.add(address)
+    with suppress(Exception):
+        client.run(exec, "import habitus.jobs.cluster.pool", workers=list(good), on_error="ignore")
+    return good
+
+
+def check_own_version(wanted: str) -> None:
+    """Raise an error, on a worker that came later, if its habitus is not the one that asks.
+
+    A `WorkerError`: an input that cannot be used is a result for some, and is noted.
+    """
+    if (found := __version__) != wanted:
+        raise WorkerError(_another_version(worker_name(), found, wanted))
+
+
+def _another_version(worker: str, found: str, wanted: str) -> str:
+    return (
+        f"worker {worker} has habitus {found}, this is habitus {wanted}: install the same version "
+        "on all workers"
+    )
+
+
+def worker_name() -> str:
+    """Return the address of the worker that this is."""
+    return str(get_worker().address)
+
+
+def _closed(closable: Any) -> None:
+    """Close a client or a cluster; what is wrong with it then no longer matters."""
+    with suppress(Exception):
+        closable.close(timeout=ANSWER)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Dask logs of lost connections from the user: errors say it in one line."""
+    before = {name: logging.getLogger(name).level for name in LOGGERS}
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

@@ -1,0 +1,205 @@
+"""Passes over shards that stay with the workers: little more than sums crosses the network.
+
+Each worker has its own shards, neighbours of each other, and keeps what was made of them from pass
+to pass. A task is an aligned block of shards, whose sum is a subtree of `TreeSum`: the sum of all
+is the same to the bit, whoever summed which block. What a worker keeps is the result of a task that
+is bound to it: Dask gives it free when the client ends, however it ends. Where a worker is lost,
+others take over its shards.
+"""
+
+import pickle
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain, groupby, pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from habitus.corpus import Corpus, ShardedCorpus
+from habitus.corpus.shards import ThreadPasses, go_on
+from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
+from habitus.jobs.cluster.connection import check_own_version
+from habitus.jobs.cluster.tasks import ClusterTasks, Sent, naming_worker
+from habitus.jobs.workers import Task
+from habitus.version import __version__
+
+BLOCKS = 2
+"""Blocks of shards for each worker, about: more are spread better, fewer send fewer sums."""
+
+R = TypeVar("R")
+S = TypeVar("S", bound=Summable)
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+class Block(NamedTuple):
+    """Shards that one task works on."""
+
+    name: str
+    """How the task is called in messages."""
+    numbers: Sequence[int]
+
+
+class ClusterPasses(Generic[T]):
+    """Passes over the shards of a corpus by workers: what `ShardPasses` asks for.
+
+    Parameters
+    ----------
+    tasks
+        The cluster.
+    corpus
+        Documents; files must be found by the workers at the same paths.
+    make
+        What is made of each shard, once as far as it can be kept.
+    """
+
+    def __init__(
+        self, tasks: ClusterTasks, corpus: ShardedCorpus, make: Callable[[Corpus], T]
+    ) -> None:
+        self._tasks, self._corpus = tasks, corpus
+        opening = partial(KeptShards, pickle.dumps((replace(corpus, engine=None), make)))
+        self._opening = Sent(tasks.connection, opening)
+        self._kept: dict[str, Any] = {}
+        """What each worker keeps, by its address, as a future."""
+        self._workers: list[str] = []
+        """Addresses in the order of their shards; a worker that comes takes the place of one that
+        went, and its shards."""
+
+    def map(
+        self,
+        function: Callable[[T, int], R],
+        numbers: Iterable[int],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> Iterator[R]:
+        """Call a pure function with what is made of shards; see `ShardPasses`."""
+        chosen = list(numbers)
+        self._arrange()
+        runs = [list(run) for _, run in groupby(chosen, key=self._home)]
+        most = self._most(len(chosen))
+        blocks = [run[i : i + most] for run in runs for i in range(0, len(run), most)]
+        return chain.from_iterable(self._results(map_block, function, blocks, check))
+
+    def sum(
+        self,
+        function: Callable[[T, int], S],
+        *,
+        n_threads: int = 1,
+        check: Callable[[], None] = go_on,
+    ) -> S:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        self._arrange()
+        most = self._most(self._corpus.n_shards)
+        blocks = [
+            block for edges in pairwise(self._edges()) for block in aligned_blocks(*edges, most)
+        ]
+        tree: TreeSum[S] = TreeSum()
+        sums = self._results(sum_block, function, blocks, check)
+        for block, part in zip(blocks, sums, strict=True):
+            tree.add(part, len(block))
+        return tree.total()
+
+    def _most(self, n_shards: int) -> int:
+        """Return the number of shards of a block, at most."""
+        return max(1, n_shards // (BLOCKS * len(self._workers)))
+
+    def _arrange(self) -> None:
+        """Give workers that came the places of those that went."""
+        present = self._tasks.workers()
+        come = iter(sorted(present.keys() - set(self._workers)))
+        places = [each if each in present else next(come, None) for each in self._workers]
+        self._workers = [each for each in places if each is not None] + list(come)
+        self._kept = {each: kept for each, kept in self._kept.items() if each in present}
+
+    def _edges(self) -> list[int]:
+        """Return the number of the first shard of each worker, and the number of all shards."""
+        n, places = self._corpus.n_shards, len(self._workers)
+        return [n * i // places for i in range(places + 1)]
+
+    def _home(self, number: int) -> str:
+        """Return the worker that has a shard."""
+        return self._workers[bisect_right(self._edges(), number) - 1]
+
+    def _results(
+        self,
+        of_block: Callable[..., Any],
+        function: Callable[[T, int], Any],
+        blocks: Sequence[Sequence[int]],
+        check: Callable[[], None],
+    ) -> Iterator[Any]:
+        """Yield what a function of blocks gives for each, in order."""
+        sent, own = Sent(self._tasks.connection, function), __version__
+
+        homes: dict[int, str] = {}
+
+        def submit(task: Task[Block]) -> Any:
+            if task.number in homes:  # its worker is gone
+                self._arrange()
+            home = homes[task.number] = self._home(task.item.numbers[0])
+            numbers = pickle.dumps(task.item.numbers)
+            arguments = own, self._kept_by(home), sent.future(), numbers
+            return self._tasks.submit(of_block, *arguments, workers=[home])
+
+        tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
+        ready: dict[int, Any] = {}
+        position = 0
+        for task, result in self._tasks.results(submit, tasks, homes=homes, check=check):
+            ready[task.number] = result
+            while position in ready:
+                yield ready.pop(position)
+                position += 1
+
+    def _kept_by(self, home: str) -> Any:
+        """Return what a worker keeps, as an argument of tasks."""
+        found = self._kept.get(home)
+        if found is None or found.status in ("cancelled", "lost"):
+            found = self._tasks.submit(opened, self._opening.future(), workers=[home])
+            self._kept[home] = found
+        return found
+
+    def _name(self, block: Sequence[int]) -> str:
+        first, last = (self._corpus.shards[number].name for number in (block[0], block[-1]))
+        return first if len(block) == 1 else f"{first} to {last}"
+
+
+class KeptShards:
+    """What a worker made of shards; given to another worker, it begins anew with nothing.
+
+    Parameters
+    ----------
+    pickled
+        The corpus, and what is made of each of its shards.
+    """
+
+    def __init__(self, pickled: bytes) -> None:
+        self._pickled = pickled
+        corpus, make = pickle.loads(pickled)  # noqa: S301 - from the client
+        self.passes: ThreadPasses[Any] = ThreadPasses(corpus, make)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptShards, (self._pickled,)
+
+
+def opened(opening: Callable[[], KeptShards]) -> KeptShards:
+    """Return shards of which nothing is made yet; run by a worker."""
+    return opening()
+
+
+def map_block(
+    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
+) -> list[Any]:
+    """Return what a function gives for each shard of a block; run by a worker."""
+    check_own_version(wanted)
+    with naming_worker():
+        own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
+        return [kept.passes.call(function, number) for number in own]
+
+
+def sum_block(
+    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
+) -> Any:
+    """Return the sum of a function over the shards of a block; run by a worker."""
+    check_own_version(wanted)
+    with naming_worker():
+        own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
+        return tree_sum(kept.passes.call(function, number) for number in own)

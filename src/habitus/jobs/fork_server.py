@@ -1,0 +1,542 @@
+"""A process that has code loaded, from which others are forked: workers, cameras, decoders.
+
+A process that is forked shares the libraries and compiled kernels of the fork server, and has
+little memory of its own. `multiprocessing` has such a server too, but one whose children cannot ask
+it for further processes, and which runs the script that started it in each of them.
+
+The fork server ends with the process that started it: nobody else holds the other end of its
+socket. Whatever it forked is killed by its process id: no tool of the system is needed.
+"""
+
+import contextlib
+import errno
+import gc
+import importlib
+import os
+import pickle
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import weakref
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Self
+
+from habitus.errors import HabitusError
+
+# What the process runs.
+COMMAND = "from habitus.jobs.fork_server import main; main()"
+# Variables of libraries that would otherwise use every core in each process; one thread each also
+# makes results independent of the number of processes.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+    ),
+    "1",
+)
+# Of processes that are forked, besides: heaps of the C library for threads cost memory.
+SMALL = {**ONE_THREAD, "MALLOC_ARENA_MAX": "1"}
+# Precedes a request and its answer: length in bytes, or a process id.
+HEADER = struct.Struct("<q")
+# Most open files that are handed to a process.
+MOST_DESCRIPTORS = 8
+# The fork server never has as many files open.
+MOST_OPEN = 1 << 16
+# Seconds that processes may take to end by themselves once the server is gone.
+ENDING = 10.0
+# Seconds between two looks at whether the parent process is alive.
+PARENT_CHECK = 0.5
+# Signals that end a command: by the terminal, by whoever started it, or with the session. The
+# command handles them, and ends its processes itself.
+ENDINGS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+class Child:
+    """A process that was forked, as seen by whoever asked for it.
+
+    Parameters
+    ----------
+    pid
+        Its process id.
+    status
+        Open file from which its exit code can be read once it has ended.
+    """
+
+    connection: Connection
+    """To talk to it, where it was started by `ForkServer.start_process`."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid, self._status, self._lock = pid, status, threading.Lock()
+        weakref.finalize(self, os.close, status)
+        self._code: int | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, the negative number of the signal that ended it, or None."""
+        return self.wait(0.0)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.exit_code is None
+
+    def wait(self, within: float) -> int | None:
+        """Wait for its end; return its exit code, or None if it has not ended so soon."""
+        if self._code is None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._status, selectors.EVENT_READ)
+                if not selector.select(within):
+                    return None
+            with self._lock:
+                if self._code is None:
+                    self._code = self._told_code()
+        return self._code
+
+    def _told_code(self) -> int:
+        code = os.read(self._status, HEADER.size)
+        if len(code) == HEADER.size:
+            return int(HEADER.unpack(code)[0])
+        # Nobody knows the code of a process whose fork server was killed; it may still be there,
+        # and must not be beside the one that is started in its place.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        return -signal.SIGKILL
+
+    def kill(self) -> None:
+        """End it at once, if it is there, and wait for that.
+
+        One that waits for a device that does not answer ends only when that does: nobody waits
+        for it.
+        """
+        until = time.monotonic() + ENDING
+        while self.is_alive and time.monotonic() < until:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.wait(1.0)
+
+
+class _Request(NamedTuple):
+    """What a process is to do."""
+
+    target: str
+    """Function to call, as "module:name"."""
+    job: Any
+    """Its first argument; open files that were handed over follow."""
+
+
+class ForkServer:
+    """Forks processes on request; see the module.
+
+    It is started with the first request, and again if it was killed.
+
+    Parameters
+    ----------
+    preload
+        Module to import before the first process is forked, by its name.
+
+    Examples
+    --------
+    >>> with ForkServer() as fork_server:
+    ...     child = fork_server.start_process("habitus.jobs.fork_server:echo", "hello")
+    ...     child.connection.recv(), child.wait(within=10)
+    ('hello', 0)
+    """
+
+    def __init__(self, preload: str = "habitus.errors") -> None:
+        self.preload = preload
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    @classmethod
+    def inherited(cls) -> Self:
+        """Return the fork server that this process was forked from."""
+        if _own_socket is None:
+            raise HabitusError("this process was not forked from a fork server")
+        fork_server = cls()
+        fork_server._socket = _own_socket
+        return fork_server
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start to load everything, in the background; requests wait for it."""
+        with self._lock:
+            if self._socket is None:
+                self._start()
+
+    def close(self) -> None:
+        """End the fork server, and all that was forked from it."""
+        with self._lock:
+            self._forget()
+
+    def kill(self) -> None:
+        """End the fork server at once, whatever it is loading, and forget what it has forked."""
+        if self._process is not None:
+            self._process.kill()
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the fork server, if this process has started it."""
+        return self._process.pid if self._process else None
+
+    def start_process(self, target: str, job: Any, *, grace: float = ENDING / 2) -> Child:
+        """Fork a process that calls a function with a job and a connection to here.
+
+        The connection is the process's lifeline as well: it ends soon after our end is closed.
+
+        Parameters
+        ----------
+        target
+            Function to call, as "module:name".
+        job
+            Anything that can be pickled.
+        grace
+            Seconds that it may take to end by itself after our end was closed.
+
+        Returns
+        -------
+        Child
+            The process; the other end of the connection is its `connection`.
+        """
+        ours, theirs = Pipe()
+        try:
+            with theirs:
+                what = target, job, grace
+                child = self.fork("habitus.jobs.fork_server:connected", what, [theirs.fileno()])
+        except BaseException:  # interrupted, it may have been forked all the same
+            ours.close()
+            raise
+        child.connection = ours
+        return child
+
+    def fork(self, target: str, job: Any, descriptors: Sequence[int] = ()) -> Child:
+        """Fork a process that calls a function with a job and with open files of this process.
+
+        Parameters
+        ----------
+        target, job
+            As of `start_process`.
+        descriptors
+            Open files to hand over; the function gets their numbers in its process.
+
+        Raises
+        ------
+        HabitusError
+            If no process can be started.
+        """
+        data = pickle.dumps(_Request(target, job))
+        with self._lock:
+            for attempt in range(2):
+                if self._socket is None:
+                    self._start()
+                try:
+                    return self._ask(self._socket, data, descriptors)
+                except (OSError, EOFError) as error:
+                    if self._process is None or attempt:
+                        reason = getattr(error, "strerror", None) or "it ended at once"
+                        raise HabitusError(f"cannot start a process: {reason}") from error
+                    self._forget()
+        raise AssertionError
+
+    def _start(self) -> None:
+        if not hasattr(os, "fork"):
+            raise HabitusError("habitus needs Linux or macOS: this system cannot fork")
+        ours, theirs = socket.socketpair()
+        with theirs, interrupts_blocked():
+            path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-P", "-c", COMMAND, str(theirs.fileno()), self.preload],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **path, **SMALL},
+            )
+            self._socket = ours
+
+    def _forget(self) -> None:
+        """End the fork server; another one is started with the next request."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def _ask(
+        self, fork_server: socket.socket | None, data: bytes, descriptors: Sequence[int]
+    ) -> Child:
+        if fork_server is None:
+            raise EOFError
+        status, theirs = os.pipe()
+        try:
+            socket.send_fds(fork_server, [HEADER.pack(len(data))], [theirs, *descriptors])
+            fork_server.sendall(data)
+            (pid,) = HEADER.unpack(_receive(fork_server, HEADER.size))
+            if pid == 0:
+                (size,) = HEADER.unpack(_receive(fork_server, HEADER.size))
+                raise HabitusError(f"cannot load code: {_receive(fork_server, size).decode()}")
+        except BaseException:
+            os.close(status)
+            raise
+        finally:
+            os.close(theirs)
+        if pid < 0:
+            os.close(status)
+            raise OSError(-pid, os.strerror(-pid))
+        return Child(pid, status)
+
+
+@contextlib.contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Start processes that never see what ends the parent, where signals can be blocked.
+
+    The parent handles them, and ends its processes. A process inherits the signal mask of the
+    thread that starts it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(pid: int) -> None:
+    """Make this process ignore what ends its parent, and end it when its parent has ended.
+
+    For processes that were started as commands; those that are forked notice the end of whoever
+    asked for them. `pid` is the process id of the parent. A thread watches: FFmpeg may never
+    return.
+    """
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
+
+
+def _watch_parent(pid: int) -> None:
+    while os.getppid() == pid:
+        time.sleep(PARENT_CHECK)
+    os._exit(1)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Return exactly so many bytes; EOFError at the end."""
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+_own_socket: socket.socket | None = None
+"""How a process that was forked asks the fork server for another one."""
+
+
+def main() -> None:
+    """Run the fork server: load everything, then fork a process for each request."""
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    descriptor, preload = sys.argv[1:]
+    server = socket.socket(fileno=int(descriptor))
+    _name_process("habitus-forks")
+    gc.disable()  # nearly all that is loaded stays: looking for the rest is a sixth of the time
+    try:
+        importlib.import_module(preload)
+    except Exception as error:  # for want of memory, for instance
+        _refuse(server, f"{type(error).__name__}: {error}")
+    gc.freeze()  # else the first collection of each process would copy all that is shared
+    gc.enable()
+    try:
+        forking = _Forking(server)
+    except OSError as error:
+        _refuse(server, f"{error.strerror}")
+    forking.run()
+
+
+def _refuse(server: socket.socket, reason: str) -> NoReturn:
+    """Answer the first request with the reason for which no process can be forked, and end."""
+    said = reason.encode()
+    with contextlib.suppress(OSError):
+        server.recv(1)
+        server.sendall(HEADER.pack(0) + HEADER.pack(len(said)) + said)
+    os._exit(1)
+
+
+class _Forking:
+    """The fork server's own side."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self.server = server
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(server, selectors.EVENT_READ)
+        self.statuses: dict[int, int] = {}
+        """Where to tell the exit code of each process that runs."""
+        # A signal that is handled wakes the selector.
+        self.awake, waker = socket.socketpair()
+        for end in (self.awake, waker):
+            end.setblocking(False)
+        self.selector.register(self.awake, selectors.EVENT_READ)
+        self.waker = waker
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+
+    def run(self) -> None:
+        """Serve until the process that started the fork server ends."""
+        serving = True
+        while serving:
+            for key, _ in self.selector.select():
+                if key.fileobj is self.awake:
+                    self.awake.recv(4096)
+                elif isinstance(key.fileobj, socket.socket):
+                    serving &= self._serve(key.fileobj)
+            self._reap()
+        self._end()
+
+    def _serve(self, client: socket.socket) -> bool:
+        """Fork a process for a client; return False if that was the last, and is gone."""
+        try:
+            head, descriptors, _, _ = socket.recv_fds(client, HEADER.size, MOST_DESCRIPTORS)
+            if not head:
+                raise EOFError
+            data = _receive(client, HEADER.unpack(head)[0])
+        except (OSError, EOFError):
+            self.selector.unregister(client)
+            client.close()
+            return client is not self.server
+        kept = list(descriptors)
+        try:
+            if not descriptors:  # there was no room for what was handed over
+                raise OSError(errno.EMFILE, "")
+            ours, theirs = socket.socketpair()
+            with theirs:
+                pid = os.fork()
+                if pid == 0:
+                    _grow_up(data, theirs, descriptors)
+            self.statuses[pid] = kept.pop(0)
+            self.selector.register(ours, selectors.EVENT_READ)
+        except OSError as error:
+            pid = -(error.errno or 1)
+        for descriptor in kept:
+            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            client.sendall(HEADER.pack(pid))
+        return True
+
+    def _reap(self) -> None:
+        """Tell the exit codes of processes that have ended."""
+        while self.statuses:
+            pid, code = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            status = self.statuses.pop(pid)
+            with contextlib.suppress(OSError):
+                os.write(status, HEADER.pack(os.waitstatus_to_exitcode(code)))
+            os.close(status)
+
+    def _end(self) -> None:
+        """Give processes time to end by themselves, then end them."""
+        until = time.monotonic() + ENDING
+        while self.statuses and time.monotonic() < until:
+            self._reap()
+            time.sleep(0.02)
+        for pid in self.statuses:
+            os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+
+
+def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]) -> None:
+    """Be a process of its own: call what was asked for, then end."""
+    global _own_socket
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _, *handed = descriptors
+        _close_all_but([*handed, fork_server.fileno()])
+        _own_socket = fork_server
+        request: _Request = pickle.loads(data)  # noqa: S301 - from our own process
+        _call(request.target, request.job, *handed)
+        code = 0
+    except MemoryError:
+        pass  # whoever waits for it is told that it died
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _call(target: str, *arguments: Any) -> None:
+    """Call a function that is given as "module:name", in a process that is named for it."""
+    module, _, name = target.partition(":")
+    _name_process(f"habitus-{module.rpartition('.')[2]}")
+    getattr(importlib.import_module(module), name)(*arguments)
+
+
+def _close_all_but(wanted: Sequence[int]) -> None:
+    """Close the files of all others, whose ends would otherwise never be noticed."""
+    last = 2
+    for descriptor in sorted(wanted):
+        os.closerange(last + 1, descriptor)
+        last = descriptor
+    os.closerange(last + 1, MOST_OPEN)
+
+
+def connected(what: tuple[str, Any, float], descriptor: int) -> None:
+    """Call a function with a job and a connection, and end soon after its other end is closed."""
+    target, job, grace = what
+    connection = Connection(descriptor)
+    threading.Thread(target=_end_with, args=(descriptor, grace), daemon=True).start()
+    _call(target, job, connection)
+
+
+def _end_with(descriptor: int, grace: float) -> None:
+    """End this process when nobody is at the other end, with time to end by itself."""
+    wait_for_hang_up(descriptor)
+    time.sleep(grace)
+    os._exit(1)
+
+
+def wait_for_hang_up(descriptor: int) -> None:
+    """Return when nobody is at the other end of a pipe or socket any more."""
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, 0)  # that it broke is always told
+    poll.poll()
+
+
+def _name_process(name: str) -> None:
+    """Have this process listed by a name of its own, where the system can do that."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/comm").write_text(name[:15])
+
+
+def echo(job: Any, connection: Connection) -> None:
+    """Send the job back."""
+    connection.send(job)

@@ -1,0 +1,431 @@
+"""What carries out tasks side by side: processes of this machine, or workers of a cluster.
+
+A task is a module-level function, or a partial of one, called with an item. Whoever has many tasks
+takes `Workers` and need not know where they run. This module knows no cluster's library.
+"""
+
+import atexit
+import contextlib
+import functools
+import math
+import os
+import pickle
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
+from habitus.jobs.fork_server import ForkServer
+from habitus.progress import tell_compiling, when_compiling
+
+DECODING = "habitus.ingest.preloaded"
+"""What processes that decode files have loaded; by name, as it is a room above this one."""
+JUDGING = "habitus.scene.ahead"
+"""What compiles the kernels of judging; by name, too."""
+ATTEMPTS = 3
+"""How often a task is started before it is given up: each time, its worker died."""
+# Where the kernel tells how much processor time this machine's containers may use, by version.
+CGROUP = Path("/sys/fs/cgroup")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Workers(Protocol):
+    """What carries out tasks, here or elsewhere; it works while the `with` block does."""
+
+    @property
+    def n_workers(self) -> int:
+        """Tasks at a time."""
+        ...
+
+    @property
+    def here(self) -> bool:
+        """Whether they run on this machine, and write files where it does."""
+        ...
+
+    def as_completed(
+        self, function: Callable[[T], R], items: Iterable[T]
+    ) -> Iterator[tuple[int, R]]:
+        """Call a function with each item, and yield the results as they are finished.
+
+        A worker that dies is replaced, and its task carried out again: a task should leave nothing
+        half done behind. Tasks that nobody waits for any longer are ended; a cluster finishes those
+        that it has begun.
+
+        Parameters
+        ----------
+        function
+            Module-level function, or a `functools.partial` of one: it is sent to each worker once.
+        items
+            What to call it with, in the order of starting. Their `name`, where they have one, is
+            what errors call them by.
+
+        Yields
+        ------
+        tuple
+            Number of the item and what the function returned.
+
+        Raises
+        ------
+        TaskError
+            If the worker of one task died `ATTEMPTS` times.
+        HabitusError
+            Whatever a task raised.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+def number_of_workers(jobs: int) -> int:
+    """Return how many processes `jobs` stands for: -1 for one per available processor.
+
+    Raises
+    ------
+    InvalidInputError
+        If it stands for none.
+    """
+    if jobs < 1 and jobs != -1:
+        raise InvalidInputError(
+            f"jobs must be at least 1, or -1 for one per processor, found {jobs}", parameter="jobs"
+        )
+    return jobs if jobs > 0 else available_processors()
+
+
+def available_processors() -> int:
+    """Return the number of processors that this process may use, in a container too."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return max(1, math.ceil(min(len(usable) or os.cpu_count() or 1, _cgroup_quota())))
+
+
+def _cgroup_quota() -> float:
+    """Return the processors' worth of time that a container is limited to; infinity without."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (CGROUP / "cpu.max").read_text().split()
+        return int(quota) / int(period)  # ValueError where it reads "max"
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (
+            (CGROUP / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period")
+        )
+        if int(quota) > 0:
+            return int(quota) / int(period)
+    return math.inf
+
+
+@dataclass
+class Task(Generic[T]):
+    """An item that a function is called with, and how often that was tried."""
+
+    number: int
+    item: T
+    attempts: int = 0
+
+    @property
+    def name(self) -> str:
+        """How the task is called in messages."""
+        return str(getattr(self.item, "name", f"task {self.number}"))
+
+    def died(self, most: int = ATTEMPTS) -> None:
+        """Note that the worker of this task died; raise if that happened `most` times."""
+        self.attempts += 1
+        if self.attempts >= most:
+            raise TaskError(
+                f"{self.name}: the process that worked on it died {self.attempts} times, perhaps "
+                "for want of memory",
+                task=self.number,
+            )
+
+
+_early: dict[str, ForkServer] = {}
+"""Fork servers that were started before whoever needs them."""
+
+
+def load_early(preload: str) -> None:
+    """Load a module in the background for the next `LocalWorkers` that preload it.
+
+    For a command that knows what it will need, while the rest of it is imported. A process that
+    nobody has used ends with this one.
+    """
+    if preload not in _early:
+        _early[preload] = ForkServer(preload)
+        _early[preload].start()
+
+
+@functools.cache
+def compile_ahead(module: str = JUDGING) -> None:
+    """Once kernels must be compiled, have another process compile those that are needed last.
+
+    `module` is what it imports to do so, by name.
+    """
+
+    def start() -> None:
+        with contextlib.suppress(HabitusError, OSError):  # then each is compiled when it is used
+            load_early(module)
+
+    when_compiling(start)
+
+
+@atexit.register
+def _end_early() -> None:
+    for server in _early.values():
+        server.kill()
+
+
+class LocalWorkers:
+    """Processes of this machine that need no `__main__` guard and end with the one that started it.
+
+    They are forked when they are needed, and kept from one call to the next. One call at a time.
+
+    Parameters
+    ----------
+    jobs
+        Number of processes; -1 for one per available processor.
+    preload
+        Module to load in the background from now on, from which processes are forked; by default,
+        that of the first function, when it is called.
+
+    Examples
+    --------
+    >>> with LocalWorkers(2) as workers:
+    ...     sorted(workers.as_completed(len, ["a", "", "abc"]))
+    [(0, 1), (1, 0), (2, 3)]
+    """
+
+    here = True
+
+    def __init__(self, jobs: int = -1, *, preload: str | None = None) -> None:
+        self.n_workers = number_of_workers(jobs)
+        self._server: ForkServer | None = None
+        self._idle: list[_Process] = []
+        if preload is not None:
+            self._server = _early.pop(preload, None) or ForkServer(preload)
+            self._server.start()
+
+    def as_completed(
+        self, function: Callable[[T], R], items: Iterable[T]
+    ) -> Iterator[tuple[int, R]]:
+        """Call a function with each item, and yield the results; see `Workers`."""
+        with self.started(function, items) as tasks:
+            while tasks.pending:
+                yield from tasks.poll(None)
+
+    def started(
+        self,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        *,
+        heard: Callable[[int, Any], None] = lambda number, sign: None,
+        attempts: int = ATTEMPTS,
+    ) -> "LocalTasks[T, R]":
+        """Start to call a function with each item; see `Workers.as_completed`.
+
+        Parameters
+        ----------
+        function, items
+            As of `as_completed`.
+        heard
+            Called with the number of a task and what it said by `report`.
+        attempts
+            How often a task is started at the most, where its processes die.
+
+        Returns
+        -------
+        LocalTasks
+            The tasks, to be used as a context: those that are under way are ended with it.
+        """
+        if self._server is None:
+            called = function.func if isinstance(function, functools.partial) else function
+            self._server = ForkServer(called.__module__)
+        return LocalTasks(self, function, items, heard, attempts)
+
+    def take(self) -> "_Process":
+        """Return a process that has nothing to do."""
+        while self._idle:
+            process = self._idle.pop()
+            if process.is_alive:
+                return process
+            process.end()
+        if self._server is None:
+            raise WorkerError("no task was started yet")
+        return _Process(self._server)
+
+    def give_back(self, process: "_Process") -> None:
+        """Keep a process that has nothing to do any more."""
+        self._idle.append(process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        while self._idle:
+            self._idle.pop().end()
+        if self._server is not None:
+            self._server.close()
+
+
+class LocalTasks(Generic[T, R]):
+    """Tasks under way on processes of this machine; see `LocalWorkers.started`."""
+
+    def __init__(
+        self,
+        workers: LocalWorkers,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        heard: Callable[[int, Any], None],
+        attempts: int,
+    ) -> None:
+        self._workers, self._heard, self._attempts = workers, heard, attempts
+        self._function = pickle.dumps(function)
+        self._tasks = (Task(number, item) for number, item in enumerate(items))
+        self._again: list[Task[T]] = []
+        self._running: dict[Any, tuple[Task[T], _Process]] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether there are tasks that are not finished."""
+        self._fill()
+        return bool(self._running)
+
+    def poll(self, within: float | None) -> Iterator[tuple[int, R]]:
+        """Yield the numbers and results of tasks that are finished, at the latest after a while.
+
+        Parameters
+        ----------
+        within
+            Seconds to wait until one of the tasks says something; None for as long as it takes.
+        """
+        self._fill()
+        for ready in wait(list(self._running), within):
+            task, process = self._running[ready]
+            try:
+                answer, value = process.connection.recv()
+            except (EOFError, OSError):
+                del self._running[ready]
+                process.end()
+                task.died(self._attempts)
+                self._again.append(task)
+                continue
+            if answer is Answer.COMPILING:
+                tell_compiling()
+            elif answer is Answer.SIGN:
+                self._heard(task.number, value)
+            else:
+                del self._running[ready]
+                self._workers.give_back(process)
+                if answer is Answer.ERROR:
+                    raise value
+                yield task.number, value
+
+    def _fill(self) -> None:
+        """Give tasks to processes until all are busy, or none is left."""
+        while len(self._running) < self._workers.n_workers:
+            task = self._again.pop() if self._again else next(self._tasks, None)
+            if task is None:
+                return
+            process = self._workers.take()
+            self._running[process.connection] = task, process
+            process.start(self._function, task.item)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        while self._running:
+            _, (_, process) = self._running.popitem()
+            process.end()
+
+
+class _Process:
+    """A process that carries out one task after the other."""
+
+    def __init__(self, server: ForkServer) -> None:
+        self._child = server.start_process("habitus.jobs.workers:work", None, grace=0.0)
+        self.connection = self._child.connection
+        """Where its answers come from."""
+        self._function: bytes | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._child.is_alive
+
+    def start(self, function: bytes, item: Any) -> None:
+        """Start a task; a function that it had for the task before is not sent again."""
+        new = None if function is self._function else function
+        self._function = function
+        with contextlib.suppress(OSError):  # it died, which is noticed where its answer is awaited
+            self.connection.send((new, item))
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._child.kill()
+        self.connection.close()
+
+
+class Answer(Enum):
+    """What a process says of its task."""
+
+    SIGN = 0
+    """It is under way; see `report`."""
+    COMPILING = 1
+    """Kernels are compiled."""
+    RESULT = 2
+    ERROR = 3
+
+
+_say: Callable[[Answer, Any], None] | None = None
+"""In a process that carries out tasks: how to talk to whoever waits for them."""
+
+
+def report(sign: Any) -> None:
+    """Say something from within a task, if it runs in a process of `LocalWorkers`.
+
+    Parameters
+    ----------
+    sign
+        Anything that can be pickled; see `LocalWorkers.started`.
+    """
+    if _say is not None:
+        _say(Answer.SIGN, sign)
+
+
+def work(job: None, connection: Connection) -> None:
+    """Be a process that carries out tasks until nobody is at the other end of the connection."""
+    global _say
+    lock = threading.Lock()
+
+    def say(answer: Answer, value: Any) -> None:
+        with lock:
+            connection.send((answer, value))
+
+    _say = say
+    when_compiling(lambda: say(Answer.COMPILING, None))
+    function: Any = None  # it comes with the first task
+    with contextlib.suppress(EOFError, OSError):  # whoever waited has gone
+        while True:
+            new, item = connection.recv()
+            try:
+                if new is not None:
+                    function = pickle.loads(new)  # noqa: S301 - from our own process
+                say(Answer.RESULT, function(item))
+            except Exception as error:
+                say(Answer.ERROR, _portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error as it can be sent, with what led to it if it was not expected."""
+    if not isinstance(error, HabitusError):
+        error.add_note(traceback.format_exc())
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:
+        return WorkerError(f"{type(error).__name__}: {error}")
+    return error

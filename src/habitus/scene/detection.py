@@ -1,0 +1,278 @@
+"""A whole corpus, judged: what was unusual in it, and everything a report needs."""
+
+import csv
+import os
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from habitus.arrays import Array, Flags
+from habitus.corpus import Corpus
+from habitus.files import written_whole
+from habitus.model import TopicModel
+from habitus.scene.detector import Detector, JudgedCorpus
+from habitus.scene.events import N_TOP, AbnormalWords, Event, EventJoiner, clock
+from habitus.scene.habit_model import HabitModel
+from habitus.scene.thresholds import CORRELATED, ExpectedAlarms, share_threshold
+
+MOST_MOMENTS = 10
+"""Moments that are ranked, unless there are more alarms."""
+
+
+class EventSpan(NamedTuple):
+    """The documents of an event, by number."""
+
+    first: int
+    last: int
+    peak: int
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """What a detector found in a corpus."""
+
+    source: str
+    corpus: Corpus
+    """The documents, in the model's words."""
+    model: TopicModel
+    """The model that judged."""
+    normality: Array
+    """Of each document, by the measure in use; 0 where it was not judged."""
+    judged: Flags
+    abnormal: Flags
+    behaviours: NDArray[np.int64]
+    """Most probable behaviour of each document given those up to it, counted from 0."""
+    misfit: Array
+    """Nats per word that fit no behaviour, of each document; 0 where it was not judged."""
+    shift: Array
+    """Nats of a behaviour out of its turn, of each document; 0 where it was not judged."""
+    surprisals: Array
+    """-ln p(word | x_{1:t-1}) of each entry of `corpus.entries`; 0 where it was not judged."""
+    threshold: float
+    abnormal_words: dict[int, AbnormalWords]
+    """The least likely words of each abnormal document, by the number of the document; of each
+    judged one where that was asked for."""
+    events: list[Event]
+    """Alarms, in order of time."""
+    moments: list[Event]
+    """The most unusual moments, the most unusual first: all alarms, and others up to ten."""
+    expected_false_alarms: ExpectedAlarms | None
+    """Alarms that normal footage of this length raises; None without a calibration."""
+    habits: HabitModel | None = None
+    """What judged by the measure "habits"; None by another."""
+    notes: tuple[str, ...] = ()
+    """What there is to say about the footage and the threshold, one line each."""
+
+    def __repr__(self) -> str:
+        return f"Detection({self.source!r}: {self.summary()})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, and the most unusual moments."""
+        rows = "".join(
+            f"<tr><td>{rank}</td><td>{'alarm' if event.alarm else ''}</td>"
+            f'<td style="text-align: left">{escape(event.in_words())}</td></tr>'
+            for rank, event in enumerate(self.moments, start=1)
+        )
+        said = escape(f"{self.source}: {self.summary()}" if self.source else self.summary())
+        return f"<p>{said}</p><table>{rows}</table>"
+
+    @property
+    def event_spans(self) -> list[EventSpan]:
+        """Documents of each event, by number."""
+        return _spans(self.events)
+
+    @property
+    def moment_spans(self) -> list[EventSpan]:
+        """Documents of each moment, by number."""
+        return _spans(self.moments)
+
+    def ranking(self) -> list[str]:
+        """Return one line per moment for a person: its rank, whether it is an alarm, and why."""
+        wide = len(str(len(self.moments)))
+        return [
+            f"{rank:{wide}}  {'ALARM' if event.alarm else '     '}  {event.in_words()}"
+            for rank, event in enumerate(self.moments, start=1)
+        ]
+
+    @property
+    def seconds(self) -> float:
+        """Length of the judged footage."""
+        return len(self.corpus) * self.corpus.clip
+
+    def summary(self) -> str:
+        """Return how many alarms there were, beside how many normal footage brings."""
+        n = len(self.events)
+        found = f"{n or 'no'} alarm{'' if n < 2 else 's'} in {clock(self.seconds)} of video"
+        if not self.judged.any():
+            return f"{found}: nothing moved enough to be judged"
+        if n == 0:
+            lowest = self.normality[self.judged].min()
+            found += f" (lowest normality {lowest:.3g}, threshold {self.threshold:.3g})"
+        if self.expected_false_alarms is None:
+            return found
+        low, _, high = self.expected_false_alarms
+        return f"{found}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
+
+
+def _spans(events: list[Event]) -> list[EventSpan]:
+    return [
+        EventSpan(event.first_document, event.last_document, event.peak_document)
+        for event in events
+        if event.first_document is not None
+        and event.last_document is not None
+        and event.peak_document is not None
+    ]
+
+
+def write_scores(path: str | os.PathLike[str], detection: Detection) -> None:
+    """Write the normality of every document as CSV."""
+    with written_whole(path) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "normality", "judged", "abnormal", "behaviour"])
+        for time, normality, judged, abnormal, behaviour in zip(
+            detection.corpus.times,
+            detection.normality,
+            detection.judged,
+            detection.abnormal,
+            detection.behaviours + 1,
+            strict=True,
+        ):
+            writer.writerow(
+                [f"{time:.10g}", repr(float(normality)), int(judged), int(abnormal), behaviour]
+            )
+
+
+def detect_events(
+    detector: Detector,
+    corpus: Corpus,
+    *,
+    source: str = "",
+    share: float | None = None,
+    n_top: int = N_TOP,
+    localise_all: bool = False,
+) -> Detection:
+    """Judge every document, and join the abnormal ones to events.
+
+    Parameters
+    ----------
+    detector
+        Its belief moves on past the corpus.
+    corpus
+        Documents in time order.
+    source
+        Name of the video or corpus, for the events.
+    share
+        Where given, this share of these very documents is abnormal, whatever the detector's
+        threshold.
+    n_top
+        Least likely words that a document is localised by.
+    localise_all
+        Whether to localise every judged document, not only the abnormal ones.
+
+    Returns
+    -------
+    Detection
+        Scores of every document, and the events.
+    """
+    found = detector.judge_all(corpus)
+    corpus = detector.model.in_own_words(corpus)
+    threshold = detector.threshold
+    if share is not None and found.judged.any():
+        threshold = share_threshold(found.normality[found.judged], share)
+    joiner = EventJoiner(detector, source=source, n_top=n_top)
+    abnormal_words, events = _joined_events(joiner, corpus, found, threshold, localise_all)
+    moments = _ranked_moments(joiner, corpus, found, threshold, events)
+    filtered, judged = found.filtered, found.judged
+    return Detection(
+        source=source,
+        corpus=corpus,
+        model=detector.model,
+        normality=found.normality,
+        judged=judged,
+        abnormal=judged & (found.normality < threshold),
+        behaviours=filtered.posterior.argmax(axis=1),
+        misfit=filtered.misfit / np.maximum(corpus.n_tokens, 1),
+        shift=np.where(judged, filtered.shift, 0.0),
+        surprisals=_entry_surprisals(corpus, found),
+        threshold=threshold,
+        abnormal_words=abnormal_words,
+        events=events,
+        moments=moments,
+        habits=detector.habits,
+        expected_false_alarms=detector.expected_alarms(
+            len(corpus) * detector.model.clip_, n_judged=int(judged.sum()), threshold=threshold
+        ),
+        notes=detector.notes if share is None else (),
+    )
+
+
+def _joined_events(
+    joiner: EventJoiner,
+    corpus: Corpus,
+    found: JudgedCorpus,
+    threshold: float,
+    localise_all: bool,
+) -> tuple[dict[int, AbnormalWords], list[Event]]:
+    """Localise each abnormal document, or each judged one, and join the abnormal ones."""
+    ended: list[Event | None] = []
+    first, abnormal_words = corpus.first, {}
+    for t, document in enumerate(corpus.bags()):
+        if first[t]:
+            ended.append(joiner.new_sequence())
+        judgement = found.judgement(t, threshold, explained=localise_all)
+        wanted = judgement.abnormal or (localise_all and judgement.judged)
+        where = joiner.localise(document, judgement) if wanted else None
+        if where is not None:
+            abnormal_words[t] = where
+        time = float(corpus.times[t])
+        ended.append(joiner.add(time, document, judgement, threshold, number=t, where=where))
+    ended.append(joiner.close())
+    return abnormal_words, [event for event in ended if event is not None]
+
+
+def _ranked_moments(
+    joiner: EventJoiner,
+    corpus: Corpus,
+    found: JudgedCorpus,
+    threshold: float,
+    events: list[Event],
+) -> list[Event]:
+    """Return the alarms and the next most unusual documents, the most unusual first.
+
+    Documents that would join an alarm, and neighbours of a moment that was chosen, are left out.
+    """
+    moments, behaviours = list(events), found.filtered.posterior.argmax(axis=1)
+    taken = np.zeros(len(corpus), dtype=np.bool_)
+    for event in events:
+        if event.first_document is not None and event.last_document is not None:
+            first = max(event.first_document - joiner.join, 0)
+            taken[first : event.last_document + joiner.join + 1] = True
+    for t in np.argsort(np.where(found.judged, found.normality, np.inf), kind="stable"):
+        if len(moments) >= MOST_MOMENTS or not found.judged[t]:
+            break
+        if taken[t]:
+            continue
+        taken[max(t - CORRELATED, 0) : t + CORRELATED + 1] = True
+        moments.append(
+            joiner.moment(
+                float(corpus.times[t]),
+                corpus.bag(t),
+                found.judgement(t, threshold, explained=True),
+                threshold,
+                number=int(t),
+                before=-1 if corpus.first[t] else int(behaviours[t - 1]),
+            )
+        )
+    return sorted(moments, key=lambda event: event.normality)
+
+
+def _entry_surprisals(corpus: Corpus, found: JudgedCorpus) -> Array:
+    """Return a surprisal for every entry of the counts, whether the model saw it or not."""
+    seen = np.diff(found.evidence.indptr) > 0
+    judged = np.repeat(seen, corpus.entries.lengths)
+    surprisals = np.zeros(len(judged))
+    surprisals[judged] = found.filtered.surprisals
+    return surprisals

@@ -1,0 +1,413 @@
+"""Events: abnormal documents that follow each other, joined, localised and explained."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import checked_path
+from habitus.habits.turns import NO_TURN
+from habitus.habits.votes import Votes
+from habitus.model.inspection import long_run_shares
+from habitus.scene.detector import BagLike, Detector, Judgement
+from habitus.scene.explanation import HabitFinding, find_unusual
+from habitus.scene.habit_model import HabitJudgement, HabitModel
+from habitus.scene.localisation import (
+    Box,
+    boxes_of,
+    expectation,
+    heaviest,
+    least_likely,
+    motion_in_words,
+    place_in_words,
+    turn_in_words,
+)
+from habitus.schema import (
+    Count,
+    Nats,
+    NotNegative,
+    Number,
+    Text,
+    Time,
+    WordCount,
+    decoded,
+)
+
+SCHEMA = 1
+FAULT = '{"habitus": "fault", '
+"""What a line starts with that is no event: nothing could be judged, see `CameraFault`."""
+N_TOP = 10
+"""Least likely words that an event is localised by, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something unusual: when, where and why."""
+
+    source: Text
+    """The video, stream or corpus it was seen in."""
+    start: Time
+    """In seconds of video, as `end` and `peak`."""
+    end: Time
+    peak: Time
+    """Start of the strongest document."""
+    normality: Nats
+    """Of the strongest document, by the measure in use: the lower, the less usual."""
+    threshold: Number
+    """Documents of lower normality are abnormal."""
+    behaviour: Count
+    """Of the strongest document, counted from 1."""
+    expected: tuple[NotNegative, ...]
+    """Probability of each behaviour before the strongest document was seen."""
+    boxes: tuple[Box, ...]
+    """Where, in pixels of the camera's frame: left, top, right, bottom; the strongest first."""
+    words: tuple[WordCount, ...]
+    """The least likely words of the strongest document, the least likely first."""
+    surprise: Nats
+    """Of the strongest document, -ln p(x_t | x_{1:t-1}) in nats: misfit plus shift."""
+    misfit: Nats
+    """The part of it that fits no behaviour."""
+    shift: Nats
+    """The part of it that is a behaviour out of its turn."""
+    explanation: Text
+    clock: Text | None = None
+    """Date and time of the start (ISO 8601), for a live source."""
+    local_time: Text | None = None
+    """Date and time of the strongest document as a clock on the wall shows it, to the minute and
+    without a zone, where that is known: "2026-11-16T03:12"."""
+    thumbnail: Text | None = None
+    """Picture of the strongest moment, beside the file of events."""
+    surprisals: tuple[Nats, ...] = ()
+    """-ln p(word | x_{1:t-1}) of each of `words`."""
+    alarm: bool = True
+    """False for a moment that is among the most unusual ones but above the threshold."""
+    probability: NotNegative | None = None
+    """That a document of normal footage is as unusual as the strongest one, where that is known."""
+    rarity: Text = ""
+    """The same in words, such as "about once in 3 hours of normal footage"."""
+    cue: Text = ""
+    """By the measure "habits", the cue that spoke, such as "direction, scan"."""
+    moment: tuple[WordCount, ...] = ()
+    """By the measure "habits", the votes of the strongest document: see `habitus.habits`."""
+    behaviours: Nats = 0.0
+    """By the measure "habits", the normality of the strongest document by the topic model."""
+    turn: Count | None = None
+    """By the measure "habits", the turn of the strongest document, where that is a cue: see
+    `habitus.habits.turns`."""
+    first_document: Count | None = None
+    """Number of its first document in the judged corpus; None for a live source."""
+    last_document: Count | None = None
+    peak_document: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Check the order of the times."""
+        if not self.start <= self.peak <= self.end or self.start == self.end:
+            raise InvalidInputError(
+                "an event must end after it starts and have its peak between, found "
+                f"{self.start:g} to {self.end:g} s with its peak at {self.peak:g} s"
+            )
+
+    @property
+    def minute(self) -> int:
+        """The local time in minutes, as `Corpus.clocks` has it; -1 where it is not known."""
+        if self.local_time is None:
+            return NO_CLOCK
+        return int(clocks_since(parse_clock(self.local_time, "events"), 0.0))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as plain values, with the version of their meaning."""
+        return {"habitus": "event", "version": SCHEMA, **asdict(self)}
+
+    def line(self) -> str:
+        """Return the event as one line of JSON Lines."""
+        return json.dumps(self.to_json(), allow_nan=False)
+
+    def in_words(self) -> str:
+        """Return when, why and how rare, in one line for a person."""
+        told = "; ".join(part for part in (self.explanation, self.rarity) if part)
+        return f"{clock(self.start)}-{clock(self.end)}  {told}"
+
+
+class AbnormalWords(NamedTuple):
+    """The least likely words of a document, and where they are."""
+
+    words: tuple[int, ...]
+    """Word ids, the least likely first."""
+    surprisals: tuple[float, ...]
+    """-ln p(word | x_{1:t-1}) of each."""
+    weights: tuple[float, ...]
+    """Surprisal of each, times its number of occurrences."""
+    boxes: tuple[Box, ...]
+    """Around groups of them, the heaviest first."""
+    finding: HabitFinding | None = None
+    """By the measure "habits", where and why."""
+
+
+class EventJoiner:
+    """Join abnormal documents that follow each other to events, as they come.
+
+    Nothing but the strongest document of the event under way is remembered.
+
+    Parameters
+    ----------
+    detector
+        The detector that judged the documents.
+    source
+        Name of the video, stream or corpus.
+    n_top
+        Least likely words to localise by, where habits do not.
+    """
+
+    def __init__(self, detector: Detector, *, source: str = "", n_top: int = N_TOP) -> None:
+        self.detector, self.model, self.join = detector, detector.model, detector.join
+        self.source, self.n_top = source, n_top
+        model = self.model
+        self.word_given_behaviour = model.parameters_.word_given_behaviour
+        self.long_run = long_run_shares(model.parameters_.xi)
+        self.open: Event | None = None
+        """The event under way, if any."""
+        self.quiet = 0
+        self.behaviour_before = -1
+
+    def add(
+        self,
+        time: float,
+        document: BagLike,
+        judgement: Judgement,
+        threshold: float,
+        *,
+        number: int | None = None,
+        where: AbnormalWords | None = None,
+    ) -> Event | None:
+        """Take the next document; return the event that it ended, if it did.
+
+        Parameters
+        ----------
+        time
+            Start of the document in seconds.
+        document, judgement, threshold
+            The document, what the detector said of it, and the threshold in use.
+        number
+            Number of the document in its corpus, where there is one.
+        where
+            What `localise` returned for it, if that is known already.
+        """
+        before, self.behaviour_before = self.behaviour_before, judgement.behaviour
+        if judgement.abnormal:
+            self.quiet = 0
+            where = where or self.localise(document, judgement)
+            event = self._event(float(time), judgement, where, before, threshold, number)
+            self.open = event if self.open is None else _joined(self.open, event)
+            return None
+        self.quiet += 1
+        return self.close() if self.quiet > self.join else None
+
+    def new_sequence(self) -> Event | None:
+        """Start a new sequence; return the event that ends with that, if any."""
+        self.behaviour_before = -1
+        return self.close()
+
+    def close(self) -> Event | None:
+        """End the event under way, if any, and return it."""
+        ended, self.open = self.open, None
+        self.quiet = 0
+        return ended
+
+    def localise(self, document: BagLike, judgement: Judgement) -> AbnormalWords:
+        """Return where a judged document is unusual."""
+        habit = judgement.habit
+        if habit is not None and self.detector.habits is not None and not habit.by_behaviours:
+            return self._by_habits(habit, self.detector.habits)
+        counts = np.asarray(document.counts)
+        top = least_likely(judgement.surprisals, counts, self.n_top)
+        words, surprisals = np.asarray(document.words)[top], judgement.surprisals[top]
+        weights = surprisals * counts[top]
+        v = self.model.vocabulary_
+        boxes = boxes_of(words, weights, v) if v is not None else []
+        return AbnormalWords(
+            tuple(words.tolist()),
+            tuple(surprisals.tolist()),
+            tuple(weights.tolist()),
+            tuple(boxes),
+        )
+
+    def moment(
+        self,
+        time: float,
+        document: BagLike,
+        judgement: Judgement,
+        threshold: float,
+        *,
+        number: int,
+        before: int = -1,
+    ) -> Event:
+        """Return one document as an event of its own, whether it is abnormal or not.
+
+        Parameters
+        ----------
+        time, document, judgement, threshold, number
+            As of `add`.
+        before
+            Behaviour of the document before it, counted from 0; -1 if there is none.
+        """
+        where = self.localise(document, judgement)
+        return self._event(time, judgement, where, before, threshold, number)
+
+    def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
+        """Return where a document is unusual by habits, in the model's words."""
+        finding = find_unusual(judgement, habits)
+        codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
+        known = self.model.vocabulary_
+        words = codes if known is None else habits.vocabulary.words_in(known, codes)
+        excesses = tuple(finding.excesses.tolist())
+        return AbnormalWords(tuple(words.tolist()), excesses, excesses, finding.boxes, finding)
+
+    def _event(
+        self,
+        time: float,
+        judgement: Judgement,
+        where: AbnormalWords,
+        before: int,
+        threshold: float,
+        number: int | None,
+    ) -> Event:
+        finding, habit, habits = where.finding, judgement.habit, self.detector.habits
+        moment: tuple[int, ...] = ()
+        if habit is not None and habits is not None:
+            moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
+        return Event(
+            source=self.source,
+            start=time,
+            end=time + self.model.clip_,
+            peak=time,
+            normality=judgement.normality,
+            threshold=threshold,
+            behaviour=judgement.behaviour + 1,
+            expected=tuple(judgement.predicted.tolist()),
+            boxes=where.boxes,
+            words=where.words,
+            surprise=-judgement.log_evidence,
+            misfit=judgement.misfit,
+            shift=judgement.shift,
+            explanation=finding.explanation if finding else self._reasons(where, judgement, before),
+            surprisals=where.surprisals,
+            alarm=judgement.abnormal,
+            probability=self.detector.probability(judgement.normality),
+            rarity=self.detector.rarity(judgement.normality),
+            cue=finding.cue if finding else "behaviours" if habit else "",
+            moment=moment,
+            behaviours=habit.behaviours if habit else 0.0,
+            turn=habit.turn if habit and habit.turn_evidence else None,
+            local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
+            first_document=number,
+            last_document=number,
+            peak_document=number,
+        )
+
+    def _reasons(self, where: AbnormalWords, judgement: Judgement, before: int) -> str:
+        """Say why a document is unusual by the topic model."""
+        transitions = self.model.transitions_
+        turn = turn_in_words(before, judgement.behaviour, judgement.shift, transitions)
+        reasons = [reason for reason in (turn, self._motion(where, judgement)) if reason]
+        return "; ".join(reasons) or "less usual than normal footage"
+
+    def _motion(self, where: AbnormalWords, judgement: Judgement) -> str | None:
+        """Say what is unusual about the motion, and in which part of the frame."""
+        v = self.model.vocabulary_
+        if v is None or not where.boxes:
+            return None
+        cells, move = heaviest(np.array(where.words), np.array(where.weights), v)
+        expected = expectation(
+            cells, self.word_given_behaviour, judgement.predicted, self.long_run, v
+        )
+        return f"{motion_in_words(move, expected)}, {place_in_words(where.boxes[0], v)}"
+
+
+def _joined(event: Event, later: Event) -> Event:
+    """Return one event: the stronger of the two, over the time of both."""
+    stronger = later if later.normality < event.normality else event
+    return replace(
+        stronger,
+        start=event.start,
+        end=later.end,
+        first_document=event.first_document,
+        last_document=later.last_document,
+    )
+
+
+def judge_moment(event: Event, habits: HabitModel) -> HabitJudgement:
+    """Judge the strongest document of an event, by the habits that found it or later ones."""
+    return habits.judge(
+        Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
+        event.behaviours,
+        clock=event.minute,
+        turn=NO_TURN if event.turn is None else event.turn,
+    )
+
+
+def read_events(path: str | os.PathLike[str]) -> list[Event]:
+    """Return the events of a file of JSON Lines, in order of time; see `events_by_line`."""
+    return sorted(events_by_line(path).values(), key=lambda event: event.start)
+
+
+def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
+    """Return the events of a file of JSON Lines by the number of their line, from 1.
+
+    Lines about faults of the camera are left out.
+
+    Raises
+    ------
+    FileError
+        Where a line is not an event.
+    """
+    file = checked_path(path)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{file}: neither a habitus model nor a file of events") from error
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    told = ((number, line) for number, line in numbered if not line.startswith(FAULT))
+    return {number: _parsed(file, number, line) for number, line in told}
+
+
+class _Stamp(TypedDict):
+    """How a line says what it is."""
+
+    habitus: Literal["event"]
+    version: Count
+
+
+def _parsed(file: Path, number: int, line: str) -> Event:
+    try:
+        version = decoded(line, _Stamp)["version"]
+        if version <= SCHEMA:
+            return decoded(line, Event)
+    except FileError as error:
+        raise FileError(
+            f"{file}, line {number}: not an event as habitus writes it: {error}"
+        ) from error
+    raise FileError(
+        f"{file}, line {number}: an event of version {version}, this habitus reads up to "
+        f"{SCHEMA}: upgrade habitus"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Return hours, minutes and seconds of video.
+
+    Examples
+    --------
+    >>> clock(59.6), clock(3725)
+    ('1:00', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

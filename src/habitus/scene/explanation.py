@@ -1,0 +1,378 @@
+"""What habits find unusual, in an operator's words: where, which cue, and true counts."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.arrays import Array, Flags, Indices
+from habitus.corpus.clocks import N_HOURS, clock_text, hours_of
+from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
+from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
+from habitus.habits.hours import HOUR
+from habitus.habits.turns import TURN, TurnCounts
+from habitus.scene.habit_model import HabitJudgement, HabitModel
+from habitus.scene.localisation import Box, connected_groups, place_in_words
+
+PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
+MOST_BOXES = 3
+WORTH = 0.25
+"""Share of the heaviest group's excess that a further group needs for a box of its own, and of the
+heaviest vote's that a vote of the group needs."""
+ALSO = 0.35
+"""Share of the excess that a second cue needs to be told."""
+MOSTLY, NEARLY_ALL = 0.6, 0.9
+MANY = 0.25
+"""Share of the votes from which on they are many."""
+FEWEST = 5
+"""Times that a cell moved under which the cells around it are counted too."""
+HARDLY, LITTLE = 0.02, 0.2
+"""Shares of the moments under which hardly anything, and little, moves in a cell; and of the motion
+there under which hardly any, and little of it goes one way."""
+RARE_WAY = 0.02
+"""Probability under which a direction is unusual: a quarter of an even share."""
+SLOW_OR_FAST = ("slow", "fast")
+SLIGHTLY = 1.4
+"""Ratio of speeds under which it is not worth telling."""
+SAME_SPEED = 2
+"""Classes of speed by which parts of one thing differ at most."""
+WAYS = (
+    "up and to the right",
+    "up",
+    "up and to the left",
+    "up and to the left",
+    "to the left",
+    "down and to the left",
+    "down and to the left",
+    "down",
+    "down and to the right",
+    "down and to the right",
+    "to the right",
+    "up and to the right",
+)
+"""Fine directions in words; of four directions, every third from the second on."""
+
+
+class HabitFinding(NamedTuple):
+    """Where a document is unusual by habits, and why."""
+
+    votes: Indices
+    """Numbers of the votes of the unusual things, the heaviest first."""
+    excesses: Array
+    """Of each of them, in nats."""
+    boxes: tuple[Box, ...]
+    """Around things, the heaviest first."""
+    explanation: str
+    cue: str
+    """The cue that spoke and how it was gathered, such as "direction, scan"."""
+    cells: Indices
+    """Cells with an excess by that cue."""
+    heat: Array
+    """Excess of each of these cells, in nats."""
+
+
+def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
+    """Return where a judged document is unusual, and why."""
+    cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
+    cue_name, by_turn = (*CUES, HOUR)[cue], judgement.turn_evidence if judgement.by_turn else None
+    if by_turn is not None:
+        judgement = judgement._replace(evidence=by_turn)
+        cue, gathering, cue_name = 0, 0, TURN
+    excess, cells = judgement.evidence.excesses[:, cue], judgement.votes.cells
+    name, hot = f"{cue_name}, {GATHERINGS[gathering]}", np.flatnonzero(excess)
+    if not len(hot):
+        return HabitFinding(
+            hot, excess[hot], (), "nothing beyond the usual", name, hot, excess[hot]
+        )
+    groups = _groups(judgement, model, cue, scan=gathering == 0)
+    boxes = tuple(_box(_whole(judgement, model, cue, group), model) for group in groups)
+    where, heavy = place_in_words(boxes[0], model.vocabulary), groups[0]
+    if by_turn is not None and model.all_turns is not None:
+        vote = int(heavy[excess[heavy].argmax()])
+        explanation = f"{where}: {_turn_reason(judgement, model.all_turns, model.vocabulary, vote)}"
+    elif gathering == 0:
+        explanation = f"{where}: {_reasons(judgement, model, cue, heavy)}"
+    else:
+        if excess[heavy].sum() < MOSTLY * excess.sum():
+            where = "all over the picture"
+        explanation = f"{_frame_reason(judgement, model, cue)}, {where}"
+    members = np.concatenate(groups)
+    order = members[np.argsort(-excess[members], kind="stable")]
+    return HabitFinding(order, excess[order], boxes, explanation, name, cells[hot], excess[hot])
+
+
+def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
+    """Return the excess of each cell by the cue that spoke, in nats: rows x columns."""
+    picture = np.zeros(vocabulary.n_cells)
+    picture[finding.cells] = finding.heat
+    return picture.reshape(vocabulary.rows, vocabulary.columns)
+
+
+def _groups(judgement: HabitJudgement, model: HabitModel, cue: int, *, scan: bool) -> list[Indices]:
+    """Return up to `MOST_BOXES` groups of neighbouring votes that move alike.
+
+    The first has the largest excess, of a scan in the window; the others follow by their excess.
+    """
+    excess = judgement.evidence.excesses[:, cue]
+    counted = np.where(_in_window(judgement, model, cue), excess, 0.0) if scan else excess
+    things = list(_things(judgement, model, cue, int(counted.argmax())))
+    first = max(things, key=lambda group: float(counted[group].sum()))
+    least = WORTH * excess[first].sum()
+    others = [group for group in things if group is not first and excess[group].sum() >= least]
+    others.sort(key=lambda group: -excess[group].sum())
+    return [first, *others[: MOST_BOXES - 1]]
+
+
+def _in_window(judgement: HabitJudgement, model: HabitModel, cue: int) -> Flags:
+    """Return which votes are in the heaviest window of a cue."""
+    columns = model.vocabulary.columns
+    row, column = divmod(int(judgement.evidence.windows[cue]), columns)
+    cells = judgement.votes.cells
+    away = np.maximum(abs(cells // columns - row), abs(cells % columns - column))
+    return np.asarray(away <= REACH)
+
+
+def _things(judgement: HabitJudgement, model: HabitModel, cue: int, seed: int) -> Iterator[Indices]:
+    """Yield groups of neighbouring votes that move alike, that of the vote `seed` first."""
+    v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
+    left = np.where(excess >= WORTH * excess[seed], excess, 0.0)
+    while left[seed] > 0:
+        found = np.flatnonzero(_alike(votes.directions, seed, v.directions) & (left > 0))
+        parts = (found[own] for own in connected_groups(votes.cells[found], v.columns))
+        group = next(part for part in parts if seed in part)
+        yield group
+        left[group] = 0.0
+        seed = int(left.argmax())
+
+
+def _whole(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> Indices:
+    """Return the cells of a whole thing, given its unusual votes.
+
+    The votes around them that move as the heaviest one does, as fast and that way, belong to it.
+    """
+    cells, directions, speeds = judgement.votes
+    seed = int(group[judgement.evidence.excesses[group, cue].argmax()])
+    own = _alike(directions, seed, model.vocabulary.directions)
+    own &= abs(speeds - speeds[seed]) <= SAME_SPEED
+    own[group] = True
+    found = np.flatnonzero(own)
+    together = connected_groups(cells[found], model.vocabulary.columns)
+    return np.asarray(next(cells[found[part]] for part in together if seed in found[part]))
+
+
+def _alike(directions: Indices, seed: int, n_directions: int) -> Flags:
+    """Return which directions are within 60 degrees of that of one vote."""
+    turn = abs(directions - directions[seed])
+    return np.asarray(np.minimum(turn, n_directions - turn) <= n_directions // 6)
+
+
+def _box(cells: Indices, model: HabitModel) -> Box:
+    v = model.vocabulary
+    rows, columns, side = cells // v.columns, cells % v.columns, v.cell_side
+    return Box(
+        int(columns.min() * side),
+        int(rows.min() * side),
+        int((columns.max() + 1) * side),
+        int((rows.max() + 1) * side),
+    )
+
+
+def _reasons(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> str:
+    """Say what is unusual about one thing; for cues together, the one or two heaviest."""
+    excesses = judgement.evidence.excesses
+    seed = int(group[excesses[group, cue].argmax()])
+    if cue != TOGETHER:
+        return _reason(judgement, model, cue, seed)
+    shares = excesses[group, :TOGETHER].sum(axis=0)
+    order = np.argsort(-shares, kind="stable")
+    told = [
+        _reason(judgement, model, int(k), int(group[excesses[group, k].argmax()]))
+        for k in order
+        if k == order[0] or shares[k] >= ALSO * shares.sum()
+    ]
+    return " and ".join(told[:2])
+
+
+def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -> str:
+    """Say what is unusual about one vote."""
+    cell, direction, speed = (int(part[vote]) for part in judgement.votes)
+    if cue == PLACE:
+        return _place_reason(model, cell)
+    if cue == BY_HOUR:
+        return f"motion{_hour_reason(model, np.array([cell]), judgement.clock)}"
+    if cue == DIRECTION:
+        return _direction_reason(model, cell, direction)
+    return _speed_reason(model, cell, direction, speed)
+
+
+def _place_reason(model: HabitModel, cell: int) -> str:
+    counts = model.all_counts
+    times, n = counts.moving[cell], counts.n_documents
+    if round(times) == 0:
+        return f"motion where nothing moved before (in {round(n):,} moments)"
+    seen = f"(in {round(times):,} of {round(n):,} moments)"
+    if times < HARDLY * n:
+        return f"motion where hardly anything moves {seen}"
+    if times < LITTLE * n:
+        return f"motion where little moves {seen}"
+    return f"motion in a busy place {seen}"
+
+
+def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int) -> str:
+    """Say how seldom a cell moves this way while the scene does as it does now."""
+    ways, turn = WAYS[1::3], judgement.turn
+    cell, direction = int(judgement.votes.cells[vote]), int(judgement.votes.directions[vote])
+    own = direction // (v.directions // N_DIRECTIONS)
+    by_way = counts.moved[:, :, turn].sum(axis=0)
+    order = np.argsort(-by_way, kind="stable")
+    others = [ways[k] for k in order if by_way[k] > by_way.max() / 2]
+    when = f"while others move {' or '.join(others)}"
+    if ways[own] in others:
+        when = "out of its turn"
+    seen = f"in {round(counts.moved[cell, own, turn]):,} of {round(counts.documents[turn]):,}"
+    return f"moving {ways[own]} {when} ({seen} such moments)"
+
+
+def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
+    """Say how seldom cells move at this hour of the day, given the local minute.
+
+    Where nothing ever moved in them at this hour, hours around it of which that is true are told.
+    """
+    weekend, hour = divmod(int(hours_of(np.array(clock))), N_HOURS)
+    days, when = [0, 1], ""
+    if model.weeks_apart:
+        days, when = [weekend], " at week-ends" if weekend else " on workdays"
+    counted = model.all_counts.hours[cells].sum(axis=0), model.all_counts.hour_documents
+    moved, documents_at = (each.reshape(2, N_HOURS)[days].sum(axis=0) for each in counted)
+    first, n = _quiet_hours(np.round(moved) + (np.round(documents_at) == 0), hour)
+    told = (first + np.arange(max(n, 1))) % N_HOURS
+    times, documents = moved[told].sum(), documents_at[told].sum() * len(cells)
+    between = f"between {told[0]}:00 and {(told[-1] + 1) % N_HOURS}:00{when}"
+    at, rest = f" at {clock_text(clock)[-5:]}", moved.sum() - times
+    if round(times) == 0:
+        return f"{at}, when nothing moved before here (in {round(documents):,} moments {between})"
+    share = times / max(documents, 1.0)
+    usual = (times + rest) / max(documents_at.sum() * len(cells), 1.0)
+    return (
+        f"{at}, when less moves here than usual (in {_share(share)} of the moments {between}, in "
+        f"{_share(usual)} of all)"
+    )
+
+
+def _quiet_hours(counts: Array, hour: int) -> tuple[int, int]:
+    """Return the first of the hours around one in which nothing is counted, and their number."""
+    around = np.roll(counts, -hour)
+    if around[0] or not counts.any():
+        return hour, 0 if around[0] else N_HOURS
+    after, before = int((around > 0).argmax()), int((around[::-1] > 0).argmax())
+    return (hour - before) % N_HOURS, before + after
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _direction_reason(model: HabitModel, cell: int, direction: int) -> str:
+    ways = WAYS if len(WAYS) == model.vocabulary.directions else WAYS[1::3]
+    here, nearby = _around(model.all_counts.direction, cell, model)
+    way, n, times = ways[direction], here.sum(), here[direction]
+    if round(n) == 0:
+        return f"moving {way}, where nothing moved before"
+    seen = _times(times, n, nearby)
+    by_way = {name: sum(here[d] for d, own in enumerate(ways) if own == name) for name in ways}
+    usual = max(by_way, key=lambda name: by_way[name])
+    if times < LITTLE * n and times < by_way[way] / 2:
+        return f"moving {way}, but at an angle that is rare there {seen}"
+    if usual != way and by_way[usual] > n / 2:
+        mostly = "" if by_way[usual] > NEARLY_ALL * n else "mostly "
+        return f"moving {way}, where motion is {mostly}{usual} {seen}"
+    scarce = "hardly anything" if times < HARDLY * n else "little"
+    others = scarce if times < LITTLE * n else "much"
+    return f"moving {way}, as {others} there does {seen}"
+
+
+def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> str:
+    v = model.vocabulary
+    coarse = direction // (v.directions // N_DIRECTIONS)
+    moving, there = f"moving {WAYS[1::3][coarse]}", "there"
+    here, nearby = _around(model.all_counts.speed[:, coarse], cell, model)
+    seen = here.sum()
+    if round(seen) == 0:
+        here, there = model.all_counts.speed[:, coarse].sum(axis=0), "in this scene"
+    if round(here.sum()) == 0:
+        return f"{moving}, as nothing did before"
+    usual = int((np.cumsum(here) >= here.sum() / 2).argmax())
+    if speed == usual:
+        return f"{moving} at a usual speed"
+    so, as_much = ("fast", here[speed:]) if speed > usual else ("slow", here[: speed + 1])
+    counted = f" {_times(as_much.sum(), seen, nearby, f'so {so} ')}" if seen else ""
+    if v.speeds == 2:
+        return f"{moving} and {so}, where motion is usually {SLOW_OR_FAST[so == 'slow']}{counted}"
+    ratio = SPEED_RATIO ** abs(speed - usual)
+    if ratio < SLIGHTLY:
+        return f"{moving} somewhat {so}er than usual {there}{counted}"
+    # The first and the last class of speed have no end: the ratio is at least that of the classes.
+    open_ended = bool({speed, usual} & {0, v.speeds - 1})
+    if so == "fast":
+        about = "at least" if open_ended else "about"
+        return f"{moving} {about} {_ratio_in_words(ratio)} as fast as usual {there}{counted}"
+    about = "no more than" if open_ended else "about"
+    return f"{moving} at {about} {100 / ratio:.0f} % of the usual speed {there}{counted}"
+
+
+def _frame_reason(judgement: HabitJudgement, model: HabitModel, cue: int) -> str:
+    """Say what is unusual about the whole frame."""
+    cells, directions, speeds = judgement.votes
+    if cue == TOGETHER:
+        cue = int(judgement.evidence.excesses[:, :TOGETHER].sum(axis=0).argmax())
+    if cue == PLACE:
+        counts = model.all_counts
+        if (counts.moving[cells] < HARDLY * counts.n_documents).mean() >= MANY:
+            return "motion in many places where hardly anything moves"
+        usual = counts.moving.sum() / max(counts.n_documents, 1.0)
+        return "more motion than usual" if len(cells) > usual else "motion in less usual places"
+    if cue == BY_HOUR:
+        unusual = np.flatnonzero(judgement.evidence.excesses[:, cue])
+        return f"motion{_hour_reason(model, cells[unusual], judgement.clock)}"
+    if cue == DIRECTION:
+        rare = model.habits.direction[cells, directions] > -np.log(RARE_WAY)
+        return f"{'many' if rare.mean() >= MANY else 'some'} things move in unusual directions"
+    coarse = directions // (model.vocabulary.directions // N_DIRECTIONS)
+    below = np.cumsum(np.exp(-model.habits.speed[cells, coarse]), axis=1)
+    usual_speeds = (below >= 0.5).argmax(axis=1)
+    shares = {"faster": (speeds > usual_speeds).mean(), "slower": (speeds < usual_speeds).mean()}
+    word = max(shares, key=lambda name: shares[name])
+    if shares[word] == 0:
+        return "motion at unusual speeds"
+    if shares[word] >= NEARLY_ALL:
+        return f"everything moves {word} than usual"
+    amount = "most things move" if shares[word] >= MOSTLY else "some things move"
+    return f"{amount} {word} than usual"
+
+
+def _around(counts: Array, cell: int, model: HabitModel) -> tuple[Array, bool]:
+    """Return the counts of a cell, or those of the cells around it too where it has few.
+
+    Also returns whether the cells around it are part.
+    """
+    if counts[cell].sum() >= FEWEST:
+        return np.asarray(counts[cell]), False
+    v = model.vocabulary
+    grid = counts.reshape(v.rows, v.columns, -1)
+    row, column = divmod(cell, v.columns)
+    rows = slice(max(row - 1, 0), row + 2)
+    columns = slice(max(column - 1, 0), column + 2)
+    return np.asarray(grid[rows, columns].sum(axis=(0, 1))), True
+
+
+def _times(times: float, n: float, nearby: bool, what: str = "") -> str:
+    """Return a count in words; counts that fade are rounded."""
+    return f"({what}{round(times):,} of {round(n):,} times{' nearby' if nearby else ''})"
+
+
+def _ratio_in_words(ratio: float) -> str:
+    names = {2: "twice", 3: "three times", 4: "four times", 5: "five times"}
+    nearest = round(ratio)
+    if nearest in names and abs(ratio - nearest) < 0.26:
+        return names[nearest]
+    return f"{ratio:.1f}".removesuffix(".0") + " times" if ratio < 10 else f"{ratio:.0f} times"

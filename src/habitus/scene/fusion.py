@@ -1,0 +1,424 @@
+"""Fusion of cues: what each says in nats of rarity, weighed by what it finds in this scene.
+
+Each statistic of a document has a rarity, -ln of the probability that normal footage reaches it:
+its `Tail`. A statistic that finds many implants at a small rate of false alarms deserves more trust
+in this scene than one that finds none: its trust is the cube root of the share that it finds (at
+least what it finds by chance), between trusting all alike and in proportion. The score of a
+document is the largest product of rarity and trust, plus a tenth (less with little footage) of the
+rarity of its normality by the topic model, `tail`: what moves as it does elsewhere or at another
+time is unusual for the behaviour alone. Where behaviours take turns, as far as turns predict
+held-out footage, three tenths of it are added, and 0.15 of the rarity by the turn: what is a little
+unusual anyway, and out of its turn, is more than either. That score has a tail of its own: the
+normality of a document is ln p of normal footage scoring as high.
+
+A few minutes of footage tell neither tails nor trust. A prior of other cameras may complete them:
+values that normal documents of a fleet reach stand beside the camera's own, and shares of implants
+are weighed with those of the fleet. Statistics of different cameras are compared in units of their
+medians.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from habitus.arrays import Array, Flags, Indices
+from habitus.compiled import compiled
+from habitus.scene.implants import KINDS
+from habitus.scene.thresholds import JOIN, SHAPE_PRIOR, Tail
+
+SCORE_SHAPE = (0.0, 0.1)
+"""Prior of the shape of the score's tail: rarities are exponential in normal footage."""
+FALSE_ALARMS = 0.005
+"""Share of normal documents that each statistic may call abnormal where its trust is measured."""
+HIGHEST = 1e6
+"""Scores are searched up to this."""
+BEHAVIOUR_TRUST, FEW = 0.1, 50
+"""Trust in the topic model with much footage where nobody takes turns, and the number of documents
+that gives half of it: a model of 20 documents knows no behaviours."""
+REACHED = 0.75
+"""Share of the implants whose score lies under `Fusion.reach`."""
+
+
+N_KINDS = len(KINDS) + 1
+FULL_GAIN = 0.1
+"""Nats per moving cell from which on a cue of the hour is trusted as any other."""
+LEAST_GAIN, FULL_TURN_GAIN = 0.25, 0.45
+"""Nats per moving cell from which on behaviours take turns, and wholly. Where nobody takes turns,
+what moves goes on moving for some seconds: that alone brings 0.0 to 0.2 on walkways and in crowds;
+traffic lights bring 0.4 to 0.7."""
+TURNING_TRUST, TURN_TRUST = 0.3, 0.15
+"""Where they do, trust in the topic model with much footage, and in the turn."""
+NOTHING = 0.01
+"""Statistics in units of their medians are not told apart below this."""
+UNLIKE, MOST_COMPARED = 2.0, 300
+"""Distance from which on a camera is not like a fleet, and the documents that it is measured with
+at most: young junctions are at most 1.3 from other junctions, a walkway is 2.6 from them."""
+
+
+_Tables = tuple[Indices, Array, Array, Array]
+"""See `_stacked`."""
+
+
+class ImplantStatistics(NamedTuple):
+    """Documents with an implant each, by habits that have not seen them."""
+
+    statistics: Array
+    """Documents x `STATISTICS`."""
+    sources: Indices
+    """Number of the held-out document that each was put into."""
+
+
+class FusionPrior(NamedTuple):
+    """What other cameras tell of statistics and scores, in units of the median of a camera."""
+
+    statistics: Array
+    """What normal documents reach, in equal steps of probability: documents x `STATISTICS`."""
+    scores: Array
+    """Likewise the score, one for each of these documents."""
+    found: Array
+    """Share of implants that each statistic finds."""
+    reach: float
+    """See `Fusion.reach`."""
+
+    def fits(self, statistics: Array) -> bool:
+        """Return whether held-out documents of a camera are spread like those of the fleet.
+
+        The measure is that of Kolmogorov and Smirnov: the largest difference of the cumulative
+        shares times sqrt(n), with n documents or `MOST_COMPARED`, in the mean over statistics.
+        """
+        n, worth = len(statistics), len(self.statistics)
+        own = np.maximum(statistics / median_units(statistics), NOTHING)
+        fleet = np.maximum(self.statistics, NOTHING)
+        apart = [
+            abs(
+                np.searchsorted(np.sort(theirs), column, side="right") / worth
+                - np.searchsorted(np.sort(column), column, side="right") / n
+            ).max()
+            for theirs, column in zip(fleet.T, own.T, strict=True)
+        ]
+        return bool(np.sqrt(min(n, MOST_COMPARED)) * np.mean(apart) < UNLIKE)
+
+    def blended(self, own: Array | float, fleet: Array | float, n_documents: int) -> Array:
+        """Return the mean of own and fleet's value, each by the documents that it rests on."""
+        worth = len(self.statistics)
+        return np.asarray((n_documents * own + worth * fleet) / (n_documents + worth))
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion:
+    """Rarity of documents, given their statistics.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> normal = rng.exponential(size=(2000, 8))
+    >>> implanted = ImplantStatistics(normal[:200] + 9.0, np.arange(200))
+    >>> fusion = Fusion.of(normal, np.ones(2000, dtype=bool), implanted)
+    >>> normality = fusion.normality(rng.exponential(size=(2000, 8)))
+    >>> 80 < (normality < np.log(0.05)).sum() < 120
+    np.True_
+    """
+
+    statistics: Array
+    """Of held-out documents in time order: documents x statistics; those of `STATISTICS`, then of
+    `HOUR_STATISTICS` where the hour is a cue."""
+    judged: Flags
+    trust: Array
+    """Weight of each statistic: the cube root of the share of implants that it finds."""
+    reach: float = np.inf
+    """Score that one implant in four exceeds: what an anomaly can be expected to reach."""
+    join: int = JOIN
+    behaviours: Array | None = None
+    """Normality of the held-out documents by the topic model, 0 where it did not judge; None where
+    there is no calibrated topic model."""
+    fleet_statistics: Array | None = None
+    """Statistics of normal documents of other cameras, in the units of this one."""
+    fleet_scores: Array | None = None
+    """Likewise scores."""
+    turn_scans: Array | None = None
+    """Evidence of the held-out documents by the turn; None where that is no cue."""
+    turn_gain: float = 0.0
+    """Nats per moving cell by which the turn predicts held-out footage."""
+
+    @classmethod
+    def of(
+        cls,
+        statistics: Array,
+        judged: Flags,
+        implanted: ImplantStatistics | None,
+        join: int = JOIN,
+        behaviours: Array | None = None,
+        prior: FusionPrior | None = None,
+        turn_scans: Array | None = None,
+        turn_gain: float = 0.0,
+    ) -> "Fusion":
+        """Return the fusion for held-out statistics, and those of documents with implants.
+
+        Every statistic is trusted alike where no implant could be made, or none was found.
+        """
+        alike = cls(
+            statistics,
+            judged,
+            np.ones(statistics.shape[1]),
+            join=join,
+            behaviours=behaviours,
+            turn_scans=turn_scans,
+            turn_gain=turn_gain,
+        )
+        if implanted is None or not judged.any():
+            return alike
+        n = int(judged.sum())
+        if prior is not None:
+            units = median_units(statistics[judged])
+            alike = replace(alike, fleet_statistics=prior.statistics * units)
+        found = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
+        if prior is not None:
+            found = prior.blended(found, prior.found, n)
+        # By chance a statistic finds as many; with little footage to judge by, fewer are found.
+        trust = np.cbrt(np.maximum(found, FALSE_ALARMS))
+        fusion = replace(alike, trust=trust) if found.any() else alike
+        # An implant makes no document more usual: by topics and turn it is as unusual as it was.
+        without = (
+            None if own is None else own[implanted.sources] for own in (behaviours, turn_scans)
+        )
+        scores = fusion.scores(implanted.statistics, *without)
+        reach = float(np.quantile(scores, REACHED))
+        if prior is None:
+            return replace(fusion, reach=reach)
+        unit = float(median_units(fusion.held_out_scores[judged]))
+        return replace(
+            fusion,
+            reach=float(prior.blended(reach, prior.reach * unit, n)),
+            fleet_scores=prior.scores * unit,
+        )
+
+    def beside(self, statistics: Array, implanted: Array, gain: float, n_days: int) -> "Fusion":
+        """Return the fusion with the hour as a further cue.
+
+        Of all implants, those at another hour are one kind more, and the only one that it finds.
+        After n days, the next is unlike all of them with a probability of 1 / (n + 1), and says
+        nothing then: it is trusted n / (n + 1).
+
+        Parameters
+        ----------
+        statistics
+            Of the held-out documents: documents x further statistics.
+        implanted
+            Of documents as if they were of another hour.
+        gain
+            Nats per moving cell by which the hour predicts days that were held out.
+        n_days
+            Number of days that it was learnt from.
+        """
+        alone = replace(
+            self,
+            statistics=statistics,
+            trust=np.ones(statistics.shape[1]),
+            fleet_statistics=None,
+        )
+        found = (alone.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0) / N_KINDS
+        predicts = min(gain / FULL_GAIN, 1.0) * n_days / (n_days + 1)
+        trust = predicts * np.cbrt(np.maximum(found, FALSE_ALARMS))
+        return replace(
+            self,
+            statistics=np.hstack([self.statistics, statistics]),
+            trust=np.concatenate([self.trust, trust]),
+        )
+
+    @cached_property
+    def tails(self) -> tuple[Tail, ...]:
+        """The tail of each statistic."""
+        fleet = () if self.fleet_statistics is None else -self.fleet_statistics.T
+        return tuple(
+            self._tail(-own, theirs)
+            for own, theirs in zip_longest(self.statistics.T, fleet)  # of hours, a fleet has none
+        )
+
+    @cached_property
+    def held_out(self) -> Array:
+        """Normality of the held-out documents in time order; 0 where not judged."""
+        return np.where(self.judged, self.normality_of_scores(self.held_out_scores), 0.0)
+
+    @cached_property
+    def held_out_scores(self) -> Array:
+        """Score of the held-out documents in time order."""
+        return self.scores(self.statistics, self.behaviours, self.turn_scans)
+
+    def rarities(self, statistics: Array) -> Array:
+        """Return trust times rarity of each statistic, in nats: documents x statistics."""
+        out = np.empty(statistics.shape)
+        _look_up(statistics, *self._tables, self.trust, out)
+        return out
+
+    @cached_property
+    def turns_predict(self) -> float:
+        """How far behaviours take turns: 0 where they do not, 1 where they wholly do."""
+        return min(max((self.turn_gain - LEAST_GAIN) / (FULL_TURN_GAIN - LEAST_GAIN), 0.0), 1.0)
+
+    @cached_property
+    def behaviour_trust(self) -> float:
+        """Weight of the topic model."""
+        n = int(self.judged.sum())
+        further = (TURNING_TRUST - BEHAVIOUR_TRUST) * self.turns_predict
+        return (BEHAVIOUR_TRUST + further) * n / (n + FEW)
+
+    def behaviour_rarities(self, behaviours: Array) -> Array:
+        """Return trust times rarity of normalities by the topic model, in nats."""
+        return _rarities(-behaviours, self._behaviour_tables, self.behaviour_trust)
+
+    @cached_property
+    def turn_trust(self) -> float:
+        """Weight of the turn."""
+        n = int(self.judged.sum())
+        return TURN_TRUST * self.turns_predict * n / (n + FEW)
+
+    def turn_rarities(self, scans: Array) -> Array:
+        """Return trust times rarity of evidence by the turn, in nats."""
+        return _rarities(scans, self._turn_tables, self.turn_trust)
+
+    def scores(
+        self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
+    ) -> Array:
+        """Return the score of documents: the largest rarity, plus those of behaviours and turn.
+
+        Parameters
+        ----------
+        statistics
+            Documents x statistics.
+        behaviours
+            Their normality by the topic model; where None, it adds nothing.
+        turn_scans
+            Their evidence by the turn; where None, it adds nothing.
+        """
+        found = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+        if behaviours is not None:
+            found = found + self.behaviour_rarities(behaviours)
+        return found if turn_scans is None else found + self.turn_rarities(turn_scans)
+
+    def normality(
+        self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
+    ) -> Array:
+        """Return ln of the probability that normal documents are as unusual: 0 or less."""
+        return self.normality_of_scores(self.scores(statistics, behaviours, turn_scans))
+
+    def normality_of_scores(self, scores: Array) -> Array:
+        """Return the normality of documents with these scores."""
+        return -_rarities(scores, self._score_tables, 1.0)
+
+    def score_of_normality(self, normality: float) -> float:
+        """Return the least score of this normality or less: the inverse of the above."""
+        low, high = 0.0, 1.0
+        while high < HIGHEST and self._normality_of(high) > normality:
+            high *= 2
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._normality_of(middle) > normality else (low, middle)
+        return high
+
+    def _normality_of(self, score: float) -> float:
+        return float(self.normality_of_scores(np.array([score]))[0])
+
+    @cached_property
+    def tail(self) -> Tail:
+        """The tail of minus the score of normal footage."""
+        fleet = None if self.fleet_scores is None else -self.fleet_scores
+        return self._tail(-self.held_out_scores, fleet, SCORE_SHAPE)
+
+    def _tail(
+        self, own: Array, fleet: Array | None, shape_prior: tuple[float, float] = SHAPE_PRIOR
+    ) -> Tail:
+        """Return the tail of own documents, beside which those of a fleet stand one by one."""
+        judged = self.judged
+        if fleet is not None:
+            apart = np.zeros((len(fleet), self.join + 2))
+            apart[:, -1] = fleet
+            own = np.concatenate([own, apart.ravel()])
+            judged = np.concatenate([judged, (np.arange(apart.size) + 1) % (self.join + 2) == 0])
+        return Tail.of(own, judged, self.join, shape_prior, int(self.judged.sum()))
+
+    @cached_property
+    def _tables(self) -> _Tables:
+        return _stacked(self.tails)
+
+    @cached_property
+    def _behaviour_tables(self) -> _Tables | None:
+        if self.behaviours is None:
+            return None
+        return _stacked((Tail.of(self.behaviours, self.judged, self.join),))
+
+    @cached_property
+    def _turn_tables(self) -> _Tables | None:
+        if self.turn_scans is None:
+            return None
+        return _stacked((Tail.of(-self.turn_scans, self.judged, self.join),))
+
+    @cached_property
+    def _score_tables(self) -> _Tables:
+        return _stacked((self.tail,))
+
+
+def median_units(values: Array) -> Array:
+    """Return the median of each column; where that is 0 its mean, and 1 where that is 0 too.
+
+    Examples
+    --------
+    >>> median_units(np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [9.0, 3.0, 0.0]]))
+    array([2., 1., 1.])
+    """
+    median, mean = np.median(values, axis=0), values.mean(axis=0)
+    return np.where(median > 0, median, np.where(mean > 0, mean, 1.0))
+
+
+def _rarities(values: Array, tables: _Tables | None, trust: float) -> Array:
+    """Return trust times rarity of values that grow with it; 0 where there is no tail."""
+    if tables is None:
+        return np.zeros(len(values))
+    out = np.empty((len(values), 1))
+    _look_up(values[:, None], *tables, np.array([trust]), out)
+    return out[:, 0]
+
+
+def _stacked(tails: tuple[Tail, ...]) -> _Tables:
+    """Return the tables of tails one after the other, over values that grow with rarity."""
+    indptr = np.concatenate([[0], np.cumsum([len(tail.nodes) for tail in tails])])
+    nodes = np.concatenate([-tail.nodes[::-1] for tail in tails])
+    surprisals = np.concatenate([tail.surprisals[::-1] for tail in tails])
+    return indptr, nodes, surprisals, np.array([tail.level for tail in tails])
+
+
+@compiled
+def _look_up(
+    values: Array,
+    indptr: Indices,
+    nodes: Array,
+    surprisals: Array,
+    levels: Array,
+    weights: Array,
+    out: Array,
+) -> None:
+    """Assign `weights[k] * tails[k].surprisal(-values[:, k])` to each column `k` of `out`."""
+    for k in range(values.shape[1]):
+        start, last = indptr[k], indptr[k + 1] - 1
+        for t in range(len(values)):
+            value = values[t, k]
+            # The first node that is not below the value, by bisection; NaN is beyond all.
+            at, end = start, last + 1
+            while at < end:
+                middle = (at + end) // 2
+                if nodes[middle] >= value:
+                    end = middle
+                else:
+                    at = middle + 1
+            if at == start:
+                found = surprisals[start]
+            elif at <= last:
+                share = (value - nodes[at - 1]) / (nodes[at] - nodes[at - 1])
+                found = surprisals[at - 1] + share * (surprisals[at] - surprisals[at - 1])
+            else:
+                first, second = levels[k] + nodes[last], levels[k] + nodes[last - 1]
+                power = (surprisals[last] - surprisals[last - 1]) / np.log(first / second)
+                found = surprisals[last] + power * np.log1p((value - nodes[last]) / first)
+            out[t, k] = weights[k] * found

@@ -1,0 +1,563 @@
+"""The habits of a scene: judged with, added to, and taken back."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple, NotRequired
+
+import numpy as np
+from annotated_types import Len
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from habitus.arrays import Array, Flags, Indices
+from habitus.corpus import Condition, Corpus, Vocabulary
+from habitus.corpus.clocks import (
+    N_WEEK_HOURS,
+    NO_CLOCK,
+    NO_HOUR,
+    hours_of,
+)
+from habitus.corpus.vocabulary import N_DIRECTIONS
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import Contents, Tensors
+from habitus.habits.contexts import N_CONTEXT_LEVELS
+from habitus.habits.counts import HabitCounts
+from habitus.habits.evidence import (
+    CUES,
+    STATISTICS,
+    DocumentEvidence,
+    document_evidence,
+    gather_statistics,
+)
+from habitus.habits.hours import (
+    HOUR,
+    HOUR_STATISTICS,
+    gather_hours,
+    hour_evidence,
+    hour_surprisals,
+)
+from habitus.habits.predictive import N_LEVELS, Concentrations, Habits
+from habitus.habits.turns import (
+    NO_TURN,
+    TURN,
+    TurnCounts,
+    gather_turns,
+    turn_evidence,
+    turn_habits,
+    turn_surprisals,
+)
+from habitus.habits.votes import (
+    DocumentVotes,
+    Votes,
+    votes_of,
+    votes_of_corpus,
+)
+from habitus.scene.fusion import Fusion
+from habitus.schema import (
+    BYTE,
+    INDEX,
+    MOST_NATS,
+    REAL,
+    AtLeastOne,
+    Count,
+    Layout,
+    NotNegative,
+    Positive,
+)
+
+MOST_REMEMBERED = 7 * 86_400
+"""Held-out documents whose statistics are kept, the latest: a week of one-second documents."""
+HALF_LIFE = 14 * 86_400.0
+"""Seconds of further footage after which older footage counts half, where a model is learnt anew
+night after night: by an archive, by the console."""
+PREFIX = "habits."
+
+
+class LevelConcentrations(TypedDict):
+    """One concentration per level for each question: see `habitus.habits.predictive`."""
+
+    place: Annotated[tuple[Positive, ...], Len(N_LEVELS["place"], N_LEVELS["place"])]
+    direction: Annotated[tuple[Positive, ...], Len(N_LEVELS["direction"], N_LEVELS["direction"])]
+    speed: Annotated[tuple[Positive, ...], Len(N_LEVELS["speed"], N_LEVELS["speed"])]
+    hour: NotRequired[Annotated[tuple[Positive, ...], Len(N_CONTEXT_LEVELS, 2 * N_CONTEXT_LEVELS)]]
+    """Where the hour is a cue; twice as many where workdays and week-ends are apart."""
+    turn: NotRequired[Annotated[tuple[Positive, ...], Len(N_CONTEXT_LEVELS, N_CONTEXT_LEVELS)]]
+    """Where the turn is a cue."""
+
+
+class HabitHeader(TypedDict):
+    """What a file's header tells of habits."""
+
+    vocabulary: Vocabulary
+    least_words: AtLeastOne
+    n_documents: NotNegative
+    concentrations: LevelConcentrations
+    join: Count
+    turn_gain: NotRequired[NotNegative]
+    """See `Fusion.turn_gain`."""
+
+
+_HELD_OUT, _CUED = "documents of habits", "statistics of habits"
+LAYOUTS = {
+    f"{PREFIX}{name}": layout
+    for name, layout in {
+        "direction": Layout(REAL, ("cells", "directions"), False, 0.0, MOST_NATS),
+        "speed": Layout(REAL, ("cells", N_DIRECTIONS, "speeds"), False, 0.0, MOST_NATS),
+        "hours": Layout(REAL, ("cells", N_WEEK_HOURS), False, 0.0, MOST_NATS),
+        "hour_documents": Layout(REAL, (N_WEEK_HOURS,), False, 0.0, MOST_NATS),
+        "turns": Layout(REAL, ("cells", N_DIRECTIONS, "turns"), False, 0.0, MOST_NATS),
+        "turn_documents": Layout(REAL, ("turns",), False, 0.0, MOST_NATS),
+        "levels": Layout(REAL, (len(CUES),), False, -MOST_NATS, MOST_NATS),
+        "statistics": Layout(REAL, (_HELD_OUT, _CUED), False, -MOST_NATS, MOST_NATS),
+        "judged": Layout(BYTE, (_HELD_OUT,), False, 0, 1),
+        "trust": Layout(REAL, (_CUED,), False, 0.0, MOST_NATS),
+        "reach": Layout(REAL, (1,), False, 0.0, np.inf),
+        "behaviours": Layout(REAL, (_HELD_OUT,), False, -MOST_NATS, MOST_NATS),
+        "turn_scans": Layout(REAL, (_HELD_OUT,), False, 0.0, MOST_NATS),
+        "fleet_statistics": Layout(
+            REAL, ("documents of the fleet", len(STATISTICS)), False, 0.0, MOST_NATS
+        ),
+        "fleet_scores": Layout(REAL, ("documents of the fleet",), False, 0.0, MOST_NATS),
+        "accepted": Layout(INDEX, ("accepted votes",), False, 0),
+        "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
+        "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
+    }.items()
+}
+"""Arrays of habits in a file."""
+
+
+class HabitJudgement(NamedTuple):
+    """What habits say of one document."""
+
+    normality: float
+    """ln of the probability that normal documents are as unusual; 0 or less."""
+    rarities: Array
+    """Trust times rarity of each of `STATISTICS`, then of `HOUR_STATISTICS` where the hour is a
+    cue."""
+    votes: Votes
+    evidence: DocumentEvidence
+    behaviours: float = 0.0
+    """Normality by the topic model; 0 where it did not judge."""
+    behaviour_rarity: float = 0.0
+    """Trust times rarity of that."""
+    clock: int = NO_CLOCK
+    """Local minute: see `Corpus.clocks`."""
+    turn: int = NO_TURN
+    """See `habitus.habits.turns`."""
+    turn_rarity: float = 0.0
+    """Trust times rarity by the turn; 0 where that is no cue."""
+    turn_evidence: DocumentEvidence | None = None
+    """By the turn alone, where that is a cue and the turn is known."""
+    by_turn: bool = False
+    """Whether the turn is rarer than anything else, trust apart."""
+
+    @property
+    def strongest(self) -> int:
+        """Number of the statistic that is the largest part of the score."""
+        return int(self.rarities.argmax())
+
+    @property
+    def score(self) -> float:
+        """The largest rarity of a statistic, plus that by the topic model and that by the turn."""
+        return float(self.rarities.max()) + self.behaviour_rarity + self.turn_rarity
+
+    @property
+    def by_behaviours(self) -> bool:
+        """Whether most of the score is what the topic model says, and the turn is not why."""
+        return bool(self.behaviour_rarity > self.rarities.max()) and not self.by_turn
+
+
+class JudgedHabits(NamedTuple):
+    """What habits say of the documents of a corpus."""
+
+    model: "HabitModel"
+    normality: Array
+    """0 where not judged."""
+    judged: Flags
+    votes: DocumentVotes
+    statistics: Array
+    behaviours: Array
+    """Normality by the topic model; 0 where it did not judge."""
+    clocks: NDArray[np.int32]
+    """Local minutes."""
+    turns: Indices
+    """See `habitus.habits.turns`."""
+    turn_scans: Array
+    """Evidence by the turn; 0 where that is no cue."""
+
+    def judgement(self, t: int) -> HabitJudgement:
+        """Return what is said of one document, with its evidence."""
+        return self.model.judge(
+            self.votes.of(t),
+            float(self.behaviours[t]),
+            clock=int(self.clocks[t]),
+            turn=int(self.turns[t]),
+        )
+
+
+class Moment(NamedTuple):
+    """A document that an operator called normal."""
+
+    votes: Votes
+    hour: int = NO_HOUR
+    """See `hours_of`."""
+
+
+@dataclass(frozen=True, eq=False)
+class HabitModel:
+    """Habits of a scene with what normal footage scores by them.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary.of_frame(64, 64)
+    >>> to_the_left = vocabulary.words(4, np.arange(8), 1)
+    >>> corpus = Corpus.from_word_ids(
+    ...     [np.repeat(to_the_left, 3)] * 100, n_words=vocabulary.n_words, vocabulary=vocabulary
+    ... )
+    >>> from habitus.scene import learn_habits
+    >>> model = learn_habits(corpus)
+    >>> usual = model.judge(Votes.of_codes(to_the_left, vocabulary))
+    >>> other_way = model.judge(Votes.of_codes(to_the_left + 2, vocabulary))
+    >>> usual.normality > other_way.normality
+    True
+    """
+
+    vocabulary: Vocabulary
+    least_words: int
+    """Words of a cell from which on it votes."""
+    counts: HabitCounts
+    """All footage, without the accepted moments."""
+    concentrations: Concentrations
+    levels: Array
+    """Level of each cue in nats."""
+    fusion: Fusion
+    accepted: tuple[Moment, ...] = ()
+    """Moments that an operator called normal, in the order of acceptance."""
+    turns: TurnCounts | None = None
+    """Counts by the turn, likewise without the accepted moments; None where the turn is no cue."""
+
+    @property
+    def leans_on_fleet(self) -> bool:
+        """Whether other cameras tell, as well, how far normal footage goes."""
+        return self.fusion.fleet_scores is not None
+
+    @cached_property
+    def all_counts(self) -> HabitCounts:
+        """The counts with the accepted moments."""
+        counts = self.counts
+        for votes, hour in self.accepted:
+            counts = counts.adding(votes, hour=hour)
+        return counts
+
+    @cached_property
+    def habits(self) -> Habits:
+        """Surprisals of votes."""
+        return Habits.of(self.all_counts, self.concentrations, self.vocabulary)
+
+    @property
+    def weeks_apart(self) -> bool:
+        """Whether hours of workdays and of week-ends are apart: see `habitus.habits.hours`."""
+        return len(self.concentrations.get(HOUR, ())) > N_CONTEXT_LEVELS
+
+    @cached_property
+    def hour_surprisals(self) -> Array | None:
+        """Surprisals of hours: see `habitus.habits.hours`; None where the hour is no cue."""
+        if HOUR not in self.concentrations:
+            return None
+        place, own = self.habits.place, self.concentrations[HOUR]
+        return hour_surprisals(self.all_counts, place, own, self.vocabulary)
+
+    @cached_property
+    def all_turns(self) -> TurnCounts | None:
+        """Counts by the turn with the accepted moments; None where the turn is no cue."""
+        counts = self.turns
+        if counts is not None:
+            for votes, _ in self.accepted:
+                counts = counts.adding(votes, self.vocabulary)
+        return counts
+
+    @cached_property
+    def turn_habits(self) -> tuple[Habits, ...]:
+        """Habits of each turn: see `habitus.habits.turns`; none where the turn is no cue."""
+        if self.all_turns is None:
+            return ()
+        own, v = self.concentrations[TURN], self.vocabulary
+        return turn_habits(turn_surprisals(self.all_turns, self.habits, own, v), v)
+
+    def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
+        """Return the votes of a document in the words of the vocabulary."""
+        return votes_of(words, counts, self.vocabulary, self.least_words)
+
+    def judge(
+        self,
+        votes: Votes,
+        behaviours: float = 0.0,
+        *,
+        clock: int = NO_CLOCK,
+        turn: int = NO_TURN,
+    ) -> HabitJudgement:
+        """Judge the votes of one document.
+
+        Parameters
+        ----------
+        votes
+            Its votes.
+        behaviours
+            Its normality by the topic model.
+        clock, turn
+            Its local minute, and its turn, where they are known.
+        """
+        found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
+        if self.hour_surprisals is not None:
+            hour = int(hours_of(np.array(clock)))
+            found = found.beside(hour_evidence(votes, self.hour_surprisals, hour, self.vocabulary))
+        rarities = self.fusion.rarities(found.statistics[None])[0]
+        added = float(self.fusion.behaviour_rarities(np.array([behaviours]))[0])
+        judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added, clock, turn)
+        if self.turn_habits:
+            judgement = self._at_its_turn(judgement)
+        normality = self.fusion.normality_of_scores(np.array([judgement.score]))
+        return judgement._replace(normality=float(normality[0]))
+
+    def _at_its_turn(self, judgement: HabitJudgement) -> HabitJudgement:
+        """Return a judgement with what its turn says; where that is not known, nothing."""
+        if not 0 <= judgement.turn < len(self.turn_habits):
+            return judgement._replace(turn_rarity=float(self.fusion.turn_rarities(np.zeros(1))[0]))
+        own = self.turn_habits[judgement.turn]
+        evidence = turn_evidence(judgement.votes, own, self.vocabulary)
+        rarity = float(self.fusion.turn_rarities(evidence.statistics)[0])
+        rarer = rarity > self.fusion.turn_trust * float(judgement.rarities.max())
+        return judgement._replace(turn_rarity=rarity, turn_evidence=evidence, by_turn=rarer)
+
+    def judge_all(
+        self, corpus: Corpus, behaviours: Array | None = None, turns: Indices | None = None
+    ) -> JudgedHabits:
+        """Judge all documents of a corpus; the same as `judge` for each.
+
+        Parameters
+        ----------
+        corpus
+            The documents.
+        behaviours
+            Their normality by the topic model; all 0, as usual as can be, where None.
+        turns
+            Their turns; not known where None.
+        """
+        behaviours = np.zeros(len(corpus)) if behaviours is None else behaviours
+        turns = np.full(len(corpus), NO_TURN) if turns is None else turns
+        corpus = corpus.summed(self.vocabulary)
+        votes = votes_of_corpus(corpus, self.least_words)
+        statistics = gather_statistics(votes, self.habits, self.levels, self.vocabulary)
+        if self.hour_surprisals is not None:
+            hours = hours_of(corpus.clocks)
+            by_hour = gather_hours(votes, self.hour_surprisals, hours, self.vocabulary)
+            statistics = np.hstack([statistics, by_hour])
+        scans = np.zeros(len(corpus))
+        if self.turn_habits:
+            scans = gather_turns(votes, self.turn_habits, turns, self.vocabulary)
+        judged = judged_documents(corpus)
+        normality = np.where(judged, self.fusion.normality(statistics, behaviours, scans), 0.0)
+        return JudgedHabits(
+            self, normality, judged, votes, statistics, behaviours, corpus.clocks, turns, scans
+        )
+
+    def updated(
+        self,
+        corpus: Corpus,
+        *,
+        half_life: float | None = None,
+        behaviours: Array | None = None,
+        turns: Indices | None = None,
+    ) -> "HabitModel":
+        """Return the model with further normal footage, which it has not seen.
+
+        The new documents are judged first: what they score is what unseen footage scores. Of these
+        scores the latest `MOST_REMEMBERED` are kept. Levels, concentrations and trust stay.
+
+        Parameters
+        ----------
+        corpus
+            Further footage of the scene.
+        half_life
+            Seconds of further footage after which older footage counts half: with s seconds added,
+            all older counts are multiplied by 2 ** (-s / half_life). Nothing fades where None.
+            Accepted moments do not fade.
+        behaviours, turns
+            As of `judge_all`.
+        """
+        factor = fading_factor(len(corpus) * corpus.clip, half_life)
+        # Without the accepted moments, so that withdrawing one later leaves no trace of it.
+        found = replace(self, accepted=()).judge_all(corpus, behaviours, turns)
+        usable = int((corpus.conditions == Condition.USABLE).sum())
+        further = HabitCounts.of(found.votes, self.vocabulary, usable, counted_hours(corpus))
+        counts = self.counts if half_life is None else self.counts.faded(factor)
+        by_turn = self.turns
+        if by_turn is not None:
+            at = counted_turns(corpus, found.turns)
+            own = TurnCounts.of(found.votes, at, len(by_turn.documents), self.vocabulary)
+            by_turn = (by_turn if half_life is None else by_turn.faded(factor)) + own
+        held = self.fusion
+        kept = slice(-MOST_REMEMBERED, None)
+        return replace(
+            self,
+            counts=counts + further,
+            fusion=replace(
+                held,
+                statistics=np.concatenate([held.statistics, found.statistics])[kept],
+                judged=np.concatenate([held.judged, found.judged])[kept],
+                behaviours=None
+                if held.behaviours is None
+                else np.concatenate([held.behaviours, found.behaviours])[kept],
+                turn_scans=None
+                if held.turn_scans is None
+                else np.concatenate([held.turn_scans, found.turn_scans])[kept],
+            ),
+            turns=by_turn,
+        )
+
+    def accept(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
+        """Return the model with a moment counted as normal; `withdraw` takes it back."""
+        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock)))
+
+    def withdraw(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
+        """Return the model without a moment that was accepted, to the bit as it was before."""
+        wanted = _moment_of(votes, clock)
+        for i, (other, hour) in enumerate(self.accepted):
+            same = all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True))
+            if same and hour == wanted.hour:
+                return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
+        raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
+
+    def contents(self) -> Contents:
+        """Return header and arrays for a file; names start with `habits.`."""
+        codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
+        tensors: Tensors = {
+            "direction": self.counts.direction,
+            "speed": self.counts.speed,
+            "levels": self.levels,
+            "statistics": self.fusion.statistics,
+            "judged": self.fusion.judged.astype(np.uint8),
+            "trust": self.fusion.trust,
+            "reach": np.array([self.fusion.reach]),
+            "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
+            "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
+        }
+        if self.counts.hour_documents.any():
+            tensors["hours"] = self.counts.hours
+            tensors["hour_documents"] = self.counts.hour_documents
+        if any(moment.hour != NO_HOUR for moment in self.accepted):
+            tensors["accepted_hours"] = np.array([moment.hour for moment in self.accepted])
+        if self.fusion.behaviours is not None:
+            tensors["behaviours"] = self.fusion.behaviours
+        if self.turns is not None and self.fusion.turn_scans is not None:
+            tensors["turns"] = self.turns.moved
+            tensors["turn_documents"] = self.turns.documents
+            tensors["turn_scans"] = self.fusion.turn_scans
+        if self.fusion.fleet_statistics is not None and self.fusion.fleet_scores is not None:
+            tensors["fleet_statistics"] = self.fusion.fleet_statistics
+            tensors["fleet_scores"] = self.fusion.fleet_scores
+        header = {
+            "vocabulary": self.vocabulary.to_json(),
+            "least_words": self.least_words,
+            "n_documents": self.counts.n_documents,
+            "concentrations": {name: list(own) for name, own in self.concentrations.items()},
+            "join": self.fusion.join,
+            "turn_gain": self.fusion.turn_gain,
+        }
+        return Contents(
+            {"habits": header}, {f"{PREFIX}{name}": value for name, value in tensors.items()}
+        )
+
+    @classmethod
+    def from_contents(cls, contents: Contents) -> "HabitModel | None":
+        """Return the habits of a file; None where it has none."""
+        header = contents.header.get("habits")
+        if header is None:
+            return None
+        own = {
+            name.removeprefix(PREFIX): value
+            for name, value in contents.tensors.items()
+            if name.startswith(PREFIX)
+        }
+        vocabulary = header["vocabulary"]
+        codes, lengths = own["accepted"], own["accepted_lengths"]
+        if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
+            raise FileError("the accepted moments do not fit the habits")
+        parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        hours = own.get("accepted_hours", np.full(len(parts), NO_HOUR))
+        concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
+        if len(concentrations.get(HOUR, ())) % N_CONTEXT_LEVELS:
+            raise FileError(
+                f"hours have {N_CONTEXT_LEVELS} or {2 * N_CONTEXT_LEVELS} concentrations"
+            )
+        cued = len(STATISTICS) + len(HOUR_STATISTICS) * (HOUR in concentrations)
+        if len(own["trust"]) != cued:
+            raise FileError(f"the habits must have {cued} statistics, found {len(own['trust'])}")
+        return cls(
+            vocabulary,
+            int(header["least_words"]),
+            HabitCounts(
+                float(header["n_documents"]),
+                own["direction"],
+                own["speed"],
+                own.get("hours", none.hours),
+                own.get("hour_documents", none.hour_documents),
+            ),
+            concentrations,
+            own["levels"],
+            Fusion(
+                own["statistics"],
+                own["judged"] != 0,
+                own["trust"],
+                float(own["reach"][0]),
+                int(header["join"]),
+                own.get("behaviours"),
+                own.get("fleet_statistics"),
+                own.get("fleet_scores"),
+                own["turn_scans"] if TURN in concentrations else None,
+                float(header.get("turn_gain", 0.0)),
+            ),
+            tuple(
+                Moment(Votes.of_codes(part, vocabulary), int(hour))
+                for part, hour in zip(parts, hours, strict=True)
+            ),
+            TurnCounts(own["turns"], own["turn_documents"]) if TURN in concentrations else None,
+        )
+
+
+def _moment_of(votes: Votes, clock: int) -> Moment:
+    return Moment(votes, int(hours_of(np.array(clock))))
+
+
+def fading_factor(seconds: float, half_life: float | None) -> float:
+    """Return what older counts are multiplied by when so many seconds of footage are added.
+
+    Examples
+    --------
+    >>> fading_factor(86_400, half_life=2 * 86_400), fading_factor(86_400, half_life=None)
+    (0.7071067811865476, 1.0)
+    """
+    if half_life is None:
+        return 1.0
+    if not 0 < half_life < np.inf:
+        raise InvalidInputError(
+            f"half_life must be a number of seconds above 0, found {half_life:g}",
+            parameter="half_life",
+        )
+    return float(0.5 ** (seconds / half_life))
+
+
+def judged_documents(corpus: Corpus) -> Flags:
+    """Return which documents are judged: the camera was usable, and something moved."""
+    return np.asarray((corpus.conditions == Condition.USABLE) & (corpus.n_tokens > 0))
+
+
+def counted_hours(corpus: Corpus) -> Indices:
+    """Return the hour of each document, `NO_HOUR` where the camera was not usable."""
+    usable = corpus.conditions == Condition.USABLE
+    return np.where(usable, hours_of(corpus.clocks), NO_HOUR)
+
+
+def counted_turns(corpus: Corpus, turns: Indices) -> Indices:
+    """Return the turn of each document, `NO_TURN` where the camera was not usable."""
+    return np.where(corpus.conditions == Condition.USABLE, turns, NO_TURN)

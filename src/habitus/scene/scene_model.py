@@ -1,0 +1,405 @@
+"""A scene's model with its calibration: what is learnt once, saved in one file, judged with."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, NotRequired
+
+import numpy as np
+
+from habitus.arrays import Array, Indices
+from habitus.corpus import Corpus, ShardedCorpus
+from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
+from habitus.files import read_tensors, write_tensors
+from habitus.habits.votes import Votes
+from habitus.jobs.workers import Workers, compile_ahead
+from habitus.model import TopicModel
+from habitus.model.learning import n_threads_of
+from habitus.model.model_file import (
+    KIND,
+    VERSION,
+    ModelHeader,
+    model_contents,
+    restore_model,
+    sizes_of,
+)
+from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
+from habitus.progress import Progress, ProgressCallback
+from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
+from habitus.scene.calibration import Calibration, CalibrationSettings, calibrate
+from habitus.scene.detector import Detector
+from habitus.scene.events import Event, judge_moment
+from habitus.scene.fleet import Fleet
+from habitus.scene.habit_learning import learn_habits
+from habitus.scene.habit_model import LAYOUTS as HABIT_LAYOUTS
+from habitus.scene.habit_model import HabitHeader, HabitModel
+
+MOST_LEARNT = 21_600
+"""Documents that topics and behaviours are learnt from at most: six hours of one-second ones.
+
+Habits are learnt from all documents, in one pass."""
+SEGMENT = 100
+"""Consecutive documents that are taken together where there are more."""
+
+
+class SceneHeader(ModelHeader):
+    """Header of a model file with calibration and habits."""
+
+    calibration: NotRequired[CalibrationSettings]
+    habits: NotRequired[HabitHeader]
+
+
+@dataclass(frozen=True)
+class SceneModel:
+    """A fitted model of a scene, and what normal footage of that scene scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import habitus
+    >>> from habitus.lab import crossing
+    >>> corpus = habitus.generate(crossing(), [60] * 200, np.random.default_rng(0)).corpus
+    >>> scene = learn_scene(corpus, n_topics=8, n_behaviours=4, random_state=0)
+    >>> scene
+    SceneModel(4 behaviours, 8 topics)
+    >>> detector = scene.detector(alerts_per_day=24)
+    >>> sum(judgement.abnormal for judgement in detector.judge(corpus))
+    0
+    """
+
+    model: TopicModel
+    calibration: Calibration | None = None
+    """None where no document was long enough to judge."""
+    habits: HabitModel | None = None
+    """Habits of places; None where the corpus has no vocabulary."""
+    notes: tuple[str, ...] = ()
+    """What there is to say about the learning, one line each."""
+    corpus: Corpus | ShardedCorpus | None = None
+    """The documents it was learnt from; not saved."""
+
+    def __repr__(self) -> str:
+        _, n_topics, n_behaviours = self.model.sizes
+        habits = self.habits and f", habits of {self.habits.all_counts.n_documents:.0f} documents"
+        return f"SceneModel({n_behaviours} behaviours, {n_topics} topics{habits or ''})"
+
+    def summary(self) -> str:
+        """Return sizes of the model, and of the footage it was learnt from, in one line."""
+        _, n_topics, n_behaviours = self.model.sizes
+        learnt = f"learnt {n_behaviours} behaviours and {n_topics} topics"
+        if self.corpus is None and self.habits is not None:
+            return f"{learnt}; habits of {self.habits.all_counts.n_documents:.0f} documents"
+        if self.corpus is None:
+            return learnt
+        return (
+            f"{learnt} from {len(self.corpus)} documents ({self.corpus.n_tokens.sum():.10g} "
+            f"words): {self.model.score(spread_evenly(self.corpus)):.4f} nats per word"
+        )
+
+    def detector(self, **options: Any) -> Detector:
+        """Return a detector with this model; `options` are those of `Detector`."""
+        return Detector(self.model, self.calibration, habits=self.habits, **options)
+
+    def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "SceneModel":
+        """Return the model with further normal footage; that of before is not needed.
+
+        The new documents are judged before they are learnt from, and their scores join those of
+        held-out footage. Habits then count them, and their looks join those of the scene. Topics
+        and behaviours stay as they are.
+
+        Parameters
+        ----------
+        corpus
+            Further footage of the same camera, in the words that the habits were learnt from.
+        half_life
+            Seconds of further footage after which older footage counts half; see
+            `HabitModel.updated`.
+        """
+        habits = self._known_habits("updated", "update")
+        if corpus.clip != self.model.clip_:
+            raise InvalidInputError(
+                f"the model has documents of {self.model.clip_:g} s, this footage has documents of "
+                f"{corpus.clip:g} s: extract it with clip={self.model.clip_:g}",
+                parameter="clip",
+            )
+        calibration, behaviours, turns = self.calibration, None, None
+        if calibration is not None:
+            behaviours = calibration.tail_of(self.model, corpus)
+            turns = calibration.turns_of(self.model, corpus)
+            calibration = calibration.updated(self.model, corpus)
+        return SceneModel(
+            self.model.with_looks(corpus.looks),
+            calibration,
+            habits.updated(
+                corpus,
+                half_life=half_life,
+                behaviours=behaviours,
+                turns=None if turns is None else turns.of,
+            ),
+            ("topics and behaviours are those of the first footage; habits were updated",),
+        )
+
+    def accept(self, event: Event, *, recent: Sequence[Event] = ()) -> "Acceptance":
+        """Count the strongest moment of an event as normal; `withdraw` takes that back.
+
+        Parameters
+        ----------
+        event
+            An event by the measure "habits".
+        recent
+            Alarms to judge again.
+
+        Returns
+        -------
+        Acceptance
+            The new model, and which of the recent alarms it would not raise. One moment is one
+            count beside those of all footage: it may take several to silence an alarm.
+        """
+        habits = self._known_habits("told what is normal", "model")
+        moment = _moment(event, habits)
+        scene = replace(self, habits=habits.accept(moment, clock=event.minute))
+        return Acceptance(scene, scene.silenced(recent))
+
+    def withdraw(self, event: Event) -> "SceneModel":
+        """Return the model without an event that was accepted, to the bit as if it never was."""
+        habits = self._known_habits("told what is normal", "model")
+        moment = _moment(event, habits)
+        return replace(self, habits=habits.withdraw(moment, clock=event.minute))
+
+    def silenced(self, recent: Sequence[Event]) -> list[Event]:
+        """Return the alarms whose strongest moment is no longer below their threshold."""
+        habits = self._known_habits("told what is normal", "model")
+        return [
+            event
+            for event in recent
+            if event.alarm
+            and event.moment
+            and len(_moment(event, habits).cells)
+            and judge_moment(event, habits).normality >= event.threshold
+        ]
+
+    def _known_habits(self, done: str, parameter: str) -> HabitModel:
+        if self.habits is None:
+            raise InvalidInputError(
+                f"this model has no habits, so it cannot be {done}: learn it anew from its "
+                "footage with this version of habitus",
+                parameter=parameter,
+            )
+        return self.habits
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write model and calibration to one safe file, whole or not at all."""
+        header, tensors = model_contents(self.model)
+        for part in (self.calibration, self.habits):
+            if part is not None:
+                own = part.contents()
+                header, tensors = header | own.header, tensors | own.tensors
+        write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "SceneModel":
+        """Read a file that `save` wrote; nothing in it is executed."""
+        contents = read_tensors(
+            path,
+            kind=KIND,
+            version=VERSION,
+            schema=SceneHeader,
+            layouts=MODEL_LAYOUTS | CALIBRATION_LAYOUTS | HABIT_LAYOUTS,
+            sizes=_sizes,
+        )
+        try:
+            return cls(
+                restore_model(contents, TopicModel),
+                Calibration.from_contents(contents),
+                HabitModel.from_contents(contents),
+            )
+        except KeyError as error:
+            raise FileError(f"{Path(path)}: the array {error} is missing") from error
+        except (HabitusError, ValueError) as error:
+            raise FileError(
+                f"{Path(path)}: not a model this habitus understands: {error}"
+            ) from error
+
+
+def _sizes(header: SceneHeader) -> dict[str, int | range]:
+    """Return the sizes of arrays that the header of a scene model tells."""
+    sizes = dict(sizes_of(header))
+    if (habits := header.get("habits")) is not None:
+        v = habits["vocabulary"]
+        sizes |= {"cells": v.n_cells, "directions": v.directions, "speeds": v.speeds}
+        sizes["turns"] = header["settings"]["n_behaviours"] ** 2
+    return sizes
+
+
+class Acceptance(NamedTuple):
+    """What accepting an event did."""
+
+    scene: SceneModel
+    """The model in which the event is normal."""
+    silenced: list[Event]
+    """Those of the recent alarms that this model would not raise."""
+
+
+def _moment(event: Event, habits: HabitModel) -> Votes:
+    """Return the votes of the strongest document of an event."""
+    if not event.moment:
+        raise InvalidInputError(
+            "this event has no moment that can be counted: detect it anew by the measure habits",
+            parameter="events",
+        )
+    codes, v = np.array(event.moment), habits.vocabulary
+    votes = Votes.of_codes(codes, v)
+    if codes.min() < 0 or codes.max() >= v.n_words or (np.diff(votes.cells) < 1).any():
+        raise InvalidInputError(
+            "this event was not found with this model: its moment does not fit the grid of "
+            f"{v.rows} x {v.columns} cells",
+            parameter="events",
+        )
+    return votes
+
+
+def learn_scene(
+    corpus: Corpus | ShardedCorpus,
+    *,
+    fleet: Fleet | None = None,
+    half_life: float | None = None,
+    workers: Workers | None = None,
+    progress: ProgressCallback | None = None,
+    **options: Any,
+) -> SceneModel:
+    """Learn a model of a scene from its normal footage, and calibrate it.
+
+    Parameters
+    ----------
+    corpus
+        Normal footage. What little is unusual in it does no harm. Shards are read one after the
+        other, and the result is to the bit that of the same documents in one corpus.
+    fleet
+        What other cameras have in common, for a camera with a few minutes of footage: habits take
+        what they cannot know yet from there. Topics and behaviours do not.
+    half_life
+        Seconds of further footage after which older footage counts half in habits: see
+        `learn_habits`. Topics and behaviours do not fade.
+    workers
+        What carries out restarts and folds, a task each, and, where it can, passes over shards;
+        threads of this process where None. It never changes the result.
+    progress
+        Told of every iteration: first of the stage "learning", then of "calibrating", then of
+        "learning habits".
+    options
+        Parameters of `TopicModel`.
+
+    Returns
+    -------
+    SceneModel
+        Its calibration is None, with a note, where no document can be held out.
+
+    Notes
+    -----
+    Of more than `MOST_LEARNT` documents the topic model is learnt, and calibrated, from segments
+    that are spread evenly over the footage. Habits are learnt from all documents.
+    """
+    compile_ahead()
+    if fleet is not None and corpus.vocabulary is not None:
+        fleet.check_fits(corpus.vocabulary, corpus.clip)
+    if isinstance(corpus, ShardedCorpus):
+        corpus = corpus.carried_by(workers)
+    model, spread = TopicModel(**options), spread_evenly(corpus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateWarning)
+        model.fit(spread, callback=_learning_callback(model, spread, progress), workers=workers)
+        notes = [f"{note}; left uniform" for note in model.degenerate_]
+        if len(spread) < len(corpus):
+            notes.append(
+                f"topics and behaviours were learnt from {len(spread)} of the {len(corpus)} "
+                "documents, spread evenly over the footage; habits from all"
+            )
+        calibration, behaviours, turns = None, None, None
+        try:
+            calibration = calibrate(model, spread, workers=workers, progress=progress)
+            behaviours = _held_out_behaviours(model, calibration, corpus)
+            turns = calibration.turns_of(model, corpus)
+        except InvalidInputError as error:
+            notes.append(f"not calibrated: {error}")
+    n_threads = n_threads_of(model.n_jobs)
+    habits = _learnt_habits(
+        corpus,
+        notes,
+        behaviours=behaviours,
+        turns=turns,
+        fleet=fleet,
+        half_life=half_life,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    if isinstance(corpus, ShardedCorpus):
+        corpus = corpus.carried_by(None)
+    return SceneModel(model, calibration, habits, tuple(notes), corpus)
+
+
+def spread_evenly(corpus: Corpus | ShardedCorpus, most: int = MOST_LEARNT) -> Corpus:
+    """Return at most so many documents: segments spread evenly, from the first to the last.
+
+    Of shards, only those that hold such documents are read, one after the other.
+
+    Examples
+    --------
+    >>> part = spread_evenly(Corpus(np.ones((1000, 1))), most=300)
+    >>> len(part), part.lengths.tolist(), part.times[[0, -1]].tolist()
+    (300, [100, 100, 100], [0.0, 999.0])
+    """
+    if len(corpus) > most:
+        return corpus.take(_spread_numbers(len(corpus), most))
+    return corpus if isinstance(corpus, Corpus) else corpus.joined()
+
+
+def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
+    """Return the numbers of the documents that `spread_evenly` takes of more than `most`."""
+    starts = np.linspace(0, n_documents - SEGMENT, most // SEGMENT).astype(np.int64)
+    return np.asarray((starts[:, None] + np.arange(SEGMENT)).ravel())
+
+
+def _held_out_behaviours(
+    model: TopicModel, calibration: Calibration, corpus: Corpus | ShardedCorpus
+) -> Array:
+    """Return `tail` of all documents, by models that have not learnt from them."""
+    held_out = calibration.plug_in.scores["tail"]
+    if len(held_out) == len(corpus):
+        return held_out
+    found = calibration.tail_of(model, corpus)
+    found[_spread_numbers(len(corpus))] = held_out
+    return found
+
+
+def _learnt_habits(
+    corpus: Corpus | ShardedCorpus, notes: list[str], *, fleet: Fleet | None, **options: Any
+) -> HabitModel | None:
+    """Return the habits of a corpus with a vocabulary; None, and a note, where nothing moves."""
+    if corpus.vocabulary is None:
+        return None
+    try:
+        habits = learn_habits(corpus, fleet=fleet, **options)
+    except InvalidInputError as error:
+        notes.append(f"no habits: {error}")
+        return None
+    if fleet is not None and not habits.leans_on_fleet:
+        notes.append("the fleet was not used: its cameras are unlike this one")
+    return habits
+
+
+def _learning_callback(
+    model: TopicModel, corpus: Corpus, progress: ProgressCallback | None
+) -> Callable[[int, float], None] | None:
+    """Return a callback of `fit` that counts the iterations of all restarts."""
+    if progress is None:
+        return None
+    n_tokens, done = max(corpus.n_tokens.sum(), 1.0), 0
+
+    def report(iteration: int, objective: float) -> None:
+        nonlocal done
+        done += 1
+        note = f"{objective / n_tokens:.4f} nats per word"
+        progress(Progress("learning", done, model.n_steps, note))
+
+    return report

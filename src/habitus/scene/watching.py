@@ -1,0 +1,190 @@
+"""Events of a live source, as they happen; memory does not grow with time."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from habitus.arrays import Image
+from habitus.corpus.clocks import NO_CLOCK, minute_of
+from habitus.corpus.documents import Condition
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.decoder import FrameSizeError, has_end
+from habitus.ingest.live import Arrived, LiveSource, Notice
+from habitus.scene.camera_check import CameraCheck
+from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
+from habitus.scene.detector import Detector, Judgement
+from habitus.scene.events import Event, EventJoiner
+from habitus.video import Source
+
+# Number of documents in a row of less than two frames after which a camera is too slow.
+SLOW_DOCUMENTS = 5
+
+
+class EventStarted(NamedTuple):
+    """An event has started and goes on: what is known of it so far."""
+
+    event: Event
+
+
+class EventEnded(NamedTuple):
+    """An event is over."""
+
+    event: Event
+    still: Image | None
+    """The scene at its strongest moment, in colours at the analysed size."""
+
+
+def watch_events(
+    detector: Detector,
+    source: Source,
+    settings: DocumentSettings,
+    *,
+    stop: threading.Event,
+    patience: float = 10.0,
+    camera: CameraCheck | None = None,
+) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
+    """Yield the events of a live source as they start and end, until `stop` is set.
+
+    That nothing can be judged is told as well, after a while and then every hour.
+    Between them comes None, some ten times a second, for whoever has something else to do. Times of
+    events are seconds since the first document; `clock` is the time of day.
+
+    Parameters
+    ----------
+    detector
+        Judges the documents.
+    source
+        Camera, stream or file; it is found again when it is lost, see `LiveSource`.
+    settings
+        How documents are made from video.
+    stop
+        Set it, and exhaust or close the iterator, to end: then no process is left.
+    patience
+        Seconds without a frame after which to connect anew.
+    camera
+        Where given, only views that show the scene of the model are judged; a file must show it.
+    """
+    for note in detector.notes:
+        yield Notice(note, time.time())
+    known = detector.model.vocabulary_
+    scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
+    observer = Observer(detector, source.name, scene, live=source.is_live)
+    settings = replace(settings, still_every=1)
+    with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
+        while not (stop.is_set() or live.ended):
+            for arrival in live.poll():
+                if isinstance(arrival, Notice):
+                    yield arrival
+                else:
+                    yield from observer.take(arrival)
+            if live.lost_at is not None:
+                condition = "resized" if isinstance(live.error, FrameSizeError) else "absent"
+                yield from observer.miss(time.monotonic() - live.lost_at, condition)
+            yield None
+    yield from observer.ended(observer.joiner.close())
+
+
+class Observer:
+    """Judges the documents of a live source one after the other, and joins them to events.
+
+    Parameters
+    ----------
+    detector
+        Judges the documents.
+    name
+        Of the source.
+    scene
+        Says whether the camera can be judged.
+    live
+        Whether what arrives happens now; nobody knows the hour of a file.
+
+    Attributes
+    ----------
+    joiner
+        Its `open` is the event under way.
+    still
+        Picture of the strongest moment of the event under way.
+    started_at
+        When that event began to arrive, in seconds since the epoch.
+    condition, judgement
+        Of the camera, and of the latest document.
+    n_slow
+        Number of documents in a row that are too short of frames to see motion.
+    """
+
+    def __init__(
+        self, detector: Detector, name: str, scene: SceneMonitor, *, live: bool = True
+    ) -> None:
+        self.detector, self.name, self.scene, self.live = detector, name, scene, live
+        self.joiner = EventJoiner(detector, source=name)
+        self.still: Image | None = None
+        self.started_at = 0.0
+        self.condition = Condition.USABLE
+        self.judgement: Judgement | None = None
+        self.faults = FaultReports(name)
+        self.n_slow = 0
+        self.latest = 0.0
+        """Start of the latest document in seconds."""
+
+    def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | CameraFault | Notice]:
+        """Judge a document, and yield what there is to say."""
+        document, vocabulary = arrival.document, arrival.vocabulary
+        if not arrival.follows:
+            self.detector.new_sequence()
+            yield from self.ended(self.joiner.new_sequence())
+        condition = self.scene.judge(document)
+        if condition != self.condition:
+            self.condition = condition
+            yield Notice(f"{self.name}: {CONDITIONS[condition]}", arrival.time)
+        yield from self._report(arrival, condition)
+        before, usable = self.joiner.open, condition is Condition.USABLE
+        clock = minute_of(arrival.time) if self.live else NO_CLOCK
+        judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary, clock=clock)
+        self.judgement = judgement
+        words = self.detector.in_model_words(document, vocabulary)
+        over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
+        now = self.joiner.open
+        if now is not None and (before is None or now.peak != before.peak):
+            self.still = document.still
+        if now is not None and before is None:
+            self.started_at = arrival.time
+            yield EventStarted(self._timed(now))
+        yield from self.ended(over)
+
+    def miss(self, seconds: float, condition: str = "absent") -> Iterator[CameraFault]:
+        """Yield what there is to say of a camera that was of use last some seconds ago."""
+        now = time.time()
+        if self.faults.since is None:
+            yield from self.faults.take(condition, self.latest, now - seconds)
+        yield from self.faults.take(condition, self.latest + seconds, now)
+
+    def _report(self, arrival: Arrived, condition: Condition) -> Iterator[CameraFault]:
+        """Yield what there is to say if nothing can be judged, or if that is over."""
+        self.n_slow = self.n_slow + 1 if arrival.document.n_frames < 2 else 0
+        fault = None if condition is Condition.USABLE else condition.name.lower()
+        if fault is None and self.n_slow >= SLOW_DOCUMENTS:
+            fault = "slow"
+        self.latest = arrival.seconds
+        yield from self.faults.take(fault, arrival.seconds, arrival.time)
+
+    def ended(self, event: Event | None) -> Iterator[EventEnded]:
+        """Yield an event that is over, if one is."""
+        if event is not None:
+            yield EventEnded(self._timed(event), self.still)
+            self.still = None
+
+    def _timed(self, event: Event) -> Event:
+        start = datetime.fromtimestamp(self.started_at, UTC)
+        return replace(event, clock=start.isoformat(timespec="milliseconds"))
+
+
+CONDITIONS = {
+    Condition.USABLE: "the camera is in order again",
+    Condition.MOVED: "the camera was moved or shows another scene: nothing is judged",
+    Condition.COVERED: "the camera is covered or dark: nothing is judged",
+    Condition.FROZEN: "the picture is frozen: nothing is judged",
+}
+"""What a notice says when the condition of the camera changes."""

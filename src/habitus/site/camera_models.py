@@ -1,0 +1,351 @@
+"""One model per camera, learnt from its shards, and learnt anew only when they have changed."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby, pairwise
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typing_extensions import TypedDict
+
+from habitus.corpus import Corpus, ShardedCorpus
+from habitus.errors import FileError, HabitusError
+from habitus.files import work_folder
+from habitus.jobs.workers import Workers
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.scene import learn_scene
+from habitus.scene.fleet import WORTH, Fleet
+from habitus.schema import Count, NotNegative, Text
+from habitus.site.shard_reading import Trouble, overlaps
+from habitus.site.shard_store import (
+    LEARNT,
+    ArchiveFolder,
+    CameraFolder,
+    RecordedShard,
+    read_json,
+    set_aside,
+    unseen_by_worker,
+    write_file,
+    write_json,
+)
+from habitus.version import __version__
+
+DAY = 86_400.0
+
+
+class Era(TypedDict):
+    """A time in which the documents of a camera are alike: of one frame size and settings."""
+
+    frames: Text
+    """Size of the frames, such as "360x288"."""
+    first: Text
+    """Clock of the first recording."""
+    last: Text
+    shards: Count
+
+
+class ModelRecord(TypedDict):
+    """What a model was learnt from."""
+
+    fingerprint: Text
+    """Digest of the recordings and of how they were learnt from."""
+    model: Text
+    """Digest of the file of the model."""
+    documents: Count
+    seconds: NotNegative
+    first: Text
+    """Clock of the first recording that was learnt from."""
+    last: Text
+    notes: list[Text]
+
+
+class Plan(NamedTuple):
+    """How a camera is to be learnt."""
+
+    shards: list[RecordedShard]
+    fingerprint: str
+    fleet: Path | None
+
+
+class LearningTask(NamedTuple):
+    """A camera to learn."""
+
+    name: str
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
+    """Of `learn_scene`."""
+    fleet: str | None = None
+    """File of what other cameras have in common."""
+
+
+class LearntCamera(NamedTuple):
+    """A camera that was learnt, or why not."""
+
+    contents: bytes = b""
+    """What the file of its model holds; empty where there is none."""
+    n_documents: int = 0
+    notes: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    """Files of shards that cannot be read."""
+    reason: str = ""
+    fleet: bytes = b""
+    """What the file of its fleet holds; empty where it has too little footage."""
+
+
+@dataclass
+class Learning:
+    """What learning came to."""
+
+    learnt: list[str] = field(default_factory=list)
+    """Cameras that were learnt."""
+    known: list[str] = field(default_factory=list)
+    """Cameras whose model is of these recordings already."""
+    troubles: list[Trouble] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    damaged: bool = False
+    """Whether shards were damaged: they are set aside, and their recordings can be read again."""
+
+    def summary(self) -> str:
+        """Return what was learnt, in one line."""
+        return f"learnt {len(self.learnt)} camera(s); {len(self.known)} had nothing new"
+
+
+def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
+    """Return the eras of a camera, one after the other; shards are in order of time."""
+    return [
+        {
+            "frames": _frames(group[0]),
+            "first": group[0].clock,
+            "last": group[-1].clock,
+            "shards": len(group),
+        }
+        for group in _runs(shards)
+    ]
+
+
+def _runs(shards: Sequence[RecordedShard]) -> list[list[RecordedShard]]:
+    """Return shards that follow each other and are alike."""
+    return [list(group) for _, group in groupby(shards, key=_kind)]
+
+
+def latest_era(shards: Sequence[RecordedShard]) -> list[RecordedShard]:
+    """Return the shards that are like the last one.
+
+    An hour of another frame size takes nothing away from what was learnt before it.
+    """
+    return [shard for shard in shards if _kind(shard) == _kind(shards[-1])]
+
+
+def _kind(shard: RecordedShard) -> Any:
+    return shard.vocabulary, shard.origin["made"]
+
+
+def _frames(shard: RecordedShard) -> str:
+    v = shard.vocabulary
+    return f"{v.width}x{v.height}" if v else "unknown"
+
+
+def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
+    """Say where a new model begins, or the model of before goes on."""
+    runs, known = _runs(shards), list[Any]()
+    for one, other in pairwise(runs):
+        before, frames, since = _frames(one[0]), _frames(other[0]), other[0].clock
+        what = (
+            f"frames of {before} until {one[-1].clock}, of {frames} since"
+            if before != frames
+            else "documents are made in another way since"
+        )
+        known.append(_kind(one[0]))
+        again = _kind(other[0]) in known
+        model = "the model of before goes on" if again else "a new model begins there"
+        yield f"{camera}: {what} {since}: {model}"
+
+
+def wanted_shards(
+    shards: Sequence[RecordedShard], days: float | None = None
+) -> list[RecordedShard]:
+    """Return the shards to learn from: those like the last one, of the last days."""
+    if not shards:
+        return []
+    since = -float("inf") if days is None else shards[-1].start + shards[-1].seconds - days * DAY
+    return [shard for shard in latest_era(shards) if shard.start >= since]
+
+
+def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
+    """Return a digest of recordings, and of how they are learnt from."""
+    known = [
+        [shard.clock, o["size"], o["version"], o["start"], o["made"]]
+        for shard in shards
+        for o in [shard.origin]
+    ]
+    text = json.dumps([known, {k: str(v) for k, v in options.items()}, __version__])
+    return _digest(text.encode())
+
+
+def learnt_of(camera: CameraFolder) -> ModelRecord | None:
+    """Return what the model of a camera was learnt from; None where there is no model."""
+    found: ModelRecord | None = read_json(camera.path / LEARNT, ModelRecord)
+    return found if camera.model.is_file() else None
+
+
+def learn_cameras(
+    folder: ArchiveFolder,
+    cameras: Sequence[CameraFolder],
+    workers: Workers,
+    *,
+    days: float | None = None,
+    options: Mapping[str, Any],
+    fleet: Path | None = None,
+    progress: ProgressCallback = ignore_progress,
+) -> Learning:
+    """Learn a model of each camera whose recordings or options have changed.
+
+    Parameters
+    ----------
+    folder
+        The archive.
+    cameras
+        Cameras to learn.
+    workers
+        What learns them, side by side.
+    days
+        Learn from the last so many days of each camera; from all if None.
+    options
+        Parameters of `learn_scene`.
+    fleet
+        File of what other cameras have in common, for those with less than half an hour.
+    progress
+        Told how many cameras are learnt.
+    """
+    prior = None if fleet is None else _digest_of_fleet(fleet)
+    found, plans = Learning(), dict[str, Plan]()
+    for camera in cameras:
+        shards = camera.shards()
+        found.notes += era_notes(camera.camera, shards)
+        chosen = wanted_shards(shards, days)
+        troubles = list(overlaps(chosen))
+        known = learnt_of(camera)
+        if troubles:
+            found.troubles += troubles
+            continue
+        # What cameras with much footage tell others must not depend on what they were told.
+        young = sum(shard.n_documents for shard in chosen) < WORTH
+        own = fingerprint(chosen, {**options, "fleet": prior if young else None})
+        if known is not None and known["fingerprint"] == own and _is_whole(camera, known):
+            found.known.append(camera.camera)
+        elif chosen:
+            plans[camera.camera] = Plan(chosen, own, fleet if young else None)
+    progress(Progress("learning", 0, len(plans)))
+    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
+        _keep(folder.camera(name), plans[name], learnt, found)
+        progress(Progress("learning", n, len(plans), name))
+    found.learnt.sort()
+    found.notes += _sum_fleets(folder)
+    return found
+
+
+def _is_whole(camera: CameraFolder, known: ModelRecord) -> bool:
+    return _digest(camera.model.read_bytes()) == known["model"]
+
+
+def _digest_of_fleet(path: Path) -> str:
+    Fleet.load(path)  # an error of the file is said before anything is learnt
+    return _digest(path.read_bytes())
+
+
+def _digest(contents: bytes) -> str:
+    return hashlib.blake2b(contents, digest_size=16).hexdigest()
+
+
+def _sum_fleets(folder: ArchiveFolder) -> list[str]:
+    """Write what all cameras have in common; return why not, if there are different kinds."""
+    known = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
+    if not known:
+        return []
+    try:
+        reduce(add, map(Fleet.load, known)).save(folder.fleet)
+    except HabitusError as error:
+        return [f"no fleet of all cameras: {error}"]
+    return []
+
+
+def _each_learnt(
+    workers: Workers,
+    plans: Mapping[str, Plan],
+    options: Mapping[str, Any],
+) -> Iterator[tuple[str, LearntCamera]]:
+    # Cameras with much footage first, so that all workers finish together.
+    names = sorted(plans, key=lambda name: -len(plans[name].shards))
+    threads = max(1, workers.n_workers // max(len(names), 1))
+    tasks = [
+        LearningTask(
+            name,
+            tuple(str(shard.path.absolute()) for shard in plan.shards),
+            {**options, "n_jobs": threads},
+            None if plan.fleet is None else str(plan.fleet.absolute()),
+        )
+        for name in names
+        for plan in [plans[name]]
+    ]
+    for number, learnt in workers.as_completed(learn_camera, tasks):
+        yield names[number], learnt
+
+
+def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learning) -> None:
+    """Write a model and what it was learnt from, or note why there is none."""
+    if not learnt.contents:
+        aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
+        found.damaged |= bool(aside)
+        text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
+        text = text or unseen_by_worker(learnt.damaged[0])
+        found.troubles.append(Trouble(camera.camera, None, text))
+        return
+    write_file(camera.model, learnt.contents)
+    if learnt.fleet:
+        write_file(camera.fleet, learnt.fleet)
+    else:
+        camera.fleet.unlink(missing_ok=True)
+    known: ModelRecord = {
+        "fingerprint": plan.fingerprint,
+        "model": _digest(learnt.contents),
+        "documents": learnt.n_documents,
+        "seconds": sum(shard.seconds for shard in plan.shards),
+        "first": plan.shards[0].clock,
+        "last": plan.shards[-1].clock,
+        "notes": list(learnt.notes),
+    }
+    write_json(camera.path / LEARNT, known)
+    found.learnt.append(camera.camera)
+    found.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
+
+
+def learn_camera(task: LearningTask) -> LearntCamera:
+    """Return the model of a camera; run by a worker."""
+    try:
+        corpus = ShardedCorpus.open(task.paths)
+        fleet = None if task.fleet is None else Fleet.load(task.fleet)
+        scene = learn_scene(corpus, fleet=fleet, **task.options)
+    except FileError as error:
+        damaged = tuple(path for path in task.paths if _is_damaged(path))
+        return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
+    except HabitusError as error:
+        return LearntCamera(reason=f"cannot be learnt: {error}")
+    with work_folder() as folder:
+        model, own = folder / "model", folder / "fleet"
+        scene.save(model)
+        if (told := Fleet.told_by(scene)) is not None:
+            told.save(own)
+        contents = own.read_bytes() if told else b""
+        return LearntCamera(model.read_bytes(), len(corpus), scene.notes, fleet=contents)
+
+
+def _is_damaged(path: str) -> bool:
+    try:
+        Corpus.load(path)
+    except FileError:
+        return True
+    return False

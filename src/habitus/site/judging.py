@@ -1,0 +1,191 @@
+"""A camera's documents judged by its model: alarms within the budget, and what is nearly one."""
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from habitus.arrays import Flags, Image
+from habitus.corpus.documents import Condition
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.ingest.live import Arrived
+from habitus.model.online import predicted_behaviours
+from habitus.scene.camera_check import CameraCheck
+from habitus.scene.camera_monitor import SceneMonitor
+from habitus.scene.detector import Judgement
+from habitus.scene.events import Event
+from habitus.scene.scene_model import SceneModel
+from habitus.scene.watching import EventEnded, EventStarted, Observer
+from habitus.schema import decoded
+from habitus.site.filing import Filing, SeenEvent
+from habitus.video import watched_cells
+
+# Shares of the budget whose thresholds are known: what half and twice as many alerts would bring.
+SHARES = 0.5, 1.0, 2.0
+
+
+def as_event(told: dict[str, Any]) -> Event:
+    """Return an event that was told as plain values.
+
+    Raises
+    ------
+    FileError
+        If it is none.
+    """
+    return decoded(json.dumps(told), Event)
+
+
+def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:
+    """Return a model in which events are normal; those that it cannot count are left out."""
+    for event in accepted:
+        with contextlib.suppress(HabitusError):  # found when the camera had another frame size
+            scene = scene.accept(as_event(event)).scene
+    return scene
+
+
+@dataclass
+class _OpenEvent:
+    """The event under way."""
+
+    id: str
+    start: float
+    """In seconds since the epoch."""
+    alarm: bool
+
+
+class Judging:
+    """Judges documents by one model, and files the events that they make.
+
+    Events are joined at the threshold of twice the budget. One is an alarm if its strongest
+    document is below the threshold of the budget itself, from that document on.
+
+    Parameters
+    ----------
+    scene
+        The model.
+    alerts_per_day
+        Alert budget.
+    name
+        Of the camera.
+    filing
+        Takes the events.
+    new_id
+        Makes the id of an event that starts at a time.
+    speed
+        Seconds of video in a second.
+
+    Raises
+    ------
+    HabitusError
+        If the model cannot judge video.
+    """
+
+    def __init__(
+        self,
+        scene: SceneModel,
+        alerts_per_day: float,
+        *,
+        name: str,
+        filing: Filing,
+        new_id: Callable[[float], str],
+        speed: float = 1.0,
+    ) -> None:
+        known = scene.model.vocabulary_
+        if known is None:
+            raise InvalidInputError("the model was not learnt from video: learn the camera anew")
+        self.vocabulary = known
+        check = CameraCheck.of(scene.model, "the model")
+        monitor = SceneMonitor(check, name, clip=scene.model.clip_)
+        detector = scene.detector(alerts_per_day=alerts_per_day)
+        self.observer = Observer(detector, name, monitor)
+        self.detector, self.habits = detector, detector.habits
+        self.filing, self.new_id, self.speed = filing, new_id, speed
+        self.thresholds: tuple[float, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.set_budget(alerts_per_day)
+        self.event: _OpenEvent | None = None
+        self._region = (scene.model.settings_ or {}).get("region")
+        self._cells: tuple[Vocabulary, Flags] | None = None
+
+    @property
+    def threshold(self) -> float:
+        """Below which normality is an alarm."""
+        return self.thresholds[SHARES.index(1.0)]
+
+    @property
+    def expected(self) -> tuple[float, ...]:
+        """Probability of each behaviour in the next document."""
+        return tuple(predicted_behaviours(self.detector.log_predicted).tolist())
+
+    @property
+    def condition(self) -> Condition:
+        """Of the camera."""
+        return self.observer.condition
+
+    def set_budget(self, alerts_per_day: float) -> None:
+        """Raise so many alerts per day from now on."""
+        bars = [self.detector.bar(n * alerts_per_day) for n in SHARES]
+        self.thresholds = tuple(bar.threshold for bar in bars)
+        self.detector.threshold = self.thresholds[-1]
+        self.notes = bars[SHARES.index(1.0)].notes
+
+    def take(self, arrival: Arrived) -> Judgement | None:
+        """Judge a document, and file the events that start or end with it."""
+        observer = self.observer
+        for happening in observer.take(self._known_places(arrival)):
+            if isinstance(happening, EventStarted):
+                self._start(happening.event, arrival.time)
+            elif isinstance(happening, EventEnded):
+                self._end(happening)
+        event, now = self.event, observer.joiner.open
+        if event is not None and now is not None and not event.alarm and self._is_alarm(now):
+            event.alarm = True
+            self.filing.started(self._seen(event, now, observer.still))
+        return observer.judgement
+
+    def end_event(self) -> None:
+        """End the event under way, if there is one: what follows is another matter."""
+        for ended in self.observer.ended(self.observer.joiner.close()):
+            self._end(ended)
+
+    def _start(self, event: Event, start: float) -> None:
+        self.event = _OpenEvent(self.new_id(start), start, self._is_alarm(event))
+        self.filing.started(self._seen(self.event, event, self.observer.still))
+
+    def _end(self, ended: EventEnded) -> None:
+        if self.event is not None:
+            self.filing.ended(self._seen(self.event, ended.event, ended.still))
+        self.event = None
+
+    def _is_alarm(self, event: Event) -> bool:
+        return event.normality < self.threshold
+
+    def _seen(self, open_event: _OpenEvent, event: Event, still: Image | None) -> SeenEvent:
+        """Return an event as it is filed, with times of day."""
+        start = open_event.start
+        return SeenEvent(
+            open_event.id,
+            replace(event, alarm=open_event.alarm, threshold=self.threshold),
+            start,
+            start + (event.end - event.start) / self.speed,
+            start + (event.peak - event.start) / self.speed,
+            self.thresholds,
+            self.vocabulary,
+            self.habits,
+            still,
+        )
+
+    def _known_places(self, arrival: Arrived) -> Arrived:
+        """Return a document without the words of cells that were masked when it was learnt."""
+        if self._region is None:
+            return arrival
+        v, document = arrival.vocabulary, arrival.document
+        if self._cells is None or self._cells[0] != v:
+            self._cells = v, watched_cells(v, region=self._region).reshape(-1)
+        known = self._cells[1][np.asarray(document.words) // v.per_cell]
+        words, counts = document.words[known], document.counts[known]
+        return arrival._replace(document=document._replace(words=words, counts=counts))

@@ -1,0 +1,249 @@
+"""Work on models, done in processes of their own: learning one, and answering questions about one.
+
+Each function runs in a process that was forked, and sends what it finds over its connection.
+`habitus.site.relearning` is the other side.
+"""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from habitus.corpus import Corpus
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.files import written_whole
+from habitus.progress import Progress
+from habitus.reporting.summaries import summarise_model
+from habitus.scene import Event, SceneModel, learn_scene
+from habitus.scene.fleet import WORTH, Fleet
+from habitus.scene.habit_model import HALF_LIFE
+from habitus.site.footage import join_hours, read_footage
+from habitus.site.judging import as_event, with_accepted
+from habitus.site.relearning import (
+    Failed,
+    LearningJob,
+    LearningReport,
+    LearntModel,
+    Question,
+    description_of,
+)
+
+# Niceness of learning, and of answering somebody who waits.
+NICE, SOON = 15, 5
+# Topics and behaviours, as `habitus.learn` has them by default.
+N_TOPICS, N_BEHAVIOURS = 8, 4
+RESTARTS = {"first": 5}
+"""Learning runs of which the best is taken: fewer for the first model, which is to come soon and is
+replaced within the hour."""
+USUAL_RESTARTS = 20
+KEPT_MODELS = 3
+FLEET = "camera.fleet"
+"""File of what a camera tells others that have seen little."""
+NAME = re.compile(r"model-(\d{1,9})\.habitus")
+# Seconds between two reports of progress.
+REPORT_EVERY = 0.25
+# Width in pixels of the picture of a behaviour.
+PICTURE_WIDTH = 480
+
+
+def learn_from_footage(job: LearningJob, connection: Connection) -> None:
+    """Learn a model; send reports of progress, and `LearntModel` or `Failed` at the end."""
+    os.nice(NICE)
+    try:
+        outcome: LearningReport = _learnt(job, connection)
+    except (HabitusError, OSError, MemoryError) as error:
+        outcome = Failed(str(error) or type(error).__name__)
+    connection.send(outcome)
+
+
+def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
+    documents, reporter = job.folder / "documents", _Reporter(connection)
+    reporter(Progress("reading", 0, None))
+    join_hours(documents, time.time())
+    footage = read_footage(documents, job.since, job.until, job.excluded)
+    corpus = footage.corpus
+    if corpus is None:
+        raise InvalidInputError("there is no footage to learn from yet")
+    fleet = fleet_of_others(job.folder, corpus) if len(corpus) < WORTH else None
+    scene = learn_scene(
+        corpus,
+        fleet=fleet,
+        half_life=HALF_LIFE,
+        n_topics=N_TOPICS,
+        n_behaviours=N_BEHAVIOURS,
+        learning="em",
+        prior="H+1",
+        n_restarts=RESTARTS.get(job.occasion, USUAL_RESTARTS),
+        n_jobs=1,
+        random_state=job.seed,
+        progress=reporter,
+    )
+    numbers = [number for number, _ in _models(job.folder)]
+    path = job.folder / f"model-{max(numbers, default=0) + 1}.habitus"
+    reporter(Progress("drawing", 0, None))
+    write_description(scene, path)
+    scene.save(path)
+    if (told := Fleet.told_by(scene)) is not None:
+        told.save(job.folder / FLEET)
+    _forget(job.folder)
+    return LearntModel(
+        model=path.name,
+        summary=scene.summary(),
+        notes=(
+            *footage.notes,
+            *scene.notes,
+            *_taught(scene, fleet),
+            *_unfit(scene, job.accepted),
+        ),
+        since=float(corpus.times.min()),
+        until=float(corpus.times.max()) + corpus.clip,
+        n_documents=len(corpus),
+        n_behaviours=N_BEHAVIOURS,
+    )
+
+
+def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:
+    """Return what the other cameras have in common; None where none has such documents.
+
+    Parameters
+    ----------
+    folder
+        Folder of a camera, beside those of the others.
+    corpus
+        What the camera has seen.
+    """
+    found = None
+    for path in sorted(folder.parent.glob(f"*/{FLEET}")):
+        if path.parent == folder or corpus.vocabulary is None:
+            continue
+        try:
+            other = Fleet.load(path)
+            other.check_fits(corpus.vocabulary, corpus.clip)
+        except HabitusError:
+            continue
+        found = other if found is None else found + other
+    return found
+
+
+def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
+    """Yield a note where a model leans on other cameras."""
+    if fleet is not None and scene.habits is not None and scene.habits.leans_on_fleet:
+        yield (
+            f"how far normal footage goes was learnt from {fleet.n_cameras} other camera(s) as "
+            "well: this one has less than half an hour of it"
+        )
+
+
+class _Reporter:
+    """Sends progress, but not too often."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.stage, self.sent = connection, "", 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.stage != self.stage or now - self.sent >= REPORT_EVERY:
+            self.stage, self.sent = progress.stage, now
+            self.connection.send(progress)
+
+
+def _models(folder: Path) -> list[tuple[int, Path]]:
+    """Return the numbers of the models in a folder and their files, in order."""
+    named = ((NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    return sorted((int(found[1]), path) for found, path in named if found)
+
+
+def _forget(folder: Path) -> None:
+    """Delete all but the latest models."""
+    for _, path in _models(folder)[:-KEPT_MODELS]:
+        path.unlink(missing_ok=True)
+        description_of(path).unlink(missing_ok=True)
+
+
+def _unfit(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a note about accepted events that the model cannot count."""
+    n_unfit = 0
+    for event in accepted:
+        try:
+            scene.accept(as_event(event))
+        except HabitusError:
+            n_unfit += 1
+    if n_unfit:
+        yield (
+            f"{n_unfit} event(s) that were called normal do not count any more: they were seen "
+            "with another frame size or mask"
+        )
+
+
+def write_description(scene: SceneModel, path: Path) -> None:
+    """Write the behaviours of a model beside it, and a picture of each."""
+    from habitus.reporting.figures.moments import jpeg
+    from habitus.reporting.figures.scene import behaviour_pictures
+
+    folder = path.parent / "behaviours"
+    folder.mkdir(exist_ok=True)
+    pictures = behaviour_pictures(scene.model, width=PICTURE_WIDTH)
+    for number, picture in enumerate(pictures, start=1):
+        with written_whole(folder / f"{number}.jpg") as temporary:
+            temporary.write_bytes(jpeg(picture))
+    with written_whole(description_of(path)) as temporary:
+        temporary.write_text(json.dumps(_behaviours(scene, path.parent)), encoding="utf-8")
+
+
+def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
+    """Return what `habitus.site.relearning.describe` returns."""
+    clip = scene.model.clip_
+    return [
+        {
+            "number": behaviour.number,
+            "share": behaviour.share,
+            "seconds": None if behaviour.duration is None else behaviour.duration * clip,
+            "next": [
+                {"number": likely.number, "probability": float(likely.probability)}
+                for likely in behaviour.successors
+            ],
+            "picture": name if (folder / name).exists() else None,
+        }
+        for behaviour in summarise_model(scene.model).behaviours
+        for name in [f"behaviours/{behaviour.number}.jpg"]
+    ]
+
+
+def answer(question: Question, connection: Connection) -> None:
+    """Answer a question about a model, or send the error that kept from it."""
+    os.nice(SOON)
+    try:
+        scene = SceneModel.load(question.model)
+        if question.about == "behaviours":
+            connection.send(_behaviours(scene, question.model.parent))
+        else:
+            connection.send(_silenced(scene, question))
+    except HabitusError as error:
+        connection.send(error)
+
+
+def _silenced(scene: SceneModel, question: Question) -> list[int]:
+    """Return the indices of recent alarms that an event silences, once it is accepted."""
+    if question.event is None:
+        return []
+    scene = with_accepted(scene, question.accepted)
+    recent = dict(enumerate(map(as_event, question.recent)))
+    before = _quiet(scene, recent)
+    after = _quiet(scene.accept(as_event(question.event)).scene, recent)
+    return sorted(after - before)
+
+
+def _quiet(scene: SceneModel, recent: dict[int, Event]) -> set[int]:
+    """Return which alarms a model would not raise; those that it cannot judge, it would."""
+    quiet = set()
+    for n, event in recent.items():
+        try:
+            if scene.silenced([event]):
+                quiet.add(n)
+        except InvalidInputError:
+            continue
+    return quiet

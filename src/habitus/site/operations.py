@@ -1,0 +1,345 @@
+"""One function for each command of an archive: learn, detect, report.
+
+Each reads what is new first, and does only what has not been done: they can be run every night, and
+again after whatever cut them short.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from habitus.errors import InvalidInputError
+from habitus.files import check_output
+from habitus.ingest.clips import DocumentSettings
+from habitus.jobs.cluster import open_workers
+from habitus.jobs.workers import Workers
+from habitus.progress import ProgressCallback, ignore_progress
+from habitus.scene.detector import ALERTS_PER_DAY
+from habitus.scene.habit_model import HALF_LIFE
+from habitus.settings import (
+    Address,
+    LearningSettings,
+    ReadingSettings,
+    check_seconds,
+    check_unused,
+)
+from habitus.site.camera_models import Learning, learn_cameras
+from habitus.site.overview import ArchiveOverview, overview_of
+from habitus.site.pattern import Pattern, Recording, find_recordings
+from habitus.site.shard_judging import (
+    ArchiveDetection,
+    judge_archive,
+    rank_moments,
+    write_moments,
+)
+from habitus.site.shard_reading import CAMERA, SETTLED, Reading, read_new
+from habitus.site.shard_store import SETTINGS, ArchiveFolder, ArchiveSettings
+from habitus.video.mask import is_file
+
+
+@dataclass(frozen=True)
+class ArchiveLearning:
+    """What learning an archive came to."""
+
+    reading: Reading
+    learning: Learning
+    overview: ArchiveOverview
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to say, one line each."""
+        troubles = [str(trouble) for trouble in (*self.reading.waiting, *self.learning.troubles)]
+        others = [
+            f"{camera.camera}: {text}"
+            for camera in self.overview.cameras
+            for text in camera.troubles
+        ]
+        return list(dict.fromkeys([*troubles, *self.learning.notes, *others]))
+
+
+def learn_archive(
+    patterns: str | Sequence[str] = (),
+    *,
+    output: Address = "archive",
+    cameras: Sequence[str] = (),
+    days: float | None = None,
+    half_life: float | None = HALF_LIFE,
+    fleet: Address | None = None,
+    timezone: str | None = None,
+    settled: float = SETTLED,
+    documents: DocumentSettings | None = None,
+    learning: LearningSettings = LearningSettings(),
+    reading: ReadingSettings = ReadingSettings(),
+    progress: ProgressCallback = ignore_progress,
+) -> ArchiveLearning:
+    """Learn one model per camera from an archive of recordings, reading only what is new.
+
+    Parameters
+    ----------
+    patterns
+        Where the recordings are, with fields for camera and time, such as
+        "recordings/{camera}/{date}/{hour}.mp4"; any address that fsspec opens. Where none is
+        given, those of the archive, with its own `timezone`, `documents` and `reading.fast`.
+    output
+        Folder of the archive.
+    cameras
+        Cameras to do; all if empty.
+    days
+        Learn from the last so many days of each camera only.
+    half_life
+        Seconds of further footage after which older footage counts half, so that habits follow the
+        scene; nothing fades where None.
+    fleet
+        File of what other cameras have in common, for cameras with little footage: as of `learn`.
+        That of the cameras of this archive with at least half an hour is written to
+        `archive.fleet` in its folder.
+    timezone
+        Time zone that recordings are named in, such as "Europe/Berlin"; that of this machine if
+        None.
+    settled
+        Leave recordings that were changed in the last so many seconds for the next run.
+    documents
+        As of `extract`; {camera} in the name of a mask stands for the camera's name.
+    learning
+        Numbers of topics, behaviours and restarts, and the seed.
+    reading
+        As of `extract`: `fast`, `jobs` and `cluster`, whose workers reach recordings and archive by
+        the same names.
+    progress
+        Told how far the work is.
+
+    Returns
+    -------
+    ArchiveLearning
+        What was read and learnt, and the archive as it is now.
+
+    Raises
+    ------
+    InvalidInputError
+        If a pattern matches nothing or cannot be understood, two files are of one time of a camera,
+        or the folder cannot be written to.
+    """
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"days must be above 0, found {days:g}", parameter="days")
+    check_seconds("half_life", half_life)
+    folder = ArchiveFolder(Path(output))
+    check_unused(learning, "an archive", "n_topics", "n_behaviours", "n_restarts", "seed")
+    check_unused(reading, "an archive", "fast", "jobs", "cluster")
+    given = _given(folder, patterns, timezone, documents or DocumentSettings(), reading.fast)
+    recordings = _recordings(given, cameras)
+    options = {
+        "n_topics": learning.n_topics,
+        "n_behaviours": learning.n_behaviours,
+        "n_restarts": learning.n_restarts,
+        "half_life": half_life,
+        "random_state": learning.seed,
+    }
+    with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
+        folder.put_settings(given)
+        came = _read(folder, recordings, given, workers, settled, progress)
+        wanted = [each for each in folder.cameras() if not cameras or each.camera in cameras]
+
+        def learn() -> Learning:
+            return learn_cameras(
+                folder,
+                wanted,
+                workers,
+                days=days,
+                options=options,
+                fleet=None if fleet is None else Path(fleet),
+                progress=progress,
+            )
+
+        models = learn()
+        if models.damaged:
+            came = _sum(came, _read(folder, recordings, given, workers, settled, progress))
+            first, models = models, learn()
+            models = replace(
+                models,
+                learnt=sorted(first.learnt + models.learnt),
+                known=[camera for camera in models.known if camera not in first.learnt],
+            )
+    return ArchiveLearning(came, models, overview_of(folder))
+
+
+def detect_archive(
+    folder: Address,
+    *,
+    alerts_per_day: float = ALERTS_PER_DAY,
+    cameras: Sequence[str] = (),
+    again: bool = False,
+    settled: float = SETTLED,
+    cluster: str | None = None,
+    jobs: int = -1,
+    progress: ProgressCallback = ignore_progress,
+) -> ArchiveDetection:
+    """Find what is unusual in an archive, within one budget of alerts for all cameras.
+
+    New recordings are read first. Each recording is judged once, with the model that its camera
+    has then: run this before `learn_archive`, and it is judged by a model that has not learnt from
+    it. `events.jsonl` in the folder has the most unusual moments of all, alarms or not.
+
+    Parameters
+    ----------
+    folder
+        Folder of the archive.
+    alerts_per_day
+        Alerts per day that normal footage of all cameras together may raise.
+    cameras
+        Cameras to judge; all if empty. The budget is always that of all.
+    again
+        Judge again what was judged before, with the models as they are now.
+    settled, cluster, jobs, progress
+        As of `learn_archive`.
+
+    Returns
+    -------
+    ArchiveDetection
+        The most unusual moments of all, and which of them are alarms.
+    """
+    if not 0 < alerts_per_day < float("inf"):
+        raise InvalidInputError(
+            f"a budget must be above 0 alerts per day and finite, found {alerts_per_day:g}",
+            parameter="alerts_per_day",
+        )
+    archive = _known(folder)
+    given = archive.settings()
+    with archive.alone(), open_workers(cluster, jobs) as workers:
+        recordings = [] if given is None else _recordings(given, (), strict=False)
+        zone = None if given is None else given["timezone"]
+
+        def judge(*, again: bool) -> ArchiveDetection:
+            reading = _read(archive, recordings, given, workers, settled, progress)
+            wanted = archive.cameras(cameras)
+            found = judge_archive(
+                archive,
+                wanted,
+                workers,
+                alerts_per_day=alerts_per_day,
+                again=again,
+                progress=progress,
+            )
+            found.troubles[:0] = reading.waiting
+            return found
+
+        found = judge(again=again)
+        if found.damaged:
+            before, found = found, judge(again=False)
+            found.n_judged, found.n_known = (
+                found.n_judged + before.n_judged,
+                found.n_known - before.n_judged,
+            )
+        rank_moments(archive.cameras(), found, timezone=zone)
+        write_moments(archive, found, recordings, workers, progress=progress)
+    return found
+
+
+def report_archive(
+    folder: Address,
+    *,
+    output: Address | None = None,
+    cameras: Sequence[str] = (),
+    force: bool = False,
+) -> ArchiveOverview:
+    """Return an archive at a glance, and write it as a page where `output` is given.
+
+    Parameters
+    ----------
+    folder
+        Folder of the archive.
+    output
+        Page to write, as .html: one file that needs nothing else.
+    cameras
+        Cameras to show; all if empty.
+    force
+        Replace a page that habitus did not write.
+    """
+    archive = _known(folder)
+    if output is not None:
+        check_output(output, "page", force=force)
+    overview = overview_of(archive, cameras)
+    if output is not None:
+        from habitus.site.archive_page import write_archive_page
+
+        write_archive_page(Path(output), archive, overview)
+    return overview
+
+
+def _known(folder: Address) -> ArchiveFolder:
+    """Return the folder of an archive that is there."""
+    archive = ArchiveFolder(Path(folder))
+    if not (archive.path / SETTINGS).is_file() and not archive.cameras():
+        found = "nothing" if not archive.path.exists() else "another folder"
+        raise InvalidInputError(
+            f"{folder}: expected the folder of an archive, found {found}: learn one first",
+            parameter="folder",
+        )
+    return archive
+
+
+def _given(
+    folder: ArchiveFolder,
+    patterns: str | Sequence[str],
+    timezone: str | None,
+    documents: DocumentSettings,
+    fast: bool,
+) -> ArchiveSettings:
+    """Return what was given, or, without patterns, what the archive knows."""
+    texts = [patterns] if isinstance(patterns, str) else list(patterns)
+    known = folder.settings()
+    if not texts and known is not None:
+        return known
+    if not texts:
+        raise InvalidInputError(
+            "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",
+            parameter="patterns",
+        )
+    texts = [text if "://" in text else str(Path(text).absolute()) for text in texts]
+    kept = {name: value for name, value in asdict(documents).items() if name != "still_every"}
+    for name in ("mask", "region"):
+        if kept[name] and (CAMERA in kept[name] or is_file(kept[name])):
+            kept[name] = str(Path(kept[name]).absolute())
+    return {"patterns": texts, "timezone": timezone, "documents": kept, "fast": fast}
+
+
+def _recordings(
+    given: ArchiveSettings, cameras: Sequence[str], *, strict: bool = True
+) -> list[Recording]:
+    """Return the recordings that there are now; unless strict, there may be none left."""
+    patterns = [Pattern(text) for text in given["patterns"]]
+    if not strict:
+        patterns = [pattern for pattern in patterns if pattern.files()]
+    return find_recordings(patterns, timezone=given["timezone"], cameras=cameras)
+
+
+def _read(
+    folder: ArchiveFolder,
+    recordings: Sequence[Recording],
+    given: ArchiveSettings | None,
+    workers: Workers,
+    settled: float,
+    progress: ProgressCallback,
+) -> Reading:
+    if given is None:
+        return Reading()
+    documents: dict[str, Any] = given["documents"]
+    return read_new(
+        folder,
+        recordings,
+        DocumentSettings(**documents),
+        workers,
+        fast=given["fast"],
+        settled=settled,
+        progress=progress,
+    )
+
+
+def _sum(one: Reading, other: Reading) -> Reading:
+    return Reading(
+        one.n_read + other.n_read,
+        other.n_known - one.n_read,
+        one.seconds + other.seconds,
+        one.n_bytes + other.n_bytes,
+        other.waiting,
+    )

@@ -1,0 +1,284 @@
+"""Patterns that name recordings: of which camera a file is, and when it begins.
+
+A pattern such as `recordings/{camera}/{date}/{hour}.mp4` is an address with fields in place of what
+differs from one recording to the next.
+"""
+
+import glob
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from habitus.errors import InvalidInputError
+from habitus.site.places import FoundFile, Place, place_of
+from habitus.video.source import redacted
+
+FIELDS = {
+    "camera": r"[^/]+?",
+    "date": r"\d{4}-\d{2}-\d{2}|\d{8}",
+    "year": r"\d{4}",
+    "month": r"\d{2}",
+    "day": r"\d{2}",
+    "hour": r"\d{2}(?:[-:]\d{2})?",
+    "time": r"\d{2}[-:]\d{2}[-:]\d{2}|\d{2}[-:]\d{2}|\d{6}|\d{4}",
+    "minute": r"\d{2}",
+    "second": r"\d{2}",
+}
+"""What each field matches."""
+ONE_CAMERA = "camera"
+"""Name of the camera of a pattern that names none."""
+CLOCK = "%Y-%m-%dT%H-%M-%S"
+"""How the start of a recording is written in the name of a file."""
+PART = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<any>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
+DAY = 86_400.0
+# Names that are shown of those that were found in place of what the pattern says.
+SHOWN = 3
+
+
+class Recording(NamedTuple):
+    """A recording that a pattern names."""
+
+    camera: str
+    clock: str
+    """Date and time at which it begins, as its address says: "2026-11-16T13-00-00"."""
+    start: float
+    """The same in seconds since the epoch."""
+    file: FoundFile
+
+    @property
+    def name(self) -> str:
+        """Address of the file, as it may be shown."""
+        return redacted(self.file.address)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern of addresses.
+
+    Parameters
+    ----------
+    text
+        An address with fields: {camera}; {date}, or {year}, {month} and {day}; {hour}, {time},
+        {minute}, {second}; `*` stands for anything but a slash. A field that comes again stands
+        for the same text.
+
+    Raises
+    ------
+    InvalidInputError
+        If a field is unknown, or the date is missing.
+
+    Examples
+    --------
+    >>> Pattern("/video/{camera}/{date}/{hour}.mp4").match("/video/north/20261116/13.mp4")
+    ('north', datetime.datetime(2026, 11, 16, 13, 0))
+    >>> Pattern("/video/{camera}/{hour}.mp4")
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: /video/{camera}/{hour}.mp4: a pattern must name the day of a \
+recording, by {date} or by {year}, {month} and {day}
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        shown, fields = redacted(self.text), self.fields
+        unknown = [field for field in fields if field not in FIELDS]
+        if unknown or "stray" in self._kinds:
+            found = f"{{{unknown[0]}}}" if unknown else "a brace of its own"
+            known = ", ".join(f"{{{name}}}" for name in FIELDS)
+            raise _unusable(f"{shown}: unknown field {found}: the fields are {known}, and *")
+        if "date" not in fields and not {"year", "month", "day"} <= set(fields):
+            raise _unusable(
+                f"{shown}: a pattern must name the day of a recording, by {{date}} or by {{year}}, "
+                "{month} and {day}"
+            )
+        if "minute" in fields and not {"hour", "time"} & set(fields):
+            raise _unusable(f"{shown}: {{minute}} needs {{hour}}")
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the recordings lie, and the pattern of their paths there."""
+        return place_of(self.text)
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields, in order."""
+        return [found["field"] for found in PART.finditer(self.text) if found["field"] is not None]
+
+    @property
+    def _kinds(self) -> set[str | None]:
+        return {found.lastgroup for found in PART.finditer(self.text)}
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """What paths match."""
+        return re.compile(_regex(self.place.path))
+
+    def match(self, path: str) -> tuple[str, datetime] | None:
+        """Return camera and start of the recording at a path; None where it does not match."""
+        found = self.regex.fullmatch(path)
+        if found is None:
+            return None
+        given = {name: re.sub(r"\D", "", text) for name, text in found.groupdict().items()}
+        day = given.get("date") or "".join(given[name] for name in ("year", "month", "day"))
+        hour = given.get("time") or given.get("hour", "")
+        time = hour if len(hour) > 2 else hour + given.get("minute", "")
+        time += given.get("second", "") if len(time) == 4 else ""
+        try:
+            start = datetime.strptime(day + time.ljust(6, "0"), "%Y%m%d%H%M%S")
+        except ValueError:
+            return None
+        return found.groupdict().get("camera", ONE_CAMERA), start
+
+    def files(self) -> list[FoundFile]:
+        """Return the files that match, whether or not their names make sense."""
+        return self.place.files(_glob(self.place.path))
+
+    def nearest(self) -> str:
+        """Say how far the pattern can be followed, and what is there instead."""
+        folder, *parts = self.place.path.split("/")
+        for part in parts:
+            names = self.place.names(folder or "/")
+            if names is None:
+                return f"there is no folder {self.place.shown(folder or '/')}"
+            known = [name for name in names if re.fullmatch(_regex(part), name)]
+            if not known:
+                instead = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+                has = f"found {instead}" if names else "it is empty"
+                return f"nothing in {self.place.shown(folder or '/')} matches {part}: {has}"
+            folder = f"{folder}/{known[0]}"
+        return f"{self.place.shown(folder)} names no date and time that there is"
+
+
+def _regex(path: str) -> str:
+    parts, seen = [], set()
+    for found in PART.finditer(path):
+        field = found["field"]
+        if field is None:
+            parts.append("[^/]*" if found["any"] else re.escape(found[0]))
+        elif field in seen:
+            parts.append(f"(?P={field})")
+        else:
+            parts.append(f"(?P<{field}>{FIELDS[field]})")
+            seen.add(field)
+    return "".join(parts)
+
+
+def _glob(path: str) -> str:
+    parts = (glob.escape(found["text"] or "") or "*" for found in PART.finditer(path))
+    return re.sub(r"\*+", "*", "".join(parts))
+
+
+def find_recordings(
+    patterns: Sequence[Pattern], *, timezone: str | None = None, cameras: Sequence[str] = ()
+) -> list[Recording]:
+    """Return the recordings that patterns name, by camera and start.
+
+    Parameters
+    ----------
+    patterns
+        Where to look.
+    timezone
+        Name of the time zone that recordings are named in, such as "Europe/Berlin"; that of this
+        machine if None.
+    cameras
+        Cameras that are wanted; all if empty.
+
+    Raises
+    ------
+    InvalidInputError
+        If a pattern matches nothing, two files are of the same time of one camera, or a camera that
+        is wanted is not there.
+    """
+    zone, found = zone_of(timezone), list[Recording]()
+    for pattern in patterns:
+        recordings = [
+            Recording(camera, clock.strftime(CLOCK), start, file)
+            for file in pattern.files()
+            for camera, clock in _named(pattern, file)
+            for start in _seconds(clock, zone)
+        ]
+        if not recordings:
+            raise _unusable(f"{redacted(pattern.text)} matches no file: {pattern.nearest()}")
+        found += recordings
+    unknown = sorted(set(cameras) - {recording.camera for recording in found})
+    if unknown:
+        known = ", ".join(sorted({recording.camera for recording in found}))
+        raise InvalidInputError(
+            f"no recording of {', '.join(unknown)}: there are {known}", parameter="cameras"
+        )
+    found = [recording for recording in found if not cameras or recording.camera in cameras]
+    found = list(_put_back(found, zone))
+    found.sort(key=lambda recording: (recording.camera, recording.start, recording.name))
+    _check_single(found)
+    return found
+
+
+def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:
+    """Yield recordings, of the hour that clocks show twice those of its second time an hour later.
+
+    They are known by their times of change: where clocks of later ones are earlier, the hour has
+    begun again.
+    """
+    latest: dict[tuple[str, str], datetime] = {}
+    again = set[tuple[str, str]]()
+    for each in sorted(found, key=lambda each: (each.camera, each.file.changed or 0.0)):
+        clock = datetime.strptime(each.clock, CLOCK)
+        later = [*_seconds(clock.replace(fold=1), zone)]
+        changed = each.file.changed
+        told = changed is not None and abs(changed - each.start) < DAY  # else copied since
+        if not (told and later and later[0] > each.start):
+            yield each
+            continue
+        night = each.camera, each.clock[:10]
+        if clock < latest.get(night, clock):
+            again.add(night)
+        latest[night] = clock
+        yield each._replace(start=later[0]) if night in again else each
+
+
+def _named(pattern: Pattern, file: FoundFile) -> list[tuple[str, datetime]]:
+    """Return camera and start, if the name of a file makes sense and is not hidden."""
+    named = pattern.match(file.path)
+    return [named] if named is not None and not named[0].startswith(".") else []
+
+
+def _check_single(found: Sequence[Recording]) -> None:
+    """Raise if two recordings of a camera begin at the same time."""
+    for one, other in pairwise(found):
+        if (one.camera, one.clock) == (other.camera, other.clock):
+            raise _unusable(
+                f"two files for {one.clock} of camera {one.camera}, {one.name} and {other.name}: "
+                "remove one, or let the pattern tell them apart by {time}, {minute} or {camera}"
+            )
+
+
+def zone_of(name: str | None) -> tzinfo | None:
+    """Return a time zone by its name; None for that of this machine."""
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InvalidInputError(
+            f"unknown time zone {name}: expected a name such as Europe/Berlin or UTC",
+            parameter="timezone",
+        ) from error
+
+
+def _seconds(clock: datetime, zone: tzinfo | None) -> Iterator[float]:
+    """Yield a local time in seconds since the epoch, if there is such a time.
+
+    `zone` is this machine's if None.
+    """
+    try:
+        local = clock.astimezone() if zone is None else clock.replace(tzinfo=zone)
+        yield local.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # in the year 1, or in 9999
+        return
+
+
+def _unusable(message: str) -> InvalidInputError:
+    return InvalidInputError(message, parameter="patterns")

@@ -1,0 +1,98 @@
+"""Looking at a file that somebody sent: in a process of its own, with limits of time and memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from habitus.errors import HabitusError, VideoError
+
+WITHIN = 120.0
+"""Seconds that it may take."""
+MOST_MEMORY = 4 << 30
+SHORTEST = 2.0
+"""Seconds of a video, at least: anything shorter is a picture."""
+
+
+class Probed(NamedTuple):
+    """What a file shows."""
+
+    width: int
+    height: int
+    seconds: float
+
+
+def probe(path: Path, *, within: float = WITHIN) -> Probed:
+    """Return size and length of a video, whatever its name says.
+
+    Parameters
+    ----------
+    path
+        A file; it is opened alone, by the reader that all sources are opened by.
+    within
+        Seconds that it may take.
+
+    Raises
+    ------
+    VideoError
+        If it is no video, or it takes too long; the path is not shown.
+    """
+    command = [sys.executable, "-m", "habitus.site.probe", str(path.resolve()), str(within)]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise VideoError(f"the file was not understood within {within:g} s") from None
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        raise VideoError("the file cannot be read: its contents end the reader") from None
+    if "error" in found:
+        raise VideoError(found["error"])
+    return Probed(**found)
+
+
+def _look(path: str) -> Probed:
+    from habitus.video import Reader, Source, survey
+
+    source = Source(path)
+    with Reader(source) as reader:
+        width, height = reader.width, reader.height
+    seconds = survey(source).duration
+    if seconds < SHORTEST:
+        raise VideoError(f"it lasts {seconds:.1f} s: a video of at least {SHORTEST:g} s is needed")
+    return Probed(width, height, seconds)
+
+
+def _limit(seconds: float) -> None:
+    import resource
+
+    for kind, most in (
+        (resource.RLIMIT_CPU, int(seconds) + 1),
+        (resource.RLIMIT_AS, MOST_MEMORY),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def main(path: str, within: str) -> None:
+    """Write what a file shows to standard output, as JSON."""
+    from habitus.video import Reader  # noqa: F401 - loaded before memory is limited
+
+    _limit(float(within))
+    try:
+        found = dict(_look(path)._asdict())
+    except HabitusError as error:
+        found = {"error": str(error).replace(f"{path}: ", "")}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,558 @@
+"""What is unusual in an archive: each shard is judged once, and all cameras share one budget.
+
+A camera's own calibration says how often its normal footage is as unusual as a moment: the expected
+false alarms per day at a threshold of its normality. By that number moments of all cameras are
+ranked, whatever each camera shows. It is an alarm if all cameras together, each with a threshold
+there, are expected to raise no more false alarms than the budget.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from typing_extensions import TypedDict
+
+from habitus.corpus import Corpus
+from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.jobs.workers import Workers
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.scene import Detector, Event, SceneModel, detect_events
+from habitus.scene.camera_check import CameraCheck
+from habitus.scene.detector import ALERTS_PER_DAY
+from habitus.scene.rarity import duration_in_words
+from habitus.schema import Count, NotNegative, Text, decoded
+from habitus.site.camera_models import latest_era, learnt_of
+from habitus.site.pattern import Recording
+from habitus.site.places import at_hand
+from habitus.site.shard_reading import Trouble
+from habitus.site.shard_store import (
+    ArchiveFolder,
+    CameraFolder,
+    RecordedShard,
+    set_aside,
+    unseen_by_worker,
+    write_file,
+)
+from habitus.video import Source
+
+DAY, HOUR = 86_400.0, 3600.0
+CANDIDATES_PER_DAY = 24.0
+"""Expected false alarms per day and camera among the moments that are kept of shards: the budget
+can be raised up to this without judging anything again."""
+LEAST_MOMENTS = 2
+"""Moments that are kept of each shard, however usual."""
+MOST_MOMENTS = 30
+"""Moments that are ranked, unless there are more alarms."""
+MOST_PICTURES = 100
+BATCH = 12
+"""Shards of a camera that are judged in one task."""
+
+
+class JudgedHeader(TypedDict):
+    """First line about a shard that was judged."""
+
+    habitus: Literal["judged"]
+    model: Text
+    """Fingerprint of the model that judged."""
+    rate: NotNegative
+    """Expected false alarms per day among the moments."""
+    judged: Count
+    """Documents that were judged."""
+    seconds: NotNegative
+    reason: Text
+    """Why it was not judged; empty if it was."""
+
+
+class _Ranked(TypedDict):
+    camera: Text
+    false_alarms_per_day: NotNegative
+
+
+class ArchiveEvent(NamedTuple):
+    """An unusual moment of one of the cameras."""
+
+    camera: str
+    event: Event
+    """Its times are seconds since the epoch; its source is the recording."""
+    false_alarms_per_day: float
+    """Alarms that normal footage of this camera raises in a day, at a threshold of its
+    normality."""
+
+    def line(self) -> str:
+        """Return the event as one line of JSON Lines, as `Event.line`, with two entries more."""
+        own = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
+        return json.dumps(self.event.to_json() | own, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str) -> "ArchiveEvent":
+        """Return the event of a line."""
+        own = decoded(line, _Ranked)
+        return cls(own["camera"], decoded(line, Event), own["false_alarms_per_day"])
+
+    def in_words(self) -> str:
+        """Return which camera, when, why and how rare, in one line for a person."""
+        e = self.event
+        told = "; ".join(part for part in (e.explanation, e.rarity) if part)
+        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {told}"
+
+
+def hours_in_words(hours: float) -> str:
+    """Return the length of recordings of several cameras: days would be taken for those of a clock.
+
+    Examples
+    --------
+    >>> hours_in_words(0.25), hours_in_words(4.2), hours_in_words(1920)
+    ('15 minutes', '4.2 hours', '1,920 hours')
+    """
+    if hours < 1:
+        return duration_in_words(HOUR * hours)
+    return f"{hours:,.0f} hours" if hours >= 100 else f"{hours:.1f} hours"
+
+
+@dataclass
+class ArchiveDetection:
+    """What is unusual in an archive."""
+
+    moments: list[ArchiveEvent] = field(default_factory=list)
+    """The most unusual moments of all, the most unusual first: all alarms, and others."""
+    n_cameras: int = 0
+    """Cameras that were judged."""
+    n_sharing: int = 1
+    """Cameras that share the budget: those that have a model, or had one."""
+    seconds: float = 0.0
+    """Length of what was judged, of all cameras together."""
+    alerts_per_day: float = ALERTS_PER_DAY
+    n_judged: int = 0
+    """Shards that were judged now."""
+    n_known: int = 0
+    """Shards that had been judged before."""
+    troubles: list[Trouble] = field(default_factory=list)
+    damaged: bool = False
+    """Whether shards were damaged: they are set aside, and their recordings can be read again."""
+
+    @property
+    def share(self) -> float:
+        """Alerts per day that each camera has of the budget."""
+        return self.alerts_per_day / max(self.n_sharing, self.n_cameras, 1)
+
+    @property
+    def alarms(self) -> list[ArchiveEvent]:
+        """The alarms, the most unusual first."""
+        return [moment for moment in self.moments if moment.event.alarm]
+
+    @property
+    def expected_false_alarms(self) -> float:
+        """Alarms that normal footage of this length raises, at most."""
+        return self.share * self.seconds / DAY
+
+    def summary(self) -> str:
+        """Return how many alarms there were, beside how many normal footage brings."""
+        n = len(self.alarms)
+        return (
+            f"{n or 'no'} alarm{'' if n == 1 else 's'} in {hours_in_words(self.seconds / HOUR)} of "
+            f"{self.n_cameras} camera(s); expected false alarms: {self.expected_false_alarms:.2g} "
+            f"(budget {self.alerts_per_day:g} per day for all cameras)"
+        )
+
+
+class JudgingTask(NamedTuple):
+    """Shards of a camera to judge."""
+
+    name: str
+    model: str
+    """File of the model."""
+    fingerprint: str
+    shards: tuple[tuple[str, str, str], ...]
+    """Clock, file, and name of the recording of each."""
+    rate: float
+    share: float
+    """Alerts per day that this camera has of the budget."""
+
+
+class JudgedShard(NamedTuple):
+    """What is unusual in a shard, as lines of its file; or that it is damaged."""
+
+    clock: str
+    lines: str = ""
+    damaged: str = ""
+    """Path of its file, if that cannot be read."""
+    trouble: str = ""
+    """Why it was not judged, where that has nothing to do with it."""
+
+
+def judge_archive(
+    folder: ArchiveFolder,
+    cameras: Sequence[CameraFolder],
+    workers: Workers,
+    *,
+    alerts_per_day: float = ALERTS_PER_DAY,
+    again: bool = False,
+    progress: ProgressCallback = ignore_progress,
+) -> ArchiveDetection:
+    """Judge the shards that were not judged yet, each with the model that its camera has now.
+
+    Parameters
+    ----------
+    folder
+        The archive; what is found in each shard is written at once.
+    cameras
+        Cameras to judge.
+    workers
+        What judges them.
+    alerts_per_day
+        Budget of all cameras together.
+    again
+        Whether to judge what was judged before, with the models as they are now.
+    progress
+        Told how many shards are judged.
+
+    Returns
+    -------
+    ArchiveDetection
+        Without moments: see `rank_moments`.
+    """
+    n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
+    found = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
+    share = found.share
+    tasks = [
+        task for camera in cameras for task in _unjudged(camera, share, again=again, found=found)
+    ]
+    total, done = sum(len(task.shards) for task in tasks), 0
+    progress(Progress("judging", 0, total))
+    for number, judged in workers.as_completed(judge_shards, tasks):
+        camera = folder.camera(tasks[number].name)
+        for text in dict.fromkeys(shard.trouble for shard in judged if shard.trouble):
+            found.troubles.append(Trouble(camera.camera, None, text))
+        for shard in judged:
+            if shard.trouble:
+                continue
+            if shard.damaged:
+                if set_aside(Path(shard.damaged)):
+                    found.damaged = True
+                else:
+                    text = unseen_by_worker(shard.damaged)
+                    found.troubles.append(Trouble(camera.camera, shard.clock, text))
+                continue
+            write_file(camera.judged_path(shard.clock), shard.lines.encode())
+            found.n_judged += 1
+        done += len(judged)
+        progress(Progress("judging", done, total, camera.camera))
+    return found
+
+
+def _unjudged(
+    camera: CameraFolder, share: float, *, again: bool, found: ArchiveDetection
+) -> Iterator[JudgingTask]:
+    """Yield what is to be judged of a camera."""
+    learnt, shards = learnt_of(camera), camera.shards()
+    if learnt is None:
+        text = "no model yet: learn it first"
+        found.troubles.append(Trouble(camera.camera, None, text))
+        return
+    rate, wanted = max(CANDIDATES_PER_DAY, share), []
+    for shard in latest_era(shards):
+        header = judged_header(camera, shard.clock)
+        known = header is not None and not again and header["rate"] >= share
+        if known and header is not None and header["reason"]:
+            known = header["model"] == learnt["fingerprint"]
+        if known:
+            found.n_known += 1
+        else:
+            wanted.append((shard.clock, str(shard.path.absolute()), shard.name))
+    for start in range(0, len(wanted), BATCH):
+        batch = tuple(wanted[start : start + BATCH])
+        yield JudgingTask(
+            camera.camera, str(camera.model.absolute()), learnt["fingerprint"], batch, rate, share
+        )
+
+
+def judged_header(camera: CameraFolder, clock: str) -> JudgedHeader | None:
+    """Return what is known of a shard that was judged; None if it was not."""
+    try:
+        with camera.judged_path(clock).open(encoding="utf-8") as file:
+            return decoded(file.readline(), JudgedHeader)
+    except (OSError, UnicodeDecodeError, FileError):
+        return None
+
+
+def judge_shards(task: JudgingTask) -> list[JudgedShard]:
+    """Return what is unusual in shards; run by a worker."""
+    try:
+        scene = SceneModel.load(task.model)
+    except FileError as error:
+        return [JudgedShard(clock, trouble=str(error)) for clock, _, _ in task.shards]
+    try:
+        detector = scene.detector(alerts_per_day=task.rate)
+        threshold = detector.bar(task.share).threshold
+    except HabitusError as error:
+        return [_not_judged(task, clock, str(error)) for clock, _, _ in task.shards]
+    found = []
+    for clock, path, source in task.shards:
+        try:
+            corpus = Corpus.load(path)
+        except FileError:
+            found.append(JudgedShard(clock, damaged=path))
+            continue
+        try:
+            _check_like(scene, corpus)
+            found.append(_judged(task, clock, source, corpus, detector, threshold))
+        except HabitusError as error:
+            found.append(_not_judged(task, clock, str(error)))
+    return found
+
+
+def _check_like(scene: SceneModel, corpus: Corpus) -> None:
+    """Raise if a recording does not show what the model of its camera was learnt from."""
+    of_model, own = (
+        "unknown size" if v is None else f"{v.width}x{v.height}"
+        for v in (scene.model.vocabulary_, corpus.vocabulary)
+    )
+    if of_model != own:
+        raise InvalidInputError(
+            f"frames of {own}, those of the model are of {of_model}: learn the camera again"
+        )
+    check = CameraCheck.of(scene.model, "the model")
+    if check is not None and check.refuses(*corpus.looks):
+        raise InvalidInputError(
+            "the picture does not show the scene that the model was learnt from"
+        )
+
+
+def _judged(
+    task: JudgingTask,
+    clock: str,
+    source: str,
+    corpus: Corpus,
+    detector: Detector,
+    threshold: float,
+) -> JudgedShard:
+    detector.new_sequence()
+    detection = detect_events(detector, corpus, source=source)
+    n_kept = max(len(detection.events), LEAST_MOMENTS)
+    lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
+    for event in detection.moments[:n_kept]:
+        told = replace(event, threshold=threshold, alarm=event.normality < threshold)
+        rate = detector.false_alarms_per_day(event.normality)
+        lines.append(ArchiveEvent(task.name, told, rate).line())
+    return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
+
+
+def _not_judged(task: JudgingTask, clock: str, reason: str) -> JudgedShard:
+    return JudgedShard(clock, f"{_header(task, 0, 0.0, reason)}\n")
+
+
+def _header(task: JudgingTask, judged: int, seconds: float, reason: str = "") -> str:
+    header: JudgedHeader = {
+        "habitus": "judged",
+        "model": task.fingerprint,
+        "rate": task.rate,
+        "judged": judged,
+        "seconds": seconds,
+        "reason": reason,
+    }
+    return json.dumps(header)
+
+
+def rank_moments(
+    cameras: Sequence[CameraFolder], found: ArchiveDetection, *, timezone: str | None = None
+) -> ArchiveDetection:
+    """Add the most unusual moments of all cameras to what was judged.
+
+    Parameters
+    ----------
+    cameras
+        Cameras that share the budget.
+    found
+        What `judge_archive` returned.
+    timezone
+        Time zone that clocks are told in; that of this machine if None.
+    """
+    kept: list[ArchiveEvent] = []
+    for camera in cameras:
+        seconds = 0.0
+        for clock in sorted(path.stem for path in (camera.path / "judged").glob("[0-9]*.jsonl")):
+            header = judged_header(camera, clock)
+            if header is None:
+                continue
+            seconds += header["seconds"]
+            if header["reason"]:
+                found.troubles.append(Trouble(camera.camera, clock, f"{clock}: {header['reason']}"))
+            kept += _events_of(camera.judged_path(clock), first=2)
+        found.n_cameras += seconds > 0
+        found.seconds += seconds
+    share = found.share
+    kept.sort(key=lambda each: (each.false_alarms_per_day, each.camera, each.event.start))
+    n_alarms = sum(each.false_alarms_per_day <= share for each in kept)
+    zone = None if timezone is None else ZoneInfo(timezone)
+    found.moments = [
+        each._replace(
+            event=replace(
+                each.event,
+                alarm=each.false_alarms_per_day <= share,
+                clock=_iso(each.event.start, zone),
+            )
+        )
+        for each in kept[: max(n_alarms, MOST_MOMENTS)]
+    ]
+    return found
+
+
+def _iso(seconds: float, zone: ZoneInfo | None) -> str:
+    moment = datetime.fromtimestamp(seconds, zone)
+    return (moment if zone is not None else moment.astimezone()).isoformat(timespec="seconds")
+
+
+class PictureTask(NamedTuple):
+    """Moments of one recording to draw."""
+
+    name: str
+    """Address of the recording."""
+    start: float
+    """When it begins, in seconds since the epoch."""
+    model: str
+    events: tuple[Event, ...]
+
+
+def write_moments(
+    folder: ArchiveFolder,
+    found: ArchiveDetection,
+    recordings: Sequence[Recording],
+    workers: Workers,
+    *,
+    progress: ProgressCallback = ignore_progress,
+) -> None:
+    """Write the most unusual moments in order of time, with pictures in a folder beside them.
+
+    Pictures are cut from the recordings where these are still there, and show the model's picture
+    of the scene otherwise. Those that were cut before are left as they are.
+    """
+    addresses = {(each.camera, each.clock): each.file.address for each in recordings}
+    pictures = folder.events.with_name(f"{folder.events.stem}-thumbnails")
+    names = [_picture_name(moment) for moment in found.moments]
+    wanted = [
+        (moment, name)
+        for moment, name in zip(found.moments[:MOST_PICTURES], names, strict=False)
+        if not (pictures / name).is_file()
+    ]
+    tasks, files = _picture_tasks(folder, wanted, addresses)
+    progress(Progress("drawing", 0, len(tasks)))
+    for n, (number, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
+        for name, contents in zip(files[number], drawn, strict=True):
+            if contents:
+                write_file(pictures / name, contents)
+        progress(Progress("drawing", n, len(tasks)))
+    found.moments = [
+        moment._replace(event=replace(moment.event, thumbnail=f"{pictures.name}/{name}"))
+        if (pictures / name).is_file()
+        else moment
+        for moment, name in zip(found.moments, names, strict=True)
+    ]
+    in_time = sorted(found.moments, key=lambda each: (each.event.start, each.camera))
+    write_file(folder.events, "".join(f"{each.line()}\n" for each in in_time).encode())
+    for path in pictures.glob("*.jpg"):
+        if path.name not in names:
+            path.unlink(missing_ok=True)
+
+
+def _picture_name(moment: ArchiveEvent) -> str:
+    event = moment.event
+    parts = [moment.camera, event.peak, event.normality, event.boxes]
+    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()
+    return f"{moment.camera}-{(event.clock or '')[:19].replace(':', '-')}-{digest}.jpg"
+
+
+def _picture_tasks(
+    folder: ArchiveFolder,
+    wanted: Sequence[tuple[ArchiveEvent, str]],
+    addresses: Mapping[tuple[str, str], str],
+) -> tuple[list[PictureTask], list[list[str]]]:
+    """Return what is to be drawn of each recording, and the names of the pictures."""
+    by_camera = sorted(wanted, key=lambda each: each[0].camera)
+    tasks, files = [], []
+    for camera, group in groupby(by_camera, key=lambda each: each[0].camera):
+        shards = folder.camera(camera).shards()
+        model = str(folder.camera(camera).model.absolute())
+        known = {shard.path: shard for shard in latest_era(shards)}
+        of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
+        for moment, name in group:
+            seen = _shard_at(list(known.values()), moment.event.peak)
+            if seen is not None:
+                of_shard.setdefault(seen.path, []).append((moment, name))
+        for path, own in of_shard.items():
+            shard = known[path]
+            address = addresses.get((camera, shard.clock), shard.origin["address"])
+            events = tuple(moment.event for moment, _ in own)
+            tasks.append(PictureTask(address, shard.start, model, events))
+            files.append([name for _, name in own])
+    return tasks, files
+
+
+def _shard_at(shards: Sequence[RecordedShard], time: float) -> RecordedShard | None:
+    return next((s for s in reversed(shards) if s.start <= time < s.start + s.seconds), None)
+
+
+def draw_moments(task: PictureTask) -> list[bytes]:
+    """Return a JPEG of each moment; empty where nothing can be drawn. Run by a worker."""
+    from habitus.reporting.figures.moments import still_thumbnail
+
+    scene = SceneModel.load(task.model)
+    v = scene.model.vocabulary_
+    if v is None:
+        return [b""] * len(task.events)
+    found = []
+    for event, still in zip(task.events, _stills(task, scene, v.width, v.height), strict=True):
+        still = scene.model.picture_ if still is None else still
+        found.append(b"" if still is None else still_thumbnail(event, still, v, scene.habits))
+    return found
+
+
+def _stills(task: PictureTask, scene: SceneModel, width: int, height: int) -> list[Any]:
+    """Return the frame of each moment; None where the recording is gone or cannot be read."""
+    from habitus.reporting.figures.moments import frame_at
+
+    middle = scene.model.clip_ / 2
+    try:
+        with at_hand(task.name) as path:
+            source = Source(str(path))
+            return [
+                frame_at(source, event.peak - task.start + middle, width, height)
+                for event in task.events
+            ]
+    except (HabitusError, OSError):
+        return [None] * len(task.events)
+
+
+def read_archive_events(path: Path) -> list[ArchiveEvent]:
+    """Return the moments that `write_moments` wrote, the most unusual first; none if absent."""
+    found = _events_of(path) if path.is_file() else []
+    return sorted(found, key=lambda each: (each.false_alarms_per_day, each.camera))
+
+
+def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
+    """Return the moments in a file from line `first` on.
+
+    Raises
+    ------
+    FileError
+        Where a line is none.
+    """
+    remedy = "delete the file, and the next detection writes it again"
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: found bytes that are not UTF-8: {remedy}") from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+    found = []
+    for number, line in enumerate(lines[first - 1 :], start=first):
+        try:
+            found.append(ArchiveEvent.from_line(line))
+        except FileError as error:
+            raise FileError(f"{path}, line {number}: {error}: {remedy}") from error
+    return found

@@ -1,0 +1,386 @@
+"""Recordings to shards: what is new is read, by workers, where it lies.
+
+A worker opens a recording in its place (one that is elsewhere is copied to a temporary file) and
+returns the bytes of its shard. Whoever called the workers writes them.
+"""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from habitus.corpus.clocks import clocks_since
+from habitus.corpus.documents import Condition, Corpus
+from habitus.errors import InvalidInputError, TaskError, VideoError
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.extraction import extract_file
+from habitus.jobs.workers import Workers
+from habitus.progress import Progress, ProgressCallback, ignore_progress
+from habitus.scene.events import clock
+from habitus.schema import shortened
+from habitus.site.pattern import CLOCK, Recording
+from habitus.site.places import FoundFile, at_hand, look_at
+from habitus.site.shard_store import (
+    ArchiveFolder,
+    CameraFolder,
+    Origin,
+    RecordedShard,
+    Unread,
+    shard_bytes,
+)
+from habitus.video import Source
+from habitus.video.mask import is_file
+from habitus.video.source import redacted, redacted_text
+
+SETTLED = 30.0
+"""Seconds for which a recording must not have changed before it is read."""
+UNFINISHED = 86_400.0
+"""Seconds for which a recording without an index may be one that is still being written."""
+TRY_AGAIN = 72_000.0
+"""Seconds, less than a day, after which a recording that could not be read is tried again: it may
+have been the machine's fault."""
+OVERLAP = 60.0
+"""Seconds by which a recording may last into the next one: some recorders let them overlap."""
+# Containers whose index is written last, and the name that it has.
+INDEXED, INDEX = frozenset([".mp4", ".mov", ".m4v"]), b"moov"
+CAMERA = "{camera}"
+HOUR = 3600.0
+
+
+class Trouble(NamedTuple):
+    """Why a camera, or a time of it, is missing."""
+
+    camera: str
+    clock: str | None
+    """The recording that it is about; None for the whole camera."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.camera}: {self.text}"
+
+
+class ReadingTask(NamedTuple):
+    """A recording to read."""
+
+    recording: Recording
+    settings: DocumentSettings
+    fast: bool
+    made: str
+
+    @property
+    def name(self) -> str:
+        """Address of the recording, as it may be shown."""
+        return self.recording.name
+
+
+class ReadRecording(NamedTuple):
+    """A recording that was read, or why not."""
+
+    contents: bytes = b""
+    """What the file of its shard holds; empty where it was not read."""
+    seconds: float = 0.0
+    reason: str = ""
+    later: bool = False
+    """Whether the reason may be gone by the next run."""
+
+
+@dataclass
+class Reading:
+    """What reading came to."""
+
+    n_read: int = 0
+    n_known: int = 0
+    """Recordings that had been read before."""
+    seconds: float = 0.0
+    """Length of what was read."""
+    n_bytes: int = 0
+    """Bytes of shards that workers sent."""
+    waiting: list[Trouble] = field(default_factory=list)
+    """Recordings that are left for the next run."""
+
+    def summary(self) -> str:
+        """Return what was read, in one line."""
+        told = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
+        if self.n_read:
+            told += f", into {self.n_bytes / 1e6:.1f} MB of documents"
+        return f"{told}; {self.n_known} known before"
+
+
+def camera_settings(settings: DocumentSettings, camera: str) -> DocumentSettings:
+    """Return the settings of one camera: {camera} in the name of a mask stands for its name.
+
+    A camera without such a file has no mask.
+    """
+
+    def own(given: str | None) -> str | None:
+        if given is None or CAMERA not in given:
+            return given
+        file = given.replace(CAMERA, camera)
+        return file if Path(file).is_file() else None
+
+    return replace(settings, mask=own(settings.mask), region=own(settings.region))
+
+
+def digest_of(settings: DocumentSettings, fast: bool) -> str:
+    """Return a digest of how documents are made: shards of another one are made anew."""
+    kept = asdict(settings) | {"still_every": None, "fast": fast}
+    for name in ("mask", "region"):
+        if kept[name] and is_file(kept[name]):
+            kept[name] = hashlib.blake2b(Path(kept[name]).read_bytes()).hexdigest()
+    return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def read_new(
+    folder: ArchiveFolder,
+    recordings: Sequence[Recording],
+    settings: DocumentSettings,
+    workers: Workers,
+    *,
+    fast: bool = False,
+    settled: float = SETTLED,
+    progress: ProgressCallback = ignore_progress,
+) -> Reading:
+    """Read the recordings that have no shard, or another one than they had.
+
+    Parameters
+    ----------
+    folder
+        Where shards are written, each as soon as it is there.
+    recordings
+        All recordings of the cameras that are wanted.
+    settings, fast
+        How documents are made.
+    workers
+        What reads them.
+    settled
+        Seconds for which a recording must not have changed.
+    progress
+        Told how many recordings are read.
+    """
+    found = Reading()
+    tasks = list(_new(folder, recordings, settings, fast, settled, found))
+    progress(Progress("reading", 0, len(tasks)))
+    started = time.monotonic()
+    for n, (number, read) in enumerate(_each_read(workers, tasks), start=1):
+        _keep(folder, tasks[number], read, found)
+        speed = found.seconds / max(time.monotonic() - started, 1e-3)
+        note = f"{found.seconds / HOUR:.1f} hours of video, {speed:.0f} x real time"
+        progress(Progress("reading", n, len(tasks), note))
+    return found
+
+
+def _new(
+    folder: ArchiveFolder,
+    recordings: Sequence[Recording],
+    settings: DocumentSettings,
+    fast: bool,
+    settled: float,
+    found: Reading,
+) -> Iterator[ReadingTask]:
+    """Yield what is to be read, and note what is known and what may be read later."""
+    now = time.time()
+    for camera, group in groupby(recordings, key=lambda recording: recording.camera):
+        own = camera_settings(settings, camera)
+        made, known = digest_of(own, fast), folder.camera(camera)
+        shards = {shard.clock: shard for shard in known.shards()}
+        of_camera = list(group)
+        _forget_renamed(known, shards, of_camera)
+        unread = _still_there(known, of_camera)
+        for recording in of_camera:
+            shard, failed = shards.get(recording.clock), unread.get(recording.clock)
+            if (shard is not None and shard.is_of(recording, made)) or (
+                failed is not None and _is_same(failed, recording, made, now)
+            ):
+                found.n_known += 1
+            elif _ago(recording.file, now) < settled:
+                found.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
+            else:
+                yield ReadingTask(recording, own, fast, made)
+
+
+def _ago(file: FoundFile, now: float) -> float:
+    """Return the seconds since a file was changed, or until then; a recorder's clock may be wrong.
+
+    Infinite where the place does not tell.
+    """
+    return math.inf if file.changed is None else abs(now - file.changed)
+
+
+def _forget_renamed(
+    camera: CameraFolder, shards: dict[str, RecordedShard], recordings: Sequence[Recording]
+) -> None:
+    """Delete the shards of recordings that have another time now: they are read there."""
+    clocks = {recording.clock for recording in recordings}
+    elsewhere = {each.file.identity for each in recordings if each.clock not in shards}
+    for shard in list(shards.values()):
+        identity = shard.origin["size"], shard.origin["version"]
+        if shard.clock not in clocks and identity in elsewhere and identity[1]:
+            camera.delete_shard(shard.clock)
+            del shards[shard.clock]
+
+
+def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[str, Unread]:
+    """Return the recordings that cannot be read; those that were deleted are forgotten."""
+    unread, clocks = camera.unread(), {recording.clock for recording in recordings}
+    kept = {clock: each for clock, each in unread.items() if clock in clocks}
+    if kept != unread:
+        camera.put_unread(kept)
+    return kept
+
+
+def _is_same(failed: Unread, recording: Recording, made: str, now: float) -> bool:
+    same = (failed["size"], failed["version"]) == recording.file.identity
+    return same and failed["made"] == made and abs(now - failed["tried"]) < TRY_AGAIN
+
+
+def _later(recording: Recording, reason: str) -> Trouble:
+    text = f"{recording.name}: {reason}; left for the next run"
+    return Trouble(recording.camera, recording.clock, text)
+
+
+def _each_read(
+    workers: Workers, tasks: Sequence[ReadingTask]
+) -> Iterator[tuple[int, ReadRecording]]:
+    """Yield what workers read; a recording whose worker dies each time is not read."""
+    left = dict(enumerate(tasks))
+    while left:
+        numbers = list(left)
+        try:
+            for i, read in workers.as_completed(read_recording, [left[n] for n in numbers]):
+                del left[numbers[i]]
+                yield numbers[i], read
+        except TaskError as error:
+            fatal = numbers[error.task]
+            reason = str(error).removeprefix(f"{left.pop(fatal).name}: ")
+            yield fatal, ReadRecording(reason=reason)
+
+
+def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, found: Reading) -> None:
+    """Write the shard of a recording, or why there is none."""
+    recording, camera = task.recording, folder.camera(task.recording.camera)
+    if read.later:
+        found.waiting.append(_later(recording, read.reason))
+        return
+    unread = camera.unread()
+    if read.contents:
+        camera.put_shard(recording.clock, read.contents)
+        found.n_read, found.seconds = found.n_read + 1, found.seconds + read.seconds
+        found.n_bytes += len(read.contents)
+        if unread.pop(recording.clock, None) is not None:
+            camera.put_unread(unread)
+        return
+    unread[recording.clock] = {
+        "address": recording.file.address,
+        "size": recording.file.size,
+        "version": recording.file.version,
+        "made": task.made,
+        "start": recording.start,
+        "tried": time.time(),
+        "reason": shortened(read.reason, 500),
+    }
+    camera.put_unread(unread)
+
+
+def read_recording(task: ReadingTask) -> ReadRecording:
+    """Return the shard of a recording; run by a worker."""
+    recording = task.recording
+    try:
+        with at_hand(recording.file.address) as path:
+            try:
+                corpus, notes = extract_file(Source(str(path), fast=task.fast), task.settings)
+            except (VideoError, InvalidInputError) as error:
+                return _failed(recording, path, error)
+        now = look_at(recording.file.address)
+    except (OSError, InvalidInputError) as error:  # no room for a copy, or nobody answers
+        reason = getattr(error, "strerror", None) or str(error)
+        return ReadRecording(reason=f"cannot be read here: {reason}", later=True)
+    if now is None or now.identity != recording.file.identity:
+        return ReadRecording(reason="it changed while it was read", later=True)
+    told = [note.removeprefix(f"{path}: ") for note in notes]
+    clocks = clocks_since(datetime.strptime(recording.clock, CLOCK), corpus.times)
+    corpus = replace(corpus, times=corpus.times + recording.start, clocks=clocks)
+    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, told)), _seconds(corpus))
+
+
+def _seconds(corpus: Corpus) -> float:
+    return len(corpus) * corpus.clip
+
+
+def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
+    file = task.recording.file
+    return {
+        "address": file.address,
+        "size": file.size,
+        "version": file.version,
+        "start": task.recording.start,
+        "made": task.made,
+        "usable": int((corpus.conditions == Condition.USABLE).sum()),
+        "notes": [shortened(note, 500) for note in notes],
+    }
+
+
+def _failed(recording: Recording, path: Path, error: Exception) -> ReadRecording:
+    """Return why a recording has no shard: it is being written, or damaged."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except FileNotFoundError:
+        return ReadRecording(reason="it is gone", later=True)
+    except OSError as fault:
+        return ReadRecording(reason=f"cannot be read here: {fault.strerror}", later=True)
+    if lacks_index(path):
+        young = _ago(recording.file, time.time()) < UNFINISHED
+        reason = "it has no index: " + ("still being written" if young else "it was cut short")
+        return ReadRecording(reason=reason, later=young)
+    reason = str(error).replace(f"{path}: ", "").replace(str(path), recording.name)
+    return ReadRecording(reason=redacted_text(reason))
+
+
+def lacks_index(path: Path) -> bool:
+    """Return whether a file is an MP4 without its index, which is written at the end."""
+    if path.suffix.lower() not in INDEXED:
+        return False
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            while (head := file.read(8)) and len(head) == 8:
+                length = int.from_bytes(head[:4])
+                if head[4:] == INDEX:
+                    return file.tell() - 8 + length > size
+                if length == 1:  # a length of 64 bits follows
+                    length = int.from_bytes(file.read(8)) - 8
+                if length < 8:  # up to the end
+                    break
+                file.seek(length - 8, 1)
+    except OSError:
+        return False
+    return True
+
+
+def overlaps(shards: Sequence[RecordedShard]) -> Iterator[Trouble]:
+    """Yield the times of a camera that two recordings are of; shards are in order of time."""
+    for one, other in pairwise(shards):
+        excess = one.start + one.seconds - other.start
+        if excess > OVERLAP:
+            yield Trouble(
+                one.camera,
+                other.clock,
+                f"times overlap: {one.name} lasts {clock(one.seconds)}, but {other.name} begins "
+                f"{clock(other.start - one.start)} after it: name the start of recordings in the "
+                "pattern, or remove a copy; where clocks were put back, let recordings keep their "
+                "time of change",
+            )
+
+
+def unread_troubles(camera: CameraFolder) -> list[Trouble]:
+    """Return the recordings of a camera that cannot be read."""
+    return [
+        Trouble(camera.camera, clock, f"{redacted(each['address'])}: {each['reason']}")
+        for clock, each in sorted(camera.unread().items())
+    ]

@@ -1,0 +1,333 @@
+"""The folder of an archive: shards of documents, models and what is known of each camera.
+
+    DIR/archive.json                              patterns and settings
+    DIR/CAMERA/shards/2026-11-16T13-00-00.corpus  documents of one recording
+    DIR/CAMERA/shards/2026-11-16T13-00-00.damaged the same, set aside
+    DIR/CAMERA/unread.json                        recordings that cannot be read, and why
+    DIR/CAMERA/model.habitus, learnt.json         the model, and what it was learnt from
+    DIR/CAMERA/camera.fleet                       what it tells of cameras like it, as counts
+    DIR/CAMERA/judged/2026-11-16T13-00-00.jsonl   what is unusual in one recording
+    DIR/archive.fleet                             the same of all cameras
+    DIR/events.jsonl, events-thumbnails/          what is unusual in all
+
+Shards themselves say which recording they were made of: there is no list that could disagree with
+them. Every file is written whole.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from annotated_types import Interval
+from typing_extensions import TypedDict
+
+from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader
+from habitus.corpus.vocabulary import Vocabulary
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import fcntl, read_header, tensor_bytes, written_whole
+from habitus.schema import ClipSeconds, Count, Text, Time, decoded
+from habitus.site.pattern import Recording
+from habitus.video.source import redacted
+
+FileSize = Annotated[int, Interval(ge=0, le=1 << 62)]
+SUFFIX, DAMAGED = ".corpus", ".damaged"
+MODEL, LEARNT = "model.habitus", "learnt.json"
+FLEET = "camera.fleet"
+UNREAD = "unread.json"
+SETTINGS = "archive.json"
+EVENTS, ALL_FLEET = "events.jsonl", "archive.fleet"
+
+
+class Origin(TypedDict):
+    """Which recording a shard was made of, and how."""
+
+    address: Text
+    """Where it was when it was read."""
+    size: FileSize
+    version: Text
+    """What changes whenever the contents do."""
+    start: Time
+    """In seconds since the epoch."""
+    made: Text
+    """Digest of the settings of its documents."""
+    usable: Count
+    """Documents during which the camera was usable."""
+    notes: list[Text]
+
+
+class ShardHeader(CorpusHeader):
+    """Header of the corpus file of a shard."""
+
+    recording: Origin
+
+
+class Unread(TypedDict):
+    """A recording that cannot be read."""
+
+    address: Text
+    size: FileSize
+    version: Text
+    made: Text
+    start: Time
+    tried: Time
+    """When it could not be read, in seconds since the epoch."""
+    reason: Text
+
+
+class ArchiveSettings(TypedDict):
+    """What the commands of an archive share."""
+
+    patterns: list[Text]
+    timezone: Text | None
+    documents: dict[str, Any]
+    """Settings of documents."""
+    fast: bool
+
+
+class RecordedShard(NamedTuple):
+    """Documents of one recording, as the header of their file describes them."""
+
+    camera: str
+    path: Path
+    origin: Origin
+    n_documents: int
+    clip: ClipSeconds
+    vocabulary: Vocabulary | None
+    n_bytes: int
+
+    @property
+    def clock(self) -> str:
+        """When the recording begins, as its address says."""
+        return self.path.name.removesuffix(SUFFIX)
+
+    @property
+    def start(self) -> float:
+        """The same in seconds since the epoch."""
+        return self.origin["start"]
+
+    @property
+    def seconds(self) -> float:
+        """Length of the recording."""
+        return self.n_documents * self.clip
+
+    @property
+    def name(self) -> str:
+        """Address of the recording, as it may be shown."""
+        return redacted(self.origin["address"])
+
+    def is_of(self, recording: Recording, made: str) -> bool:
+        """Return whether it has the documents of a recording as that is now."""
+        known = self.origin
+        same = (known["size"], known["version"]) == recording.file.identity
+        return same and (known["start"], known["made"]) == (recording.start, made)
+
+
+def shard_bytes(corpus: Corpus, origin: Origin) -> bytes:
+    """Return what the file of a shard holds: a corpus file that knows its recording."""
+    header, tensors = corpus.packed_contents()
+    header = header | {"recording": origin}
+    return tensor_bytes(kind="corpus", version=VERSION, header=header, tensors=tensors)
+
+
+@dataclass(frozen=True)
+class CameraFolder:
+    """What an archive holds of one camera."""
+
+    path: Path
+
+    @property
+    def camera(self) -> str:
+        """Name of the camera."""
+        return self.path.name
+
+    @property
+    def model(self) -> Path:
+        """File of the model."""
+        return self.path / MODEL
+
+    @property
+    def fleet(self) -> Path:
+        """File of what the camera tells of cameras like it."""
+        return self.path / FLEET
+
+    def shard_path(self, clock: str) -> Path:
+        """Return the file of a shard."""
+        return self.path / "shards" / f"{clock}{SUFFIX}"
+
+    def judged_path(self, clock: str) -> Path:
+        """Return the file of what is unusual in a shard."""
+        return self.path / "judged" / f"{clock}.jsonl"
+
+    def shards(self) -> list[RecordedShard]:
+        """Return the shards in order of time; those whose header is damaged are left out."""
+        found = []
+        for path in sorted((self.path / "shards").glob(f"[0-9]*{SUFFIX}")):
+            with suppress(FileError):
+                found.append(self._described(path))
+        return sorted(found, key=lambda shard: shard.start)
+
+    def _described(self, path: Path) -> RecordedShard:
+        header, arrays, _ = read_header(
+            path, kind="corpus", version=VERSION, schema=ShardHeader, layouts=LAYOUTS
+        )
+        return RecordedShard(
+            self.camera,
+            path,
+            header["recording"],
+            arrays["times"].shape[0],
+            (header.get("settings") or {}).get("clip", 1.0),
+            header["vocabulary"],
+            path.stat().st_size,
+        )
+
+    def lost(self, shards: Sequence[RecordedShard]) -> list[str]:
+        """Return the clocks of damaged shards: of which there are files, and no shard."""
+        files = (self.path / "shards").glob("[0-9]*")
+        found = {path.stem for path in files if path.suffix in (SUFFIX, DAMAGED)}
+        return sorted(found - {shard.clock for shard in shards})
+
+    def put_shard(self, clock: str, contents: bytes) -> None:
+        """Write a shard; what was judged of the one before it is deleted first."""
+        path = self.shard_path(clock)
+        self.judged_path(clock).unlink(missing_ok=True)
+        write_file(path, contents)
+        path.with_suffix(DAMAGED).unlink(missing_ok=True)
+
+    def delete_shard(self, clock: str) -> None:
+        """Delete a shard, and what was judged of it."""
+        self.judged_path(clock).unlink(missing_ok=True)
+        self.shard_path(clock).unlink(missing_ok=True)
+
+    def unread(self) -> dict[str, Unread]:
+        """Return the recordings that cannot be read, by their clocks."""
+        return read_json(self.path / UNREAD, dict[str, Unread]) or {}
+
+    def put_unread(self, unread: dict[str, Unread]) -> None:
+        """Keep which recordings cannot be read."""
+        path = self.path / UNREAD
+        if unread:
+            write_json(path, unread)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class ArchiveFolder:
+    """The folder of an archive."""
+
+    path: Path
+
+    def cameras(self, wanted: Sequence[str] = ()) -> list[CameraFolder]:
+        """Return the cameras that have shards or troubles, in order; of all if none is wanted."""
+        found = [
+            CameraFolder(path)
+            for path in sorted(self.path.iterdir() if self.path.is_dir() else ())
+            if (path / "shards").is_dir() or (path / UNREAD).is_file()
+        ]
+        unknown = sorted(set(wanted) - {folder.camera for folder in found})
+        if unknown:
+            known = ", ".join(folder.camera for folder in found) or "none"
+            raise InvalidInputError(
+                f"{self.path} has no camera {', '.join(unknown)}: it has {known}",
+                parameter="cameras",
+            )
+        return [folder for folder in found if not wanted or folder.camera in wanted]
+
+    def camera(self, name: str) -> CameraFolder:
+        """Return the folder of a camera."""
+        return CameraFolder(self.path / name)
+
+    @property
+    def events(self) -> Path:
+        """File of what is unusual in all recordings."""
+        return self.path / EVENTS
+
+    @property
+    def fleet(self) -> Path:
+        """File of what all cameras have in common."""
+        return self.path / ALL_FLEET
+
+    def settings(self) -> ArchiveSettings | None:
+        """Return what the commands share; None before the first one."""
+        found: ArchiveSettings | None = read_json(self.path / SETTINGS, ArchiveSettings)
+        return found
+
+    def put_settings(self, settings: ArchiveSettings) -> None:
+        """Keep what the commands share."""
+        if settings != self.settings():
+            write_json(self.path / SETTINGS, settings)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from working on the archive."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InvalidInputError(
+                f"cannot write {self.path}: {error.strerror}", parameter="output"
+            ) from error
+        try:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            raise InvalidInputError(
+                f"another habitus works on {self.path}: wait until it is done", parameter="output"
+            ) from error
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+
+def set_aside(path: Path) -> bool:
+    """Rename a shard that is damaged, so that its recording is read again; return whether it is.
+
+    One that is whole, or that the disk does not give, stays: a worker that finds it damaged may
+    look at another disk.
+    """
+    try:
+        path.read_bytes()
+        Corpus.load(path)
+    except FileError:
+        path.rename(path.with_suffix(DAMAGED))
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def unseen_by_worker(path: str) -> str:
+    """Say that a worker cannot read a file that is whole."""
+    return (
+        f"a worker cannot read {path}, which is whole: workers need the folder of the archive at "
+        "the same path"
+    )
+
+
+def write_file(path: Path, contents: bytes) -> None:
+    """Write a file and the folders that it needs, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+    with written_whole(path) as temporary:
+        temporary.write_bytes(contents)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain values to a file of their own."""
+    write_file(path, json.dumps(value, indent=1, sort_keys=True, allow_nan=False).encode())
+
+
+def read_json(path: Path, kind: Any) -> Any:
+    """Return what such a file holds; None where there is none, or it is damaged."""
+    try:
+        return decoded(path.read_bytes(), kind)
+    except (OSError, FileError):
+        return None

@@ -1,0 +1,502 @@
+"""The process of a camera: it watches, keeps documents to learn from, and files events.
+
+Nothing here waits for a disk or for the server: what is written, and what is told, is handed to
+threads. What the server orders is done between two documents.
+"""
+
+import hashlib
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from habitus.backlog import Backlog
+from habitus.corpus.documents import Condition
+from habitus.errors import HabitusError, InvalidInputError, VideoError
+from habitus.ingest.clips import DocumentSettings
+from habitus.ingest.condition import ConditionMonitor
+from habitus.ingest.decoder import FrameSizeError
+from habitus.ingest.live import Arrived, LiveSource
+from habitus.jobs.fork_server import ForkServer
+from habitus.scene.camera_monitor import FAULTS
+from habitus.scene.detector import Judgement
+from habitus.scene.scene_model import SceneModel
+from habitus.scene.watching import SLOW_DOCUMENTS
+from habitus.site.filing import Filing
+from habitus.site.footage import FootageWriter
+from habitus.site.forked_decoder import decoders_of
+from habitus.site.judging import Judging, with_accepted
+from habitus.site.line import ReportLine
+from habitus.site.packet_ring import PacketRing
+from habitus.site.pipe_messages import (
+    CameraState,
+    Connected,
+    FootageExtent,
+    GoOn,
+    Judged,
+    ModelWanted,
+    Order,
+    Remark,
+    SetBudget,
+    StateChanged,
+    UseModel,
+)
+from habitus.site.process import CameraJob, Polygons
+from habitus.site.sight import heat_in, seen
+from habitus.video import Source
+
+# Seconds of footage that the first model is learnt from.
+FIRST_MODEL = 300.0
+# Seconds of silence after which a source counts as lost, unless the job says otherwise.
+PATIENCE = 10.0
+# Seconds until a file that could not be read is tried again: at first, and at most.
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+# Largest speed of a file that plays.
+MOST_SPEED = 1000.0
+# Seconds from one picture to the next, and from one sign of life to the next.
+PICTURE_EVERY, BEAT_EVERY = 0.9, 5.0
+# Documents that may wait to be kept, and of how many one keeps its still.
+MOST_WAITING, STILL_EVERY = 120, 16
+# Seconds that ending may take: for what is written, and for what is told.
+WRITING, TELLING = 3.0, 1.0
+# Seconds that writing may take at the end of a recording: all of its clips.
+LAST_CLIPS = 600.0
+# Seconds that it may take until all documents are on disk.
+FLUSHING = 60.0
+# Seconds from one count of what was kept to the next.
+COUNT_EVERY = 10.0
+
+STATES = {
+    Condition.MOVED: CameraState.MOVED,
+    Condition.COVERED: CameraState.COVERED,
+    Condition.FROZEN: CameraState.FROZEN,
+}
+
+
+def watch_camera(job: CameraJob, connection: Connection) -> None:
+    """Run the process of a camera until it is told to end, or the server is gone."""
+    line = ReportLine(connection)
+    try:
+        watcher = Watcher(job, line, ForkServer.inherited())
+    except HabitusError as error:  # a frame rate of 0, say: it stays so until the job is another
+        line.tell(StateChanged(CameraState.REFUSED, time.time(), str(error)))
+        while not line.stop.wait(BEAT_EVERY):
+            line.tell(FootageExtent(0.0, time.time()))
+    else:
+        try:
+            watcher.run()
+        finally:
+            watcher.close()
+    finally:
+        line.close(within=TELLING)
+
+
+class Watcher:
+    """Watches one camera, and does as it is told.
+
+    Parameters
+    ----------
+    job
+        What to do.
+    line
+        To the server.
+    fork_server
+        Forks decoders, and processes that cut clips.
+    """
+
+    def __init__(self, job: CameraJob, line: ReportLine, fork_server: ForkServer) -> None:
+        self.job, self.line, self.fork_server, options = job, line, fork_server, job.options
+        self.patience = float(options.get("patience", PATIENCE))
+        self.source = Source(
+            job.address,
+            fps=options.get("fps"),
+            fast=bool(options.get("fast", False)),
+            other_hosts=bool(options.get("other_hosts", False)),
+            timeout=self.patience,
+            elsewhere=job.kind == "stream" and not options.get("local", False),
+        )
+        self.settings = DocumentSettings(
+            mask=polygon_text(job.mask), region=polygon_text(job.region), still_every=1
+        )
+        self.speed = float(options.get("speed", 1.0)) if job.kind == "playback" else None
+        if self.speed is not None and not 0 < self.speed <= MOST_SPEED:
+            raise InvalidInputError(
+                f"speed must be above 0 and at most {MOST_SPEED:g}, found {self.speed:g}",
+                parameter="speed",
+            )
+        self.alerts_per_day = job.alerts_per_day
+        self.state: StateChanged | None = None
+        self.size: tuple[int, int] | None = None
+        self.judging: Judging | None = None
+        self.conditions, self.n_slow = ConditionMonitor(self.settings.clip), 0
+        self.pictured, self.beaten, self.n_documents = 0.0, 0.0, 0
+        self.recording = (
+            RecordingProgress(options.get("starts")) if job.kind == "recording" else None
+        )
+        if self.recording is not None and job.model is None:
+            # What an earlier run has kept would be there twice.
+            shutil.rmtree(job.folder / "documents", ignore_errors=True)
+        self.keeping = Keeping(job, self.settings, line)
+        self.filing = Filing(job.folder, line.tell, fork_server)
+        self._say(CameraState.CONNECTING)
+        if job.model is not None:
+            self._use(job.model, job.accepted)
+
+    def run(self) -> None:
+        """Watch until the end is ordered, or until a recording was judged."""
+        wait = FIRST_WAIT
+        while not self.line.stop.is_set():
+            n_before = self.n_documents
+            try:
+                if self._read():
+                    return
+            except HabitusError as error:
+                went_well = self.n_documents > n_before
+                self._say(CameraState.LOST if went_well else CameraState.REFUSED, str(error))
+                wait = FIRST_WAIT if went_well else min(2 * wait, LONGEST_WAIT)
+                self._wait(wait)
+
+    def close(self) -> None:
+        """Write what is known."""
+        if self.judging is not None:
+            self.judging.end_event()
+        self.filing.close(within=WRITING)
+        self.keeping.close(within=WRITING)
+
+    def _read(self) -> bool:
+        """Take documents until the end; return whether there is nothing left to do."""
+        with self._live() as live:
+            while not (self.line.stop.is_set() or live.ended):
+                self._attend()
+                for arrival in live.poll():
+                    if isinstance(arrival, Arrived):
+                        self._take(self._dated(arrival, live.length))
+                    elif not arrival.is_loss:  # that is a state
+                        self._remark(arrival.text)
+                self._look_at(live)
+        if self.line.stop.is_set():
+            return True
+        if self.recording is None:
+            raise VideoError(f"{self.source.name}: too short: no document in it")
+        return self._end_recording(self.recording)
+
+    def _live(self) -> LiveSource:
+        """Return the source, to be opened."""
+        recorded = self.recording is not None
+        ring = PacketRing(self.job.folder / "recent", speed=self.speed or 1.0)
+        return LiveSource(
+            self.source,
+            self.settings,
+            patience=self.patience,
+            expected=None if self.judging is None else self.judging.vocabulary,
+            stop=self.line.stop,
+            repeats=self.job.kind == "playback",
+            speed=self.speed,
+            measured=recorded,
+            tap=None if recorded else ring,
+            launch=decoders_of(self.fork_server),
+        )
+
+    def _attend(self) -> None:
+        """Do as is ordered, cut clips that are due, and give a sign of life now and then."""
+        while (order := self.line.next_order()) is not None:
+            self._obey(order)
+        self.filing.tick()
+        if time.monotonic() - self.beaten >= BEAT_EVERY:
+            self.beaten = time.monotonic()
+            self.line.tell(self.keeping.kept)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait, with an ear for orders."""
+        until = time.monotonic() + seconds
+        self._attend()
+        while not self.line.stop.wait(min(seconds, 0.1)) and time.monotonic() < until:
+            self._attend()
+
+    def _obey(self, order: Order) -> None:
+        if isinstance(order, UseModel):
+            self._use(order.path, order.accepted)
+        elif isinstance(order, SetBudget):
+            self._set_budget(order.alerts_per_day)
+        elif isinstance(order, GoOn) and self.recording is not None:
+            self.recording.go_on(order.reason)
+
+    def _use(self, path: str, accepted: Sequence[dict[str, Any]]) -> None:
+        """Judge by a model from the next document on; as before, if it cannot be used."""
+        try:
+            judging = Judging(
+                with_accepted(SceneModel.load(self.job.folder / path), accepted),
+                self.alerts_per_day,
+                name=self.source.name,
+                filing=self.filing,
+                new_id=self._new_id,
+                speed=self.speed or 1.0,
+            )
+        except HabitusError as error:
+            self._remark(f"the model cannot be used: {error}")
+            if self.recording is not None:
+                self.recording.go_on(str(error))
+            return
+        if self.judging is not None:
+            self.judging.end_event()
+        self.judging = judging
+
+    def _set_budget(self, alerts_per_day: float) -> None:
+        try:
+            if self.judging is not None:
+                self.judging.set_budget(alerts_per_day)
+        except HabitusError as error:
+            self._remark(f"the budget stays as it was: {error}")
+        else:
+            self.alerts_per_day = alerts_per_day
+
+    def _new_id(self, start: float) -> str:
+        """Return the id of an event; a recording that is judged again has the same ones again."""
+        if self.recording is None:
+            return uuid.uuid4().hex[:16]
+        text = f"{self.job.camera} {start:.3f}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def _dated(self, arrival: Arrived, length: float | None) -> Arrived:
+        """Return a document with its time of day: in a recording, that of the recording."""
+        if self.recording is None:
+            return arrival
+        path = Path(self.source.address)
+        self.recording.begin(path, length)
+        self.filing.recording = path, self.recording.starts
+        return arrival._replace(time=self.recording.starts + arrival.document.time)
+
+    def _take(self, arrival: Arrived) -> None:
+        """Keep a document, judge it, and tell what is seen."""
+        document, vocabulary, recording = arrival.document, arrival.vocabulary, self.recording
+        if self.size != (vocabulary.width, vocabulary.height):
+            self.size = vocabulary.width, vocabulary.height
+            self.line.tell(Connected(*self.size))
+        self.n_documents += 1
+        condition, judgement = self.conditions.judge(document), None
+        if recording is None or self.judging is None:
+            self.keeping.add(arrival, condition)
+        if self.judging is not None and (recording is None or document.time >= recording.learnt):
+            judgement = self.judging.take(arrival)
+            condition = self.judging.condition
+        self.n_slow = self.n_slow + 1 if document.n_frames < 2 else 0
+        self._say(*self._state(condition))
+        self._show(arrival, judgement)
+        if recording is not None:
+            recording.read = document.time + self.settings.clip
+            if self.judging is None and recording.read >= recording.wanted:
+                self._ask_for_model(recording)
+
+    def _state(self, condition: Condition) -> tuple[CameraState, str]:
+        if condition in STATES:
+            return STATES[condition], FAULTS[condition.name.lower()]
+        if self.n_slow >= SLOW_DOCUMENTS:
+            return CameraState.SLOW, FAULTS["slow"]
+        if self.judging is None:
+            return CameraState.LEARNING, ""
+        return CameraState.WATCHING, "; ".join(self.judging.notes)
+
+    def _show(self, arrival: Arrived, judgement: Judgement | None) -> None:
+        """Tell how a document was judged, and what it shows."""
+        document, judging = arrival.document, self.judging
+        n_tokens = float(document.counts.sum())
+        told = Judged(arrival.time, None, None, 0, (), n_tokens)
+        if judging is not None:
+            told = told._replace(threshold=judging.threshold)
+            if judgement is not None and judgement.judged:
+                told = told._replace(
+                    normality=judgement.normality,
+                    behaviour=judgement.behaviour + 1,
+                    expected=judging.expected,
+                )
+        self.line.tell(told)
+        unusual = judgement is not None and judgement.abnormal
+        is_due = unusual or time.monotonic() - self.pictured >= PICTURE_EVERY
+        if document.still is None or not is_due:
+            return
+        self.pictured = time.monotonic()
+        picture = seen(arrival.time, document, document.still, arrival.vocabulary)
+        habits = judging.habits if judging is not None else None
+        if unusual and judgement is not None and habits is not None:
+            picture = picture._replace(heat=heat_in(judgement, habits))
+        self.line.tell(picture)
+
+    def _look_at(self, live: LiveSource) -> None:
+        """Say that a source is lost, if it is."""
+        if live.lost_at is None:
+            return
+        if self.judging is not None:
+            self.judging.end_event()
+        state = CameraState.CONNECTING if self.size is None else CameraState.LOST
+        error = live.error
+        if isinstance(error, FrameSizeError) or (error is not None and error.parameter is not None):
+            state = CameraState.REFUSED
+        self._say(state, live.reason, time.time() - (time.monotonic() - live.lost_at))
+
+    def _ask_for_model(self, recording: "RecordingProgress") -> bool:
+        """Wait until there is a model, or cannot be one yet; return whether there is.
+
+        Nothing is read meanwhile.
+        """
+        self.keeping.flush()
+        self.line.tell(self.keeping.kept)
+        self.line.tell(ModelWanted(self.keeping.kept.seconds))
+        recording.waits, recording.asked = True, recording.read
+        while recording.waits and self.judging is None and not self.line.stop.is_set():
+            self._wait(0.1)
+        return self.judging is not None
+
+    def _end_recording(self, recording: "RecordingProgress") -> bool:
+        """Say that a recording is over; return False if it is to be read again to be judged."""
+        if self.judging is None and recording.read > recording.asked:
+            return not self._ask_for_model(recording) and self._end_recording(recording)
+        reason = f"not judged: {recording.reason}"
+        if self.judging is not None:
+            self.judging.end_event()
+            reason = ""
+        until = time.monotonic() + LAST_CLIPS
+        while self.filing.is_busy and time.monotonic() < until and not self.line.stop.is_set():
+            self._wait(0.1)
+        self._say(CameraState.ENDED, reason)
+        return True
+
+    def _say(self, state: CameraState, reason: str = "", since: float | None = None) -> None:
+        """Tell the state, if it is another one, or for another reason."""
+        before = self.state
+        if before is not None and (before.state, before.reason) == (state, reason):
+            return
+        if before is not None and before.state is state:
+            since = before.since
+        self.state = StateChanged(state, time.time() if since is None else since, reason)
+        self.line.tell(self.state)
+
+    def _remark(self, text: str) -> None:
+        self.line.tell(Remark(text, time.time()))
+
+
+class RecordingProgress:
+    """How far a file is that is judged once.
+
+    Parameters
+    ----------
+    starts
+        Time of its first frame; by default, such that it ends when its file was written.
+
+    Attributes
+    ----------
+    learnt
+        Seconds at its start that are learnt from, and not judged.
+    wanted
+        Seconds after which a model is asked for.
+    waits
+        Whether one was asked for, and no answer came yet.
+    read, asked
+        Seconds that were read, and after which a model was asked for last.
+    reason
+        Why there is no model.
+    """
+
+    def __init__(self, starts: float | None) -> None:
+        self.given, self.starts = starts, 0.0
+        self.learnt = self.wanted = FIRST_MODEL
+        self.read = self.asked = 0.0
+        self.waits = self._begun = False
+        self.reason = ""
+
+    def begin(self, path: Path, length: float | None) -> None:
+        """Take its length, once that is known: of a short one, half is learnt from."""
+        if self._begun or length is None:
+            return
+        self._begun = True
+        self.learnt = self.wanted = min(FIRST_MODEL, length / 2)
+        written = path.stat().st_mtime if path.exists() else time.time()
+        self.starts = written - length if self.given is None else self.given
+
+    def go_on(self, reason: str) -> None:
+        """Read on without a model, and ask again after twice as much."""
+        self.reason, self.waits = reason, False
+        self.wanted *= 2
+
+
+class Keeping:
+    """Documents on disk to learn from, written by a thread.
+
+    Parameters
+    ----------
+    job
+        Tells the camera's folder, and for how many days they are kept.
+    settings
+        How documents are made.
+    line
+        To say what is amiss.
+
+    Attributes
+    ----------
+    kept
+        How much there is on disk.
+    """
+
+    def __init__(self, job: CameraJob, settings: DocumentSettings, line: ReportLine) -> None:
+        self.folder, self.settings, self.line = job.folder / "documents", settings, line
+        recorded = job.kind == "recording"
+        self.days = None if recorded else float(job.options.get("learn_days", 7.0))
+        self.kept, self._counted = FootageExtent(0.0, time.time()), 0.0
+        self._writer: FootageWriter | None = None
+        self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
+
+    def add(self, arrival: Arrived, condition: Condition) -> None:
+        """Keep a document."""
+        document = arrival.document
+        if document.number % STILL_EVERY:
+            document = document._replace(still=None)
+        time, vocabulary, follows = arrival.time, arrival.vocabulary, arrival.follows
+        self._tasks.add(
+            lambda writer: writer.add(document, time, condition, vocabulary, follows=follows)
+        )
+
+    def flush(self) -> None:
+        """Have all documents on disk, and wait for that."""
+        done = threading.Event()
+
+        def flush(writer: FootageWriter) -> None:
+            writer.flush()
+            self._count(writer)
+            done.set()
+
+        self._tasks.add(flush)
+        done.wait(FLUSHING)
+
+    def close(self, *, within: float) -> None:
+        """Write what is held."""
+        self._tasks.add(FootageWriter.close)
+        self._tasks.close(within=within)
+
+    def _do(self, task: Callable[[FootageWriter], None]) -> None:
+        if self._writer is None:  # it looks at all files that are there
+            self._writer = FootageWriter(self.folder, self.settings, learn_days=self.days)
+            self._count(self._writer)
+        task(self._writer)
+        if time.monotonic() - self._counted >= COUNT_EVERY:
+            self._count(self._writer)
+        for note in self._writer.notes:
+            self.line.tell(Remark(note, time.time()))
+        self._writer.notes.clear()
+
+    def _count(self, writer: FootageWriter) -> None:
+        self.kept, self._counted = writer.kept() or self.kept, time.monotonic()
+
+
+def polygon_text(polygons: Polygons) -> str | None:
+    """Return polygons as `habitus.video.watched_cells` takes them; None if there is none.
+
+    Examples
+    --------
+    >>> polygon_text((((0, 0), (8.5, 0), (8, 8)), ((1, 1), (2, 1), (2, 2))))
+    '0,0 8.5,0 8,8; 1,1 2,1 2,2'
+    """
+    texts = [" ".join(f"{x:g},{y:g}" for x, y in polygon) for polygon in polygons]
+    return "; ".join(texts) or None

@@ -1,0 +1,280 @@
+"""A backup of a console as one file, made while it runs, and what is restored from it.
+
+The file is a ZIP archive: a description, the database, the key of its secrets, cameras.toml and
+the models; clips, pictures and uploads if asked for. SQLite is copied by its own means. Tables of
+PostgreSQL are written as lines of JSON, which any version of PostgreSQL takes.
+"""
+
+import base64
+import json
+import re
+import shutil
+import sqlite3
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from sqlalchemy import Connection, LargeBinary, MetaData, Table, func, inspect, select, text, update
+from typing_extensions import TypedDict
+
+from habitus.errors import FileError, InvalidInputError
+from habitus.files import checked_path, written_whole
+from habitus.schema import Count, Time, decoded
+from habitus.web.database import Base, Database, EventRow
+from habitus.web.migrations import revision_of, upgrade
+from habitus.web.server_settings import ServerSettings
+
+VERSION = 1
+DESCRIPTION = "backup.json"
+SQLITE = "habitus.sqlite"
+# What a backup may hold, by the names in the data folder.
+NAMES = re.compile(
+    r"habitus\.sqlite|secret\.key|cameras\.toml|tables/[a-z_]+\.jsonl"
+    r"|cameras/[a-z0-9-]+/(model-[0-9]+\.(habitus|json)|(events|behaviours)/[A-Za-z0-9][A-Za-z0-9._-]*)"
+    r"|uploads/[A-Za-z0-9][A-Za-z0-9._-]*"
+)
+SMALL = ("secret.key", "cameras.toml", "cameras/*/model-*.*", "cameras/*/behaviours/*.jpg")
+LARGE = ("cameras/*/events/*", "uploads/*")
+# Rows that are written together.
+TOGETHER = 1000
+
+
+class Description(TypedDict):
+    """What a backup says of itself."""
+
+    habitus: Literal["backup"]
+    version: Count
+    made: Time
+    database: Literal["sqlite", "tables"]
+    revision: str
+    """Version of the database."""
+
+
+def backup(settings: ServerSettings, file: Path, *, clips: bool = False) -> None:
+    """Write a backup of a console, which may be running.
+
+    Parameters
+    ----------
+    settings
+        Its folder and database.
+    file
+        File to write, whole or not at all. Only its owner may read it: it holds the key of all
+        passwords.
+    clips
+        Whether it holds clips, pictures and uploads too.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no console, or the file cannot be written.
+    """
+    if not settings.secret_key.is_file():
+        raise InvalidInputError(f"{settings.data}: no data of a console here", parameter="data")
+    with (
+        written_whole(file) as temporary,
+        closing(_database(settings)) as database,
+    ):
+        temporary.chmod(0o600)
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            _write_database(archive, database, settings)
+            for pattern in SMALL + LARGE if clips else SMALL:
+                for path in sorted(settings.data.glob(pattern)):
+                    _add(archive, path, path.relative_to(settings.data).as_posix())
+
+
+def _database(settings: ServerSettings) -> Database:
+    if settings.database is not None:
+        return Database(settings.database)
+    return Database.in_folder(settings.data)
+
+
+def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
+    # Pictures, clips and models do not get smaller.
+    kind = zipfile.ZIP_DEFLATED if path.suffix in (".toml", ".sqlite") else zipfile.ZIP_STORED
+    if NAMES.fullmatch(name) and path.is_file():
+        try:
+            archive.write(path, name, kind)
+        except FileNotFoundError:  # deleted meanwhile, as an old clip is
+            return
+
+
+def _write_database(archive: zipfile.ZipFile, database: Database, settings: ServerSettings) -> None:
+    description = {
+        "habitus": "backup",
+        "version": VERSION,
+        "made": time.time(),
+        "database": "sqlite" if database.is_sqlite else "tables",
+        "revision": revision_of(database) or "",
+    }
+    archive.writestr(DESCRIPTION, json.dumps(description))
+    if database.is_sqlite:
+        source = Path(database.engine.url.database or "")
+        with tempfile.TemporaryDirectory(dir=settings.data) as folder:
+            copy = Path(folder, SQLITE)
+            with closing(sqlite3.connect(source)) as a, closing(sqlite3.connect(copy)) as b:
+                a.backup(b)
+            _add(archive, copy, SQLITE)
+        return
+    engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
+    with engine.connect() as connection:
+        for table in Base.metadata.sorted_tables:
+            with archive.open(f"tables/{table.name}.jsonl", "w", force_zip64=True) as lines:
+                for row in connection.execution_options(yield_per=TOGETHER).execute(select(table)):
+                    lines.write(_line(table, row) + b"\n")
+
+
+def _line(table: Table, row: Any) -> bytes:
+    values = {
+        column.name: base64.b64encode(value).decode()
+        if isinstance(column.type, LargeBinary) and value is not None
+        else value
+        for column, value in zip(table.columns, row, strict=True)
+    }
+    return json.dumps(values).encode()
+
+
+def restore(settings: ServerSettings, file: Path) -> None:
+    """Put the contents of a backup into an empty folder, and into an empty database.
+
+    Parameters
+    ----------
+    settings
+        The folder, which must be empty or not there; and the database, if it was one of
+        PostgreSQL.
+    file
+        What `backup` wrote.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder or the database is not empty, or the backup is of the other kind.
+    FileError
+        If the file is no backup, or damaged.
+    """
+    if settings.data.exists() and any(settings.data.iterdir()):
+        raise InvalidInputError(
+            f"{settings.data} is not empty: a backup is restored into an empty folder",
+            parameter="data",
+        )
+    made = not settings.data.exists()
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(checked_path(file)) as archive:
+            description = _described(archive)
+            _extract(archive, settings.data)
+            if description["database"] == "tables":
+                _restore_tables(settings, description["revision"])
+            elif settings.database is not None:
+                raise InvalidInputError(
+                    "the backup is of a console with SQLite: restore it without a database",
+                    parameter="database",
+                )
+            _forget_pictures(settings)
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+        _empty(settings.data, made)
+        raise FileError(f"{file}: not a complete backup of habitus: {error}") from error
+    except BaseException:
+        _empty(settings.data, made)
+        raise
+
+
+def _described(archive: zipfile.ZipFile) -> Description:
+    names = [name for name in archive.namelist() if name != DESCRIPTION]
+    if DESCRIPTION not in archive.namelist():
+        raise zipfile.BadZipFile("it does not say what it is")
+    if foreign := [name for name in names if not NAMES.fullmatch(name)]:
+        raise FileError(f"the backup holds a file that no backup has: {foreign[0]!r}")
+    description = decoded(archive.read(DESCRIPTION), Description)
+    if description["version"] > VERSION:
+        raise FileError(
+            f"the backup is of version {description['version']}, this habitus reads up to "
+            f"{VERSION}: upgrade habitus"
+        )
+    return description
+
+
+def _extract(archive: zipfile.ZipFile, folder: Path) -> None:
+    for info in archive.infolist():
+        if info.filename == DESCRIPTION:
+            continue
+        target = folder / PurePosixPath(info.filename)
+        for parent in reversed(target.relative_to(folder).parents):
+            (folder / parent).mkdir(mode=0o700, exist_ok=True)
+        target.touch(mode=0o600)
+        with archive.open(info) as source, target.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+
+
+def _restore_tables(settings: ServerSettings, revision: str) -> None:
+    """Fill an empty database from lines of JSON, and bring it up to date."""
+    if settings.database is None:
+        raise InvalidInputError(
+            "the backup is of a console with PostgreSQL: name an empty database to restore it to",
+            parameter="database",
+        )
+    folder = settings.data / "tables"
+    with closing(Database(settings.database)) as database:
+        if inspect(database.engine).get_table_names():
+            raise InvalidInputError("the database is not empty", parameter="database")
+        upgrade(database, revision)
+        with database.engine.begin() as connection:
+            tables = MetaData()
+            tables.reflect(connection)
+            for table in tables.sorted_tables:
+                _fill(connection, table, folder / f"{table.name}.jsonl")
+        upgrade(database)
+    shutil.rmtree(folder)
+
+
+def _forget_pictures(settings: ServerSettings) -> None:
+    """Have events name no pictures and clips where the backup holds none."""
+    if any(settings.data.glob("cameras/*/events/*")):
+        return
+    database = (
+        Database(settings.database) if settings.database else Database.in_folder(settings.data)
+    )
+    with closing(database), database.transaction() as session:
+        none = {"thumbnail": None, "heat": None, "clip": None, "n_bytes": 0, "clip_bytes": 0}
+        session.execute(update(EventRow).values(none))
+
+
+def _fill(connection: Connection, table: Table, file: Path) -> None:
+    if not file.is_file():
+        return
+    rows: list[dict[str, Any]] = []
+    for row in _rows(table, file):
+        rows.append(row)
+        if len(rows) == TOGETHER:
+            connection.execute(table.insert(), rows)
+            rows.clear()
+    if rows:
+        connection.execute(table.insert(), rows)
+    key = table.columns.get("id")
+    if key is not None and key.autoincrement is True:
+        sequence = func.pg_get_serial_sequence(table.name, "id")
+        highest = select(func.coalesce(func.max(key), 0) + 1).scalar_subquery()
+        connection.execute(select(func.setval(sequence, highest, text("false"))))
+
+
+def _rows(table: Table, file: Path) -> Iterator[dict[str, Any]]:
+    packed = [column.name for column in table.columns if _is_binary(column)]
+    with file.open("rb") as lines:
+        for line in lines:
+            row: dict[str, Any] = json.loads(line)
+            yield row | {name: base64.b64decode(row[name]) for name in packed if row[name]}
+
+
+def _is_binary(column: Any) -> bool:
+    return isinstance(column.type, LargeBinary)
+
+
+def _empty(folder: Path, made: bool) -> None:
+    """Delete what was extracted before something failed."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if made:
+        folder.rmdir()

@@ -1,0 +1,93 @@
+"""Where events are told: one module for each kind of channel.
+
+A kind has settings, a plain dictionary that is encrypted at rest, and a sender:
+
+- `webhook`: a POST of JSON. Settings: url, and optionally secret.
+- `mqtt`: a broker, with Home Assistant discovery. Settings: host, and optionally port, username,
+  password, tls, ca, topic, discovery.
+- `services`: e-mail and whatever else Apprise knows; its kind is "apprise". Settings: url.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from habitus.errors import InvalidInputError
+from habitus.web.channels import mqtt, services, webhook
+from habitus.web.channels.notification import DeliveryError, Notification, Sender
+from habitus.web.database import Channel
+
+if TYPE_CHECKING:
+    from habitus.web.server import Console
+
+__all__ = ["KINDS", "DeliveryError", "Notification", "Sender", "check", "open_sender", "send_test"]
+
+_SHOWN = {"webhook": webhook.shown, "mqtt": mqtt.shown, "apprise": services.shown}
+_SENDERS: dict[str, "Callable[[Console, Channel], Sender]"] = {
+    "webhook": webhook.WebhookSender,
+    "mqtt": mqtt.MqttSender,
+    "apprise": services.ServiceSender,
+}
+KINDS = tuple(_SHOWN)
+
+
+def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a channel as they may be shown: without secrets.
+
+    Only an administrator's settings may come here: a channel reaches any host, and some of
+    Apprise's services are programs of this machine.
+
+    Parameters
+    ----------
+    kind
+        webhook, mqtt or apprise.
+    settings
+        Plain values, by name.
+
+    Raises
+    ------
+    InvalidInputError
+        Names the setting that cannot be used.
+
+    Examples
+    --------
+    >>> check("webhook", {"url": "https://hooks.example.org/in/hdk3Kd", "secret": "s"})
+    {'url': 'https://hooks.example.org/...', 'signed': True}
+    """
+    if kind not in KINDS:
+        raise InvalidInputError(
+            f"a channel is of the kind {', '.join(KINDS[:-1])} or {KINDS[-1]}, found {kind!r}",
+            parameter="kind",
+        )
+    for name, value in settings.items():
+        if isinstance(value, str) and not "".join(value.splitlines()).isprintable():
+            raise InvalidInputError(
+                f"{name[:40]} has characters that cannot be shown", parameter=name[:40]
+            )
+    return _SHOWN[kind](settings)
+
+
+def open_sender(console: "Console", channel: Channel) -> Sender:
+    """Return what tells the notifications of a channel; to be used within one event loop."""
+    return _SENDERS[channel.kind](console, channel)
+
+
+def send_test(console: "Console", channel: Channel) -> None:
+    """Tell a test message now, not through the outbox.
+
+    Raises
+    ------
+    DeliveryError
+        Says in one line why it could not be told.
+    """
+    test = Notification(f"test/{secrets.token_hex(8)}", "test", time.time(), {})
+    asyncio.run(_send_once(open_sender(console, channel), test))
+
+
+async def _send_once(sender: Sender, notification: Notification) -> None:
+    try:
+        await sender.send(notification)
+    finally:
+        await sender.close()

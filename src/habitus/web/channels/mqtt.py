@@ -1,0 +1,334 @@
+"""MQTT: events as messages, and the state of each camera for Home Assistant and others.
+
+All topics are below one, "habitus" by default:
+
+- `habitus/CAMERA/event`: what happens, as JSON (the same as of a webhook), by QoS 1;
+- `habitus/CAMERA/state`: ON while something unusual goes on, else OFF; retained, as the rest;
+- `habitus/CAMERA/condition`: watching, learning, lost and so on;
+- `habitus/CAMERA/last`: the last event as JSON; `habitus/CAMERA/picture`: its thumbnail;
+- `habitus/digest`: what was held back by quiet hours or the limit; `habitus/test`;
+- `habitus/status`: online, or offline once the console is gone.
+
+What is retained follows the database, not the outbox: after an outage of the broker it is right
+at once. Which topics are retained is remembered, so that those of a camera that was removed are
+cleared even if the broker was away then.
+"""
+
+import asyncio
+import json
+import re
+import ssl
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiomqtt import Client, MqttError, Will
+from sqlalchemy import select
+from sqlalchemy.orm import Session, defer
+
+from habitus.errors import InvalidInputError
+from habitus.web.channels.notification import (
+    DeliveryError,
+    Notification,
+    Sender,
+    address_of,
+    event_links,
+)
+from habitus.web.database import CameraRow, Channel, EventRow, Setting
+from habitus.web.outbox import described
+
+if TYPE_CHECKING:
+    from habitus.web.server import Console
+
+TIMEOUT = 10.0
+"""Seconds that a broker has for an answer."""
+REFRESH = 1.0
+"""Seconds between two looks at the cameras' states."""
+TOPIC = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+
+Retained = dict[str, str | Path]
+"""Payloads by topic; of a picture, its file."""
+
+
+def shown(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without the password."""
+    whole = _whole(settings)
+    hidden = {"password": bool(whole["password"]), "ca": bool(whole["ca"])}
+    return {**whole, **hidden}
+
+
+def _whole(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return all settings, checked."""
+    tls = bool(settings.get("tls", False))
+    whole = {
+        "host": settings.get("host", ""),
+        "port": settings.get("port") or (8883 if tls else 1883),
+        "username": settings.get("username") or "",
+        "password": settings.get("password") or "",
+        "tls": tls,
+        "ca": settings.get("ca") or "",
+        "topic": settings.get("topic") or "habitus",
+        "discovery": settings.get("discovery", "homeassistant") or "",
+    }
+    for name in ("host", "username", "password", "ca", "topic", "discovery"):
+        if not isinstance(whole[name], str):
+            raise InvalidInputError(f"{name} of a broker must be a text", parameter=name)
+    if not whole["host"] or any(letter in whole["host"] for letter in " /@"):
+        raise InvalidInputError(
+            "host of a broker must be a name or an address, such as mqtt.example.org",
+            parameter="host",
+        )
+    if not isinstance(whole["port"], int) or not 0 < whole["port"] < 65536:
+        raise InvalidInputError(
+            f"port of a broker must be from 1 to 65535, found {whole['port']!r}", parameter="port"
+        )
+    for name in ("topic", "discovery"):
+        if whole[name] and not TOPIC.fullmatch(whole[name]):
+            raise InvalidInputError(
+                f"{name} must be of letters, digits, - and _, in parts that / divides",
+                parameter=name,
+            )
+    _tls_context(whole)
+    return whole
+
+
+def _tls_context(settings: dict[str, Any]) -> ssl.SSLContext | None:
+    if not settings["tls"]:
+        return None
+    try:
+        return ssl.create_default_context(cadata=settings["ca"] or None)
+    except (ssl.SSLError, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            "ca must be a certificate in PEM form (-----BEGIN CERTIFICATE----- ...)",
+            parameter="ca",
+        ) from error
+
+
+class MqttSender(Sender):
+    """Keeps a connection to one broker.
+
+    Once it is refreshed it stands for the console there: it says that the console is online, and
+    its will that it is not. Before, it only sends, as a test does beside another one.
+    """
+
+    def __init__(self, console: "Console", channel: Channel) -> None:
+        self._console, self._channel = console, channel
+        self._settings = _whole(console.vault.open(channel.secret_settings))
+        self._base: str = self._settings["topic"]
+        self._client: Client | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._retained: Retained = {}
+        """What the broker has by now."""
+        self._is_known = False
+        """Whether it has nothing else, from before."""
+        self._looked = -REFRESH
+        self._stands = False
+
+    async def refresh(self) -> None:
+        """Connect if needed, and bring the retained topics up to date."""
+        self._stands = True
+        client = await self._connected()
+        if time.monotonic() - self._looked < REFRESH:
+            return
+        wanted = await asyncio.to_thread(self._wanted)
+        await self._retain(client, wanted)
+        self._looked = time.monotonic()
+
+    async def send(self, notification: Notification) -> None:
+        """Return once the broker has it."""
+        client = await self._connected()
+        camera = notification.body.get("camera")
+        topic = f"{camera['id']}/event" if camera else notification.kind
+        payload = json.dumps(notification.to_json(self._console.settings), allow_nan=False)
+        await self._publish(client, f"{self._base}/{topic}", payload, retain=False)
+
+    async def close(self, *, removed: bool = False) -> None:
+        """Say that nobody is here; clear everything retained if the channel is no more."""
+        with suppress(DeliveryError, MqttError):
+            if removed:
+                client = await self._connected()
+                await self._retain(client, {})
+                await self._publish(client, f"{self._base}/status", "", retain=True)
+            elif self._client is not None and self._stands:
+                await self._publish(self._client, f"{self._base}/status", "offline", retain=True)
+        await self._disconnect()
+
+    async def _connected(self) -> Client:
+        if self._client is not None and self._listener is not None and not self._listener.done():
+            return self._client
+        await self._disconnect()
+        status = f"{self._base}/status"
+        client = Client(
+            self._settings["host"],
+            self._settings["port"],
+            username=self._settings["username"] or None,
+            password=self._settings["password"] or None,
+            tls_context=_tls_context(self._settings),
+            will=Will(status, "offline", qos=1, retain=True) if self._stands else None,
+            timeout=TIMEOUT,
+        )
+        try:
+            await client.__aenter__()
+        except (MqttError, OSError, UnicodeError) as error:
+            raise DeliveryError(f"the broker is away: {error}") from error
+        self._client, self._listener = client, asyncio.create_task(_listen(client))
+        self._retained, self._is_known, self._looked = {}, False, -REFRESH
+        if self._stands:
+            await self._publish(client, status, "online", retain=True)
+        return client
+
+    async def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.cancel()
+            with suppress(asyncio.CancelledError):
+                await listener
+        if client is not None:
+            with suppress(MqttError, OSError):
+                await client.__aexit__(None, None, None)
+
+    async def _publish(
+        self, client: Client, topic: str, payload: str | bytes, *, retain: bool
+    ) -> None:
+        try:
+            await client.publish(topic, payload, qos=1, retain=retain)
+        except (MqttError, OSError) as error:
+            await self._disconnect()
+            raise DeliveryError(f"the broker did not take it: {error}") from error
+
+    async def _retain(self, client: Client, wanted: Retained) -> None:
+        """Publish what is new or another than before, and clear what is no more."""
+        if self._is_known and wanted == self._retained:
+            return
+        gone = await asyncio.to_thread(self._remember, {*self._retained, *wanted}) - {*wanted}
+        for topic in sorted(gone):
+            await self._publish(client, topic, "", retain=True)
+            self._retained.pop(topic, None)
+        for topic, payload in wanted.items():
+            if self._retained.get(topic) != payload:
+                content = await asyncio.to_thread(_content, payload)
+                await self._publish(client, topic, content, retain=True)
+                self._retained[topic] = payload
+        if gone:
+            await asyncio.to_thread(self._remember, {*wanted}, only=True)
+        self._is_known = True
+
+    def _remember(self, topics: set[str], *, only: bool = False) -> set[str]:
+        """Write down which topics are retained, before they are; return these and earlier ones."""
+        key = f"mqtt/{self._channel.id}"
+        with self._console.database.transaction() as session:
+            setting = session.get(Setting, key)
+            before = set(setting.value["topics"]) if setting is not None else set()
+            after = topics if only else before | topics
+            if setting is None and after:
+                session.add(Setting(key=key, value={"topics": sorted(after)}))
+            elif setting is not None and not after:
+                session.delete(setting)
+            elif setting is not None and after != before:
+                setting.value = {"topics": sorted(after)}
+        return after
+
+    def _wanted(self) -> Retained:
+        """Return all retained topics, as the database knows them now."""
+        wanted: Retained = {}
+        with self._console.database.session() as session:
+            for camera in session.scalars(select(CameraRow).order_by(CameraRow.id)):
+                if not self._channel.cameras or camera.id in self._channel.cameras:
+                    wanted |= self._states(session, camera)
+                    wanted |= self._discovery(camera)
+        return wanted
+
+    def _states(self, session: Session, camera: CameraRow) -> Retained:
+        last = session.scalar(
+            select(EventRow)
+            .where(EventRow.camera_id == camera.id, EventRow.alarm)
+            .order_by(EventRow.start.desc())
+            .limit(1)
+            .options(defer(EventRow.details), defer(EventRow.signature))
+        )
+        going_on = last is not None and last.end is None
+        top = f"{self._base}/{camera.id}"
+        states: Retained = {
+            f"{top}/state": "ON" if going_on else "OFF",
+            f"{top}/condition": camera.state,
+        }
+        if last is not None:
+            links = event_links(address_of(self._console.settings), last.id)
+            states[f"{top}/last"] = json.dumps({**described(last), "links": links})
+            if last.thumbnail:
+                folder = self._console.settings.camera_folder(camera.id) / "events"
+                states[f"{top}/picture"] = folder / Path(last.thumbnail).name
+        return states
+
+    def _discovery(self, camera: CameraRow) -> Retained:
+        """Return what Home Assistant finds the camera by."""
+        if not self._settings["discovery"]:
+            return {}
+        top, node = f"{self._base}/{camera.id}", f"{self._base.replace('/', '_')}_{camera.id}"
+        shared = {
+            "availability_topic": f"{self._base}/status",
+            "device": {
+                "identifiers": [node],
+                "name": camera.name,
+                "manufacturer": "habitus",
+                "model": "camera",
+                "configuration_url": f"{address_of(self._console.settings)}/cameras/{camera.id}",
+            },
+        }
+        found = {}
+        for part, (component, own) in _ENTITIES.items():
+            topics = {name: value.format(top=top) for name, value in own.items()}
+            config = {**topics, "unique_id": f"{node}_{part}", **shared}
+            topic = f"{self._settings['discovery']}/{component}/{node}/{part}/config"
+            found[topic] = json.dumps(config, sort_keys=True)
+        return {**found}
+
+
+# By the last part of their topic: the component of Home Assistant, and what is its own.
+_ENTITIES: dict[str, tuple[str, dict[str, str]]] = {
+    "unusual": (
+        "binary_sensor",
+        {"name": "Unusual motion", "device_class": "motion", "state_topic": "{top}/state"},
+    ),
+    "condition": (
+        "sensor",
+        {
+            "name": "Condition",
+            "icon": "mdi:cctv",
+            "entity_category": "diagnostic",
+            "state_topic": "{top}/condition",
+        },
+    ),
+    "last": (
+        "sensor",
+        {
+            "name": "Last event",
+            "icon": "mdi:eye-outline",
+            "state_topic": "{top}/last",
+            "value_template": "{{{{ value_json.explanation[:250] }}}}",
+            "json_attributes_topic": "{top}/last",
+        },
+    ),
+    "picture": (
+        "image",
+        {"name": "Last event", "content_type": "image/jpeg", "image_topic": "{top}/picture"},
+    ),
+}
+
+
+async def _listen(client: Client) -> None:
+    """Return once the broker is away; it says nothing that is of use."""
+    with suppress(MqttError):
+        async for _ in client.messages:
+            pass
+
+
+def _content(payload: str | Path) -> str | bytes:
+    if isinstance(payload, str):
+        return payload
+    try:
+        return payload.read_bytes()
+    except OSError:  # deleted meanwhile
+        return b""

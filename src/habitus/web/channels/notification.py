@@ -1,0 +1,185 @@
+"""What is told of an event, a trouble or a digest: for programs as JSON, for people in words."""
+
+import socket
+import time
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from habitus.errors import HabitusError
+from habitus.web.server_settings import ServerSettings
+
+SCHEMA = 1
+
+
+class DeliveryError(HabitusError, RuntimeError):
+    """Something that could not be told now; it will be tried again."""
+
+
+class Notification(NamedTuple):
+    """Something to tell."""
+
+    key: str
+    """Unique, and the same when it is told again: receivers drop what they know."""
+    kind: str
+    """started, ended, trouble, recovered, digest or test."""
+    created: float
+    body: dict[str, Any]
+    """camera, and event or trouble; or digest: see `habitus.web.outbox`."""
+    attempt: int = 1
+    """Above 1 if telling it failed before."""
+    again: bool = False
+    """Whether it may have been told already, as the console ended while it was being told."""
+
+    def to_json(self, settings: ServerSettings) -> dict[str, Any]:
+        """Return it as plain values, with links to the console's pages."""
+        return {
+            "habitus": "notification",
+            "version": SCHEMA,
+            "id": self.key,
+            "kind": self.kind,
+            "time": self.created,
+            **self.body,
+            "links": self.links(settings),
+        }
+
+    def links(self, settings: ServerSettings) -> dict[str, str]:
+        """Return the addresses of what it is about: page, and thumbnail, heat map and clip."""
+        base = address_of(settings)
+        if event := self.body.get("event"):
+            return event_links(base, event["id"])
+        if camera := self.body.get("camera"):
+            return {"page": f"{base}/cameras/{quote(camera['id'])}"}
+        return {"page": f"{base}/events"}
+
+    def picture(self, settings: ServerSettings) -> Path | None:
+        """Return the file of the event's thumbnail, if there is one."""
+        name = self.body.get("event", {}).get("thumbnail")
+        if not name:
+            return None
+        path = settings.camera_folder(self.body["camera"]["id"]) / "events" / Path(name).name
+        return path if path.is_file() else None
+
+    def title(self) -> str:
+        """Return what it is about, in a few words."""
+        if self.kind == "test":
+            return "habitus: a test message"
+        if self.kind == "digest":
+            return f"habitus: {_counted(self.body['digest'])}"
+        name = self.body["camera"]["name"]
+        if "trouble" in self.body:
+            trouble = self.body["trouble"]["kind"]
+            return f"{name}: {trouble}" if self.kind == "trouble" else f"{name}: watching again"
+        return f"{name}: something unusual" + (" has ended" if self.kind == "ended" else "")
+
+    def text(self, settings: ServerSettings) -> str:
+        """Return all that a person wants to know, in lines."""
+        lines = _text_of[self.kind](self, settings)
+        if self.again:
+            lines.append("(The console was interrupted: this may have been told before.)")
+        return "\n".join(line for line in lines if line)
+
+
+class Sender(Protocol):
+    """Tells notifications of one channel, one after the other."""
+
+    async def refresh(self) -> None:
+        """Bring up to date what is seen there all the time, if anything, such as states."""
+
+    async def send(self, notification: Notification) -> None:
+        """Return once it has been told; raise `DeliveryError` if it could not be."""
+
+    async def close(self, *, removed: bool = False) -> None:
+        """Close what is open between two messages, if anything; `removed`: for good."""
+
+
+def address_of(settings: ServerSettings) -> str:
+    """Return the address that people reach the console by.
+
+    Examples
+    --------
+    >>> address_of(ServerSettings(Path("data")))
+    'http://127.0.0.1:8420'
+    >>> everywhere = ServerSettings(Path("data"), host="0.0.0.0")
+    >>> address_of(everywhere) == f"http://{socket.gethostname()}:8420"
+    True
+    """
+    if settings.public_url:
+        return settings.public_url.rstrip("/")
+    every = settings.host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound to
+    name = socket.gethostname() if every else settings.host
+    host = f"[{name}]" if ":" in name else name
+    return f"http://{host}:{settings.port}"
+
+
+def event_links(base: str, event: str) -> dict[str, str]:
+    """Return the addresses of an event's page, thumbnail, heat map and clip."""
+    name = quote(event, safe="")
+    files = {file: f"{base}/api/events/{name}/{file}" for file in ("thumbnail", "heat", "clip")}
+    return {"page": f"{base}/events/{name}", **files}
+
+
+def at(moment: float) -> str:
+    """Return date and time as this machine's clock shows them."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def _test_text(notification: Notification, settings: ServerSettings) -> list[str]:
+    return ["If you read this, events of your cameras will be told here.", address_of(settings)]
+
+
+def _event_text(notification: Notification, settings: ServerSettings) -> list[str]:
+    event = notification.body["event"]
+    span = at(event["start"]) + (f" to {at(event['end'])}" if event["end"] is not None else "")
+    return [event["explanation"], event["rarity"], span, notification.links(settings)["page"]]
+
+
+def _trouble_text(notification: Notification, settings: ServerSettings) -> list[str]:
+    trouble = notification.body["trouble"]
+    span = f"since {at(trouble['start'])}"
+    if trouble["end"] is not None:
+        span = f"{trouble['kind']} from {at(trouble['start'])} to {at(trouble['end'])}"
+    return [trouble["reason"], span, notification.links(settings)["page"]]
+
+
+def _digest_text(notification: Notification, settings: ServerSettings) -> list[str]:
+    digest, base = notification.body["digest"], address_of(settings)
+    lines = [f"{at(digest['since'])} to {at(digest['until'])}: {_counted(digest)}.", " "]
+    lines += [f"{camera['name']}: {_counted(camera)}" for camera in digest["cameras"]]
+    if digest["most_unusual"]:
+        lines += [" ", "The most unusual:"]
+    for told in digest["most_unusual"]:
+        event = told["event"]
+        lines.append(f"{at(event['start'])} {told['camera']['name']}: {event['explanation']}")
+        lines.append(f"  {event_links(base, event['id'])['page']}")
+    return [*lines, " ", f"All: {base}/events"]
+
+
+_text_of = {
+    "test": _test_text,
+    "started": _event_text,
+    "ended": _event_text,
+    "trouble": _trouble_text,
+    "recovered": _trouble_text,
+    "digest": _digest_text,
+}
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    """Return numbers of events and troubles in words.
+
+    Examples
+    --------
+    >>> _counted({"started": 1, "trouble": 2, "recovered": 2})
+    '1 unusual event, 2 troubles, 2 of them over'
+    >>> _counted({"started": 0, "trouble": 0, "recovered": 1})
+    'no unusual events, 1 trouble over'
+    """
+    events, troubles, over = counts["started"], counts["trouble"], counts["recovered"]
+    words = f"{events or 'no'} unusual event{'' if events == 1 else 's'}"
+    if troubles:
+        words += f", {troubles} trouble{'' if troubles == 1 else 's'}"
+    if over:
+        of_them = "of them" if troubles else f"trouble{'' if over == 1 else 's'}"
+        words += f", {over} {of_them} over"
+    return words

@@ -1,0 +1,190 @@
+"""Three rendered junctions as cameras, so that anyone sees the console work within a minute.
+
+Each scene is rendered once into the data folder. It is first judged at once, as a recording: a
+model is learnt from its first half, in which nothing unusual happens, and the events of the second
+half are its past minutes. From then on it plays as a camera.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from habitus.errors import HabitusError
+from habitus.jobs.fork_server import ForkServer
+from habitus.site.pipe_messages import CameraState, StateChanged
+from habitus.site.rendered_scene import RenderingProcess, SceneJob
+from habitus.web import store
+from habitus.web.database import CameraRow
+
+if TYPE_CHECKING:
+    from habitus.web.server import Console
+
+SECONDS, ANOMALIES_PER_HOUR = 300.0, 90.0
+"""Length of a scene, and how frequent anomalies are in its second half."""
+ALERTS_PER_DAY = 480.0
+"""20 an hour: minutes of footage cannot tell what is rarer."""
+# Scenes that are rendered at the same time.
+AT_ONCE = 2
+TICK = 0.25
+
+
+class DemoScene(NamedTuple):
+    """A camera of the demonstration."""
+
+    id: str
+    name: str
+    seed: int
+
+
+SCENES = (
+    DemoScene("demo-market-square", "Market square", 12),
+    DemoScene("demo-station-road", "Station road", 15),
+    DemoScene("demo-harbour-bridge", "Harbour bridge", 19),
+)
+
+
+class Demo:
+    """The thread that prepares the cameras of the demonstration.
+
+    Parameters
+    ----------
+    console
+        Where they are added; its supervisor runs.
+    fork_server
+        Where processes are forked from.
+    scenes
+        The cameras.
+    seconds
+        Length of each scene; nothing unusual happens in its first half.
+    """
+
+    def __init__(
+        self,
+        console: "Console",
+        fork_server: ForkServer,
+        *,
+        scenes: Sequence[DemoScene] = SCENES,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.console, self.fork_server = console, fork_server
+        self.scenes, self.seconds = scenes, seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="demo", daemon=True)
+
+    def start(self) -> None:
+        """Add the cameras that are not there, and begin to prepare them."""
+        for scene in self.scenes:
+            self._add(scene)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End what is under way; it goes on with the next start."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _path(self, scene: DemoScene) -> Path:
+        return (self.console.settings.data / "demo" / f"{scene.id}.mp4").resolve()
+
+    def _add(self, scene: DemoScene) -> None:
+        now = time.time()
+        with self.console.database.transaction() as session:
+            if session.get(CameraRow, scene.id) is not None:
+                return
+            camera = CameraRow(
+                id=scene.id,
+                name=scene.name,
+                kind="recording",
+                secret_address=self.console.vault.seal(str(self._path(scene))),
+                shown_address="a rendered junction",
+                alerts_per_day=ALERTS_PER_DAY,
+                learn_days=1,
+                mask=[],
+                region=[],
+                options={"local": True, "preparing": True},
+                enabled=True,
+                created=now,
+                state=CameraState.LEARNING.value,
+                since=now,
+                reason="its scene is drawn first",
+            )
+            session.add(camera)
+
+    def _run(self) -> None:
+        waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
+        rendering: dict[DemoScene, RenderingProcess] = {}
+        try:
+            while not self._stopping.is_set():
+                while waiting and len(rendering) < AT_ONCE:
+                    scene = waiting.pop(0)
+                    if self._path(scene).exists():
+                        self._change(scene, preparing=False)
+                    else:
+                        rendering[scene] = self._render(scene)
+                for scene, process in list(rendering.items()):
+                    if process.step(TICK / 2):
+                        process.kill()
+                        del rendering[scene]
+                        self._change(scene, preparing=False)
+                    else:
+                        self._say(scene, f"its scene is drawn: {100 * process.progress:.0f} %")
+                judged = [scene for scene in self.scenes if self._is(scene, preparing=False)]
+                for scene in judged:
+                    self._play_if_judged(scene)
+                if not (waiting or rendering or judged):
+                    return
+                self._stopping.wait(TICK)
+        except (HabitusError, SQLAlchemyError, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            self.console.bulletin.post(f"the demonstration cannot be prepared: {reason}")
+        finally:
+            for process in rendering.values():
+                process.kill()
+
+    def _render(self, scene: DemoScene) -> RenderingProcess:
+        job = SceneJob(
+            self._path(scene),
+            scene.seed,
+            seconds=self.seconds,
+            normal_for=self.seconds / 2,
+            anomalies_per_hour=ANOMALIES_PER_HOUR,
+        )
+        process = RenderingProcess(job, self.fork_server)
+        process.start()
+        return process
+
+    def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
+        """Return whether a camera is there that does not play yet, and is rendered or judged."""
+        with self.console.database.session() as session:
+            camera = session.get(CameraRow, scene.id)
+        if camera is None or camera.kind != "recording":
+            return False
+        return bool(camera.options.get("preparing", False)) == preparing
+
+    def _say(self, scene: DemoScene, reason: str) -> None:
+        change = StateChanged(CameraState.LEARNING, time.time(), reason)
+        with self.console.database.transaction() as session:
+            changed = store.set_state(session, scene.id, change)
+        if changed:
+            self.console.bulletin.publish("camera", camera=scene.id, **change._asdict())
+
+    def _change(self, scene: DemoScene, *, preparing: bool, kind: str = "recording") -> None:
+        with self.console.database.transaction() as session:
+            camera = session.get(CameraRow, scene.id)
+            if camera is None:
+                return
+            camera.kind = kind
+            camera.options = {"local": True, **({"preparing": True} if preparing else {})}
+            camera.state, camera.reason = CameraState.CONNECTING.value, ""
+        if self.console.supervisor is not None:
+            self.console.supervisor.refresh()
+
+    def _play_if_judged(self, scene: DemoScene) -> None:
+        with self.console.database.session() as session:
+            camera = session.get(CameraRow, scene.id)
+        if camera is not None and camera.state == CameraState.ENDED:
+            self._change(scene, preparing=False, kind="playback")

@@ -1,0 +1,298 @@
+"""What is to be told elsewhere: written with what it is about, told in order, at least once.
+
+`enqueue` writes one row for each channel, in the transaction of what it is about. A row waits
+until it is told (sent), goes into a digest (held, then in digest), or is given up. `take_next`
+says what a channel tells next; `delivery` tells it.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from datetime import time as time_of_day
+from typing import Any, Literal
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from habitus.errors import InvalidInputError
+from habitus.web.database import CameraRow, Channel, EventRow, OutboxEntry, TroubleRow
+
+Kind = Literal["started", "ended", "trouble", "recovered"]
+
+EVENT_FIELDS = (
+    "id",
+    "start",
+    "end",
+    "peak",
+    "explanation",
+    "rarity",
+    "probability",
+    "cue",
+    "behaviour",
+    "normality",
+    "threshold",
+    "thumbnail",
+)
+TROUBLE_FIELDS = ("kind", "start", "end", "reason")
+HOUR = 3600.0
+MOST_PER_HOUR = 100_000
+N_MOST_UNUSUAL = 5
+"""Events that a digest describes."""
+FOLLOWS = {"ended": "started", "recovered": "trouble"}
+"""What is the end of what: it is not counted, and told as its beginning was."""
+# People are told once of an event; programs also want to know when it is over.
+_TOLD = {
+    "webhook": ("started", "ended", "trouble", "recovered"),
+    "mqtt": ("started", "ended", "trouble", "recovered"),
+    "apprise": ("started", "trouble", "recovered"),
+}
+
+
+def enqueue(
+    session: Session, kind: Kind, about: EventRow | TroubleRow, *, now: float | None = None
+) -> int:
+    """Write that something is to be told, for each enabled channel that wants it.
+
+    Doing it again changes nothing: the same kind of the same event, or trouble, is told once by
+    each channel.
+
+    Parameters
+    ----------
+    session
+        Its transaction is the caller's; nothing is told unless it is committed.
+    kind
+        started or ended, of an event; trouble or recovered, of a trouble.
+    about
+        A row that is in the session, flushed.
+    now
+        Seconds since the epoch; the clock's by default.
+
+    Returns
+    -------
+    int
+        Number of rows that were written.
+    """
+    camera = session.get(CameraRow, about.camera_id)
+    channels = [
+        channel
+        for channel in session.scalars(select(Channel).where(Channel.enabled))
+        if kind in _TOLD[channel.kind] and about.camera_id in (channel.cameras or [about.camera_id])
+    ]
+    if camera is None or not channels:
+        return 0
+    now = time.time() if now is None else now
+    body = {
+        "camera": {"id": camera.id, "name": camera.name},
+        ("event" if isinstance(about, EventRow) else "trouble"): described(about),
+    }
+    rows = [
+        {
+            "channel_id": channel.id,
+            "subject": f"{_subject(about)}/{kind}",
+            "kind": kind,
+            "body": body,
+            "created": now,
+            "outcome": "held" if is_quiet(channel, now) else "waiting",
+            "attempts": 0,
+            "error": "",
+        }
+        for channel in channels
+    ]
+    return sum(_insert_new(session, row) for row in rows)
+
+
+def _insert_new(session: Session, row: dict[str, Any]) -> int:
+    """Insert a row unless the channel has one of the same subject; return how many were."""
+    postgres = session.get_bind().dialect.name == "postgresql"
+    statement = postgresql.insert(OutboxEntry) if postgres else sqlite.insert(OutboxEntry)
+    new = statement.values(row).on_conflict_do_nothing(index_elements=["channel_id", "subject"])
+    return len(session.execute(new.returning(OutboxEntry.id)).all())
+
+
+def _subject(about: EventRow | TroubleRow) -> str:
+    return about.id if isinstance(about, EventRow) else f"{about.camera_id}-{about.start:.0f}"
+
+
+def described(about: EventRow | TroubleRow) -> dict[str, Any]:
+    """Return what is told of an event or a trouble, as plain values."""
+    if isinstance(about, TroubleRow):
+        fields = {name: getattr(about, name) for name in TROUBLE_FIELDS}
+        return {"id": _subject(about), **fields}
+    return {name: getattr(about, name) for name in EVENT_FIELDS}
+
+
+def check_limits(
+    quiet_from: str | None, quiet_until: str | None, most_per_hour: int | None
+) -> None:
+    """Raise unless these are limits that a channel can have.
+
+    Raises
+    ------
+    InvalidInputError
+        Names what cannot be used.
+
+    Examples
+    --------
+    >>> check_limits("22:00", "25:00", None)
+    Traceback (most recent call last):
+    habitus.errors.InvalidInputError: quiet_until must be a time such as 06:30, found '25:00'
+    """
+    times = {"quiet_from": quiet_from, "quiet_until": quiet_until}
+    for name, text in times.items():
+        if text is not None and _time_of(text) is None:
+            raise InvalidInputError(
+                f"{name} must be a time such as 06:30, found {text!r}", parameter=name
+            )
+    if (quiet_from is None) != (quiet_until is None) or (quiet_from and quiet_from == quiet_until):
+        raise InvalidInputError(
+            "quiet hours have a start and another time as their end", parameter="quiet_until"
+        )
+    if most_per_hour is not None and not 1 <= most_per_hour <= MOST_PER_HOUR:
+        raise InvalidInputError(
+            f"most_per_hour must be from 1 to {MOST_PER_HOUR}, found {most_per_hour}: disable the "
+            "channel to be told nothing",
+            parameter="most_per_hour",
+        )
+
+
+def _time_of(text: str) -> time_of_day | None:
+    try:
+        return datetime.strptime(text, "%H:%M").time()
+    except ValueError:
+        return None
+
+
+def is_quiet(channel: Channel, now: float) -> bool:
+    """Return whether a channel has its quiet hours, by this machine's local time.
+
+    They are spans of real time: when clocks are set back they do not come twice in a night.
+    """
+    start, end = _time_of(channel.quiet_from or ""), _time_of(channel.quiet_until or "")
+    if start is None or end is None:
+        return False
+    today = datetime.fromtimestamp(now).date()
+    for day in (today - timedelta(days=1), today):
+        begins = datetime.combine(day, start).timestamp()
+        ends = datetime.combine(day + timedelta(days=end <= start), end).timestamp()
+        if begins <= now < ends:
+            return True
+    return False
+
+
+def take_next(session: Session, channel: Channel, now: float) -> OutboxEntry | None:
+    """Return what a channel is to tell now, if anything; write digests, and hold what is for one.
+
+    Parameters
+    ----------
+    session
+        Its transaction is the caller's.
+    channel
+        Its rows are taken in the order of their ids.
+    now
+        Seconds since the epoch. It may be earlier than before: nothing waits for a moment.
+    """
+    quiet, full = is_quiet(channel, now), _is_full(session, channel, now)
+    if not quiet and not full:
+        _write_digest(session, channel, now)
+    while (entry := _first(session, channel, "waiting")) is not None:
+        outcome = _outcome(session, entry, quiet=quiet, full=full)
+        if outcome == "waiting":
+            return None if quiet else entry
+        entry.outcome, entry.sent = outcome, now if outcome == "in digest" else None
+        session.flush()
+    return None
+
+
+def _first(session: Session, channel: Channel, outcome: str) -> OutboxEntry | None:
+    return session.scalars(
+        select(OutboxEntry)
+        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == outcome)
+        .order_by(OutboxEntry.id)
+        .limit(1)
+    ).first()
+
+
+def _is_full(session: Session, channel: Channel, now: float) -> bool:
+    """Return whether the channel told as much within the last hour as it may."""
+    if channel.most_per_hour is None:
+        return False
+    told = select(func.count()).where(
+        OutboxEntry.channel_id == channel.id,
+        OutboxEntry.outcome == "sent",
+        OutboxEntry.kind.not_in(FOLLOWS),
+        OutboxEntry.sent > now - HOUR,
+        OutboxEntry.sent <= now,  # not what was told before the clock was set back
+    )
+    return (session.scalar(told) or 0) >= channel.most_per_hour
+
+
+def _outcome(session: Session, entry: OutboxEntry, *, quiet: bool, full: bool) -> str:
+    """Return what becomes of an entry: waiting to be told, held, or in digest."""
+    if entry.kind == "digest":
+        return "waiting"
+    if entry.kind in FOLLOWS:
+        beginning = f"{entry.subject.rpartition('/')[0]}/{FOLLOWS[entry.kind]}"
+        became = session.scalar(
+            select(OutboxEntry.outcome).where(
+                OutboxEntry.channel_id == entry.channel_id, OutboxEntry.subject == beginning
+            )
+        )
+        if became in ("held", "in digest"):
+            return str(became)
+        full = False
+    return "held" if quiet or full else "waiting"
+
+
+def _write_digest(session: Session, channel: Channel, now: float) -> None:
+    """Put everything that is held into one message."""
+    held = session.scalars(
+        select(OutboxEntry)
+        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == "held")
+        .order_by(OutboxEntry.id)
+    ).all()
+    if not held:
+        return
+    session.add(
+        OutboxEntry(
+            channel_id=channel.id,
+            subject=f"digest-{held[0].id}-{held[-1].id}/digest",
+            kind="digest",
+            body={"digest": digest_of(held, now)},
+            created=now,
+            sent=None,
+            outcome="waiting",
+            attempts=0,
+            error="",
+        )
+    )
+    for entry in held:
+        entry.outcome, entry.sent = "in digest", now
+    session.flush()
+
+
+def digest_of(entries: Sequence[OutboxEntry], now: float) -> dict[str, Any]:
+    """Return what is told in place of many messages: numbers, cameras, the most unusual."""
+    cameras: dict[str, dict[str, Any]] = {}
+    events: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        camera = entry.body["camera"]
+        counts = cameras.setdefault(camera["id"], {**camera, **dict.fromkeys(_TOLD["webhook"], 0)})
+        counts[entry.kind] += 1
+        if "event" in entry.body:  # at its end, more is known of it
+            events[entry.body["event"]["id"]] = entry.body
+    total = {kind: sum(camera[kind] for camera in cameras.values()) for kind in _TOLD["webhook"]}
+    return {
+        "since": min(entry.created for entry in entries),
+        "until": now,
+        **total,
+        "cameras": sorted(cameras.values(), key=lambda camera: -camera["started"]),
+        "most_unusual": sorted(events.values(), key=_usualness)[:N_MOST_UNUSUAL],
+    }
+
+
+def _usualness(body: dict[str, Any]) -> tuple[float, float]:
+    event = body["event"]
+    probability = event["probability"]
+    margin = event["normality"] - event["threshold"]
+    return (1.0 if probability is None else probability, margin)

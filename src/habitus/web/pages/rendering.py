@@ -1,0 +1,386 @@
+"""How pages are put together: templates, times in words, small drawings, and errors."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from habitus.errors import InvalidInputError
+from habitus.web import queries
+from habitus.web.answers import CameraCard, CameraTimeline
+from habitus.web.database import CameraRow
+from habitus.web.security import Actor, console_of
+from habitus.web.server import Console
+from habitus.web.store import TROUBLES
+
+STATIC = Path(__file__).parents[1] / "static"
+STATES = {
+    "connecting": "waiting for its first picture",
+    "learning": "learning what is usual",
+    "watching": "watching",
+    "lost": "no picture comes",
+    "frozen": "the picture stands still",
+    "covered": "the picture is covered",
+    "moved": "the camera was moved",
+    "slow": "fewer pictures come than are needed",
+    "refused": "it cannot be watched as it is",
+    "off": "switched off",
+    "ended": "the recording was judged to its end",
+}
+"""What each state means, where no reason is given."""
+ERRORS = {
+    401: "Not logged in",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Not possible now",
+    413: "Too large",
+    422: "That does not work",
+    429: "Too many attempts",
+    503: "Not available now",
+}
+
+
+STALE = 30.0
+"""Seconds after which a document does not say any more what happens now."""
+MOST = 1e9
+"""Largest number that a form takes."""
+OCCASIONS = {
+    "first": "first model",
+    "hour": "after an hour",
+    "night": "nightly",
+    "asked": "asked for",
+}
+
+
+class Flash(NamedTuple):
+    """Something that is said once at the top of a page."""
+
+    kind: str
+    """good or bad."""
+    text: str
+
+
+def page(
+    request: Request,
+    template: str,
+    actor: Actor,
+    *,
+    section: str = "",
+    status: int = 200,
+    **context: Any,
+) -> HTMLResponse:
+    """Return a page in the frame of the console.
+
+    Parameters
+    ----------
+    request
+        That it answers.
+    template
+        Name of its template.
+    actor
+        Who sees it.
+    section
+        Name of the entry of the navigation that it belongs to.
+    status
+        Of the answer.
+    **context
+        What the template shows.
+    """
+    console = console_of(request)
+    with console.database.session() as session:
+        to_review = queries.count(session, queries.EventFilter(review="none"))
+    said = request.query_params.get("said", "")
+    flashes = [Flash("good", SAID[said])] if said in SAID else []
+    context = {"bare": False, "flashes": flashes, "to_review": to_review} | context
+    html = _environment().get_template(template).render(actor=actor, section=section, **context)
+    return HTMLResponse(html, status)
+
+
+def part(template: str, actor: Actor, **context: Any) -> HTMLResponse:
+    """Return a piece of a page."""
+    return HTMLResponse(_environment().get_template(template).render(actor=actor, **context))
+
+
+SAID = {
+    "added": "The camera is added. It learns what is usual from now on.",
+    "given": "The recording is read now; what is unusual in it comes to the events.",
+    "changed": "The changes are in use.",
+    "removed": "It is removed.",
+    "learning": "Learning starts as soon as the machine is free for it.",
+    "tested": "The test message was told.",
+    "reviewed": "The review is written down.",
+    "undone": "The review is taken back.",
+}
+"""What pages say after an action, by the word in the address."""
+
+
+def go(address: str, said: str = "", part: str = "") -> RedirectResponse:
+    """Send the browser to a page after a change, or a part of it; it says what was done."""
+    query = f"?{urlencode({'said': said})}" if said else ""
+    return RedirectResponse(f"{address}{query}{f'#{part}' if part else ''}", 303)
+
+
+def bare_page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """Return a page without navigation, for somebody who is not known."""
+    context = {"actor": None, "csrf": "", "bare": True, "flashes": []} | context
+    return HTMLResponse(_environment().get_template(template).render(**context), status)
+
+
+def error_page(status: int, detail: str) -> HTMLResponse:
+    """Return an error in the style of the console; it needs neither database nor actor."""
+    title = ERRORS.get(status, "Something went wrong")
+    if status == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = "there is no such page"
+    return bare_page("error.html", status, code=status, title=title, detail=detail)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("habitus.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        STATES=STATES, OCCASIONS=OCCASIONS, TROUBLES=frozenset(map(str, TROUBLES))
+    )
+    environment.filters.update(
+        iso=iso,
+        told=told,
+        cue_in_words=cue_in_words,
+        duration=duration,
+        sentence=sentence,
+        bytes=in_bytes,
+        details=in_words,
+    )
+    return environment
+
+
+def iso(seconds: float) -> str:
+    """Return a time in ISO 8601, in UTC.
+
+    Examples
+    --------
+    >>> iso(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def told(seconds: float, style: str = "moment") -> str:
+    """Return a time as the server has it; the browser writes it in its own zone."""
+    moment = datetime.fromtimestamp(seconds)
+    if style == "full":
+        return f"{moment:%A %-d %B %Y, %H:%M:%S}"
+    if style == "short":
+        return f"{moment:%-d %b %H:%M}"
+    return f"{moment:%a %-d %b, %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words.
+
+    Examples
+    --------
+    >>> duration(5), duration(200), duration(7000), duration(200_000)
+    ('5 s', '3 min', '2 h', '2 days')
+    """
+    for unit, length in (("day", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * length or (unit != "day" and seconds >= length):
+            n = round(seconds / length)
+            return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
+    return f"{seconds:.0f} s"
+
+
+CUES = {
+    "place": "motion where there is little",
+    "direction": "the direction of motion",
+    "speed": "the speed of motion",
+    "together": "place, direction and speed together",
+    "behaviours": "the behaviours of the scene",
+    "hour": "motion at an unusual hour",
+    "scan": "at one place",
+    "sum": "over the whole picture",
+}
+"""What the words of a cue mean."""
+
+
+def cue_in_words(cue: str) -> str:
+    """Return what a cue means.
+
+    Examples
+    --------
+    >>> cue_in_words("direction, scan")
+    'the direction of motion, at one place'
+    """
+    return ", ".join(CUES.get(word, word) for word in cue.split(", "))
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its beginning.
+
+    Examples
+    --------
+    >>> sentence("on the left: fast")
+    'On the left: fast'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def in_bytes(number: float) -> str:
+    """Return a number of bytes in words.
+
+    Examples
+    --------
+    >>> in_bytes(999), in_bytes(3_400_000), in_bytes(20e9)
+    ('999 B', '3.4 MB', '20 GB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.0f} B"
+
+
+def in_words(details: Mapping[str, Any]) -> str:
+    """Return plain values in one line.
+
+    Examples
+    --------
+    >>> in_words({"role": "viewer", "changed": ["mask", "name"], "before": None})
+    'role viewer, changed mask name'
+    """
+    told_values = {
+        key: " ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in details.items()
+    }
+    return ", ".join(f"{key} {v}" for key, v in told_values.items() if v not in (None, "", {}))
+
+
+SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
+
+
+class Spark(NamedTuple):
+    """A small drawing of how usual the last minutes were; pages draw on as news come."""
+
+    path: str
+    level: float | None
+    """Where on it alarms begin, from its top."""
+    normality: list[float | None]
+    step: float
+    """Seconds from one value to the next."""
+    last: float
+    """When the last value is."""
+
+
+def spark(line: CameraTimeline, threshold: float | None) -> Spark:
+    """Return the drawing of a part of the timeline.
+
+    Parameters
+    ----------
+    line
+        How usual it was.
+    threshold
+        Below which alarms are, if it is known: the line is then drawn beside it, so that what is
+        usual looks calm.
+    """
+    known = [value for value in line.normality if value is not None]
+    known += [threshold] if known and threshold is not None else []
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    path = spark_path(line.normality, low, high)
+    level = None if threshold is None or not known else _spark_y(threshold, low, high)
+    return Spark(path, level, line.normality, line.step, line.times[-1])
+
+
+def spark_path(normality: Sequence[float | None], low: float, high: float) -> str:
+    """Return the path of a small drawing; gaps are gaps.
+
+    Parameters
+    ----------
+    normality
+        From the oldest to the newest; None where nothing was judged.
+    low, high
+        What is at the bottom and at the top.
+
+    Examples
+    --------
+    >>> spark_path([-3.0, -4.0, None, -3.0], -4.0, -3.0)
+    'M0.0 1.0 L40.0 23.0 M120.0 1.0'
+    """
+    step = SPARK_WIDTH / max(len(normality) - 1, 1)
+    path, pen = [], "M"
+    for k, value in enumerate(normality):
+        if value is not None:
+            path.append(f"{pen}{k * step:.1f} {_spark_y(value, low, high):.1f}")
+        pen = "M" if value is None else "L"
+    return " ".join(path)
+
+
+def _spark_y(value: float, low: float, high: float) -> float:
+    return SPARK_HEIGHT - 1 - (value - low) / max(high - low, 1.0) * (SPARK_HEIGHT - 2)
+
+
+class Now(NamedTuple):
+    """What a camera does now, and what it is expected to do next."""
+
+    behaviour: int
+    """Counted from 1; 0 if not known."""
+    next: int
+    """The most probable one; 0 if not known."""
+    probability: float
+    normality: float | None
+    threshold: float | None
+
+
+def now_at(console: Console, camera: CameraCard | CameraRow) -> Now | None:
+    """Return what a camera does now; None if it is not being judged."""
+    if console.supervisor is None or camera.state != "watching":
+        return None
+    judged = console.supervisor.latest(camera.id).judged
+    if judged is None or time.time() - judged.time > STALE:
+        return None
+    best = max(range(len(judged.expected)), key=judged.expected.__getitem__, default=-1)
+    probability = judged.expected[best] if judged.expected else 0.0
+    return Now(judged.behaviour, best + 1, probability, judged.normality, judged.threshold)
+
+
+def has_picture(console: Console, camera: str) -> bool:
+    """Return whether a camera has sent a picture since the console was started."""
+    return console.supervisor is not None and console.supervisor.latest(camera).seen is not None
+
+
+def number(name: str, text: str) -> float:
+    """Return a number that was typed.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none, or none that can be counted with.
+
+    Examples
+    --------
+    >>> number("days", "7.5")
+    7.5
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not abs(found) <= MOST:
+        raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}")
+    return found
+
+
+def is_part(request: Request) -> bool:
+    """Return whether htmx asks for a piece of a page."""
+    return "HX-Request" in request.headers

@@ -1,0 +1,548 @@
+"""Everything that pages and the API read, as small functions of a session."""
+
+import math
+import shutil
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from habitus.errors import InvalidInputError
+from habitus.web.answers import (
+    BudgetFigures,
+    CameraCard,
+    CameraSummary,
+    CameraTimeline,
+    DiskUse,
+    EventDetails,
+    EventList,
+    EventSummary,
+    PrecisionReport,
+    SimilarEvent,
+    TimelineMark,
+    TimelineSpan,
+)
+from habitus.web.database import (
+    AuditEntry,
+    CameraRow,
+    EventRow,
+    LearningRow,
+    Minute,
+    OutboxEntry,
+    TroubleRow,
+)
+from habitus.web.server_settings import ServerSettings
+from habitus.web.store import SECONDS, PackedMinute
+
+DAY = 86_400.0
+ENOUGH_REVIEWS = 20
+"""Reviews that a precision is told from at least."""
+Z_90 = 1.6448536269514722
+"""Quantile of the normal distribution that 90 % intervals reach to."""
+SIMILAR_AMONG = 2000
+"""Newest events of a camera that similar ones are looked for among."""
+
+Review = Literal["any", "none", "normal", "unusual"]
+
+
+class EventFilter(NamedTuple):
+    """Which events are listed."""
+
+    cameras: Sequence[str] = ()
+    """Ids; all cameras if empty."""
+    since: float | None = None
+    until: float | None = None
+    cue: str | None = None
+    """How the cue begins, such as "direction"."""
+    review: Review = "any"
+    alarms_only: bool = True
+
+
+def wall(
+    session: Session, now: float | None = None, *, camera: str | None = None
+) -> list[CameraSummary]:
+    """Return all cameras by name, or one, with the alarms of today."""
+    alarms = select(EventRow.camera_id, func.count(), func.count(EventRow.review)).where(
+        EventRow.alarm.is_(True), EventRow.start >= midnight(now)
+    )
+    cameras = select(CameraRow).order_by(func.lower(CameraRow.name), CameraRow.id)
+    if camera is not None:
+        alarms = alarms.where(EventRow.camera_id == camera)
+        cameras = cameras.where(CameraRow.id == camera)
+    counts = {
+        key: counted for key, *counted in session.execute(alarms.group_by(EventRow.camera_id))
+    }
+    found = []
+    for row in session.scalars(cameras):
+        n, n_reviewed = counts.get(row.id, (0, 0))
+        card = dict(CameraCard.model_validate(row))
+        found.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
+    return found
+
+
+def midnight(now: float | None = None) -> float:
+    """Return when the day began at the server."""
+    moment = datetime.fromtimestamp(time.time() if now is None else now)
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
+
+_SUMMARY = [
+    CameraRow.name.label(name) if name == "camera" else getattr(EventRow, name)
+    for name in EventSummary.model_fields
+]
+
+
+def events(
+    session: Session,
+    wanted: EventFilter | None = None,
+    *,
+    before: str | None = None,
+    limit: int = 60,
+) -> EventList:
+    """Return events, the newest first.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    wanted
+        Which events; all alarms by default.
+    before
+        `next` of the part before this one.
+    limit
+        Length of a part.
+
+    Raises
+    ------
+    InvalidInputError
+        If `before` is not what an earlier call gave.
+    """
+    chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted or EventFilter()))
+    if before is not None:
+        start, event_id = _cursor(before)
+        chosen = chosen.where(
+            EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
+        )
+    keys = session.execute(
+        chosen.order_by(EventRow.start.desc(), EventRow.id.desc()).limit(limit + 1)
+    ).all()
+    more = len(keys) > limit
+    last = f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None
+    return EventList(events=summaries(session, [key.id for key in keys[:limit]]), next=last)
+
+
+def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.alarms_only:
+        found.append(EventRow.alarm.is_(True))
+    if len(wanted.cameras) == 1:
+        found.append(EventRow.camera_id == wanted.cameras[0])
+    elif wanted.cameras:
+        found.append(EventRow.camera_id.in_(wanted.cameras))
+    if wanted.since is not None:
+        found.append(EventRow.start >= wanted.since)
+    if wanted.until is not None:
+        found.append(EventRow.start < wanted.until)
+    if wanted.cue:
+        found.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
+    if wanted.review == "none":
+        found.append(EventRow.review.is_(None))
+    elif wanted.review != "any":
+        found.append(EventRow.review == wanted.review)
+    return found
+
+
+def _cursor(text: str) -> tuple[float, str]:
+    start, _, event_id = text.partition(":")
+    try:
+        if not math.isfinite(time_of := float(start)) or not event_id:
+            raise ValueError
+    except ValueError:
+        raise InvalidInputError(
+            f"before={text[:40]!r} is no place in a list of events: use `next` of an earlier part",
+            parameter="before",
+        ) from None
+    return time_of, event_id
+
+
+def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
+    """Return events in the order of their ids."""
+    rows = session.execute(
+        select(*_SUMMARY)
+        .join(CameraRow, CameraRow.id == EventRow.camera_id)
+        .where(EventRow.id.in_(ids))
+    )
+    by_id = {row.id: EventSummary(**row._mapping) for row in rows}
+    return [by_id[event_id] for event_id in ids if event_id in by_id]
+
+
+def count(session: Session, wanted: EventFilter | None = None) -> int:
+    """Return the number of events of a filter."""
+    found = select(func.count(EventRow.id)).where(*_conditions(wanted or EventFilter()))
+    return session.scalar(found) or 0
+
+
+def cues(session: Session) -> list[str]:
+    """Return the cues that events have, such as "direction", by their first word."""
+    found = session.scalars(select(EventRow.cue).where(EventRow.alarm.is_(True)).distinct())
+    return sorted({cue.partition(",")[0] for cue in found if cue})
+
+
+def event(session: Session, event_id: str) -> EventDetails | None:
+    """Return one event with its details, or None."""
+    found = summaries(session, [event_id])
+    if not found:
+        return None
+    start = found[0].start
+    alarms = select(EventRow.id).where(EventRow.alarm.is_(True)).limit(1)
+    older = alarms.where(
+        EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
+    ).order_by(EventRow.start.desc(), EventRow.id.desc())
+    newer = alarms.where(
+        EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
+    ).order_by(EventRow.start, EventRow.id)
+    return EventDetails(
+        **dict(found[0]),
+        details=session.scalar(select(EventRow.details).where(EventRow.id == event_id)) or {},
+        newer=session.scalar(newer),
+        older=session.scalar(older),
+    )
+
+
+def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEvent]:
+    """Return the earlier events of the same camera that are most like one, the most similar first.
+
+    Only the `SIMILAR_AMONG` before it are looked at.
+    """
+    chosen = session.get(EventRow, event_id)
+    if chosen is None or chosen.signature is None:
+        return []
+    rows = session.execute(
+        select(EventRow.id, EventRow.signature)
+        .where(
+            EventRow.camera_id == chosen.camera_id,
+            EventRow.start <= chosen.start,
+            EventRow.id != event_id,
+        )
+        .order_by(EventRow.start.desc())
+        .limit(SIMILAR_AMONG)
+    )
+    same = len(chosen.signature)
+    known = [
+        (row.id, row.signature) for row in rows if row.signature and len(row.signature) == same
+    ]
+    if not known:
+        return []
+    signatures = np.frombuffer(b"".join(signature for _, signature in known), "<f4")
+    likeness = signatures.reshape(len(known), -1) @ np.frombuffer(chosen.signature, "<f4")
+    best = np.argsort(-likeness, kind="stable")[:limit]
+    shown = summaries(session, [known[i][0] for i in best])
+    return [
+        SimilarEvent(card=card, similarity=likeness[i]) for card, i in zip(shown, best, strict=True)
+    ]
+
+
+def timeline(
+    session: Session, camera: str, since: float, until: float, points: int = 1200
+) -> CameraTimeline:
+    """Return how usual a camera's view was in a span.
+
+    Short spans are drawn by seconds, long ones by minutes or groups of them.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    camera
+        Its id.
+    since, until
+        The span.
+    points
+        Number of times, at most.
+
+    Raises
+    ------
+    InvalidInputError
+        If the span is empty, or without an end.
+    """
+    if not (math.isfinite(since) and math.isfinite(until) and since < until):
+        raise InvalidInputError(
+            f"expected a span of time, found {since:g} to {until:g}", parameter="until"
+        )
+    points = max(2, points)
+    seconds = max(1, math.ceil((until - since) / points))
+    if seconds < SECONDS:
+        columns = _by_seconds(session, camera, since, until, seconds)
+    else:
+        columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
+    step, times, normality, behaviour = columns
+    return CameraTimeline(
+        step=step,
+        times=times,
+        normality=normality,
+        behaviour=behaviour,
+        events=_marks(session, camera, since, until),
+        troubles=_spans(session, camera, since, until),
+    )
+
+
+Columns = tuple[float, list[float], list[float | None], list[int | None]]
+
+
+def _by_seconds(session: Session, camera: str, since: float, until: float, step: int) -> Columns:
+    """Return columns of groups of seconds; a lone second without a document is none."""
+    first = int(since // SECONDS)
+    n_minutes = math.ceil(until / SECONDS) - first
+    normality = np.full((n_minutes, SECONDS), np.nan, np.float32)
+    behaviour = np.zeros((n_minutes, SECONDS), np.uint8)
+    rows = session.execute(
+        select(Minute.minute, Minute.seconds).where(
+            Minute.camera_id == camera,
+            Minute.minute >= first,
+            Minute.minute < first + n_minutes,
+        )
+    )
+    for minute, packed in rows:
+        found = PackedMinute(packed)
+        normality[minute - first], behaviour[minute - first] = found.normality, found.behaviour
+    start = int(since // step * step)
+    skipped = start - first * SECONDS
+    if skipped < 0:
+        start, skipped = start + step, skipped + step
+    n_steps = max(
+        1, min(math.ceil((until - start) / step), (n_minutes * SECONDS - skipped) // step)
+    )
+    chosen = slice(skipped, skipped + n_steps * step)
+    lowest, usual = normality.ravel(), behaviour.ravel()
+    lone = np.isnan(lowest[1:-1]) & ~np.isnan(lowest[:-2]) & ~np.isnan(lowest[2:])
+    lowest[1:-1][lone] = lowest[:-2][lone]
+    usual[1:-1][lone] = usual[:-2][lone]
+    unknown = np.where(np.isnan(lowest), np.inf, lowest)[chosen]
+    least = unknown.reshape(-1, step).min(axis=1).tolist()
+    return (
+        float(step),
+        [float(start + step * i) for i in range(n_steps)],
+        [round(value, 3) if math.isfinite(value) else None for value in least],
+        [_most_frequent(group) for group in usual[chosen].reshape(-1, step).tolist()],
+    )
+
+
+def _most_frequent(behaviours: list[int]) -> int | None:
+    known = Counter(behaviour for behaviour in behaviours if behaviour)
+    return known.most_common(1)[0][0] if known else None
+
+
+def _by_minutes(session: Session, camera: str, since: float, until: float, step: int) -> Columns:
+    """Return columns of groups of minutes."""
+    first, last = int(since / SECONDS // step), int(until / SECONDS // step)
+    rows = session.execute(
+        select(
+            (Minute.minute - Minute.minute % step).label("start"),
+            Minute.behaviour,
+            func.min(Minute.normality),
+            func.count(),
+        )
+        .where(
+            Minute.camera_id == camera,
+            Minute.minute >= first * step,
+            Minute.minute < (last + 1) * step,
+        )
+        .group_by("start", Minute.behaviour)
+    )
+    lowest: dict[int, float] = {}
+    usual: dict[int, dict[int, int]] = defaultdict(dict)
+    for start, behaviour, least, n in rows:
+        if least is not None:
+            lowest[start] = min(least, lowest.get(start, math.inf))
+        if behaviour:
+            usual[start][behaviour] = n
+    starts = [step * group for group in range(first, last + 1)]
+    return (
+        float(step * SECONDS),
+        [float(start * SECONDS) for start in starts],
+        [round(lowest[start], 3) if start in lowest else None for start in starts],
+        [
+            max(usual[start], key=usual[start].__getitem__) if start in usual else None
+            for start in starts
+        ],
+    )
+
+
+def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
+    rows = session.execute(
+        select(*(getattr(EventRow, name) for name in TimelineMark.model_fields))
+        .where(
+            EventRow.camera_id == camera,
+            EventRow.alarm.is_(True),
+            EventRow.start >= since,
+            EventRow.start < until,
+        )
+        .order_by(EventRow.start.desc())
+        .limit(MOST_MARKS)
+    )
+    return [TimelineMark(**row._mapping) for row in rows][::-1]
+
+
+MOST_MARKS = 1000
+"""Events that a timeline shows at most; the newest, if there are more."""
+
+
+def _spans(session: Session, camera: str, since: float, until: float) -> list[TimelineSpan]:
+    """Return the times in a span in which a camera could not be judged."""
+    rows = session.scalars(
+        select(TroubleRow)
+        .where(
+            TroubleRow.camera_id == camera,
+            TroubleRow.start < until,
+            (TroubleRow.end.is_(None)) | (TroubleRow.end > since),
+        )
+        .order_by(TroubleRow.start)
+    )
+    return [TimelineSpan.model_validate(row) for row in rows]
+
+
+def learnings(session: Session, camera: str, limit: int = 20) -> list[LearningRow]:
+    """Return when a camera's model was learnt, the newest first."""
+    return list(
+        session.scalars(
+            select(LearningRow)
+            .where(LearningRow.camera_id == camera)
+            .order_by(LearningRow.id.desc())
+            .limit(limit)
+        )
+    )
+
+
+def precision(
+    session: Session, camera: str | None = None, days: float = 7.0, now: float | None = None
+) -> PrecisionReport:
+    """Return how many of the reviewed alarms were unusual, and what other budgets had brought.
+
+    At half the budget there would have been the alarms that were below its threshold too; at
+    twice, also the moments that are kept but were no alarms.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    camera
+        Its id; all cameras if None.
+    days
+        Number of days back.
+    now
+        End of these days; by default, this moment.
+    """
+    since = (time.time() if now is None else now) - days * DAY
+    # Both values of `alarm` are named so that only these days are read, by an index.
+    statement = select(EventRow.alarm, EventRow.at_half, EventRow.review, func.count()).where(
+        EventRow.alarm.in_((True, False)), EventRow.start >= since
+    )
+    if camera is not None:
+        statement = statement.where(EventRow.camera_id == camera)
+    rows = session.execute(
+        statement.group_by(EventRow.alarm, EventRow.at_half, EventRow.review)
+    ).all()
+
+    now_figures = _figures([row for row in rows if row[0]])
+    return PrecisionReport(
+        days=days,
+        reviews_needed=max(0, ENOUGH_REVIEWS - now_figures.reviewed),
+        half=_figures([row for row in rows if row[0] and row[1]]),
+        now=now_figures,
+        twice=_figures(rows),
+    )
+
+
+def _figures(rows: Sequence[Any]) -> BudgetFigures:
+    reviewed = sum(n for _, _, review, n in rows if review is not None)
+    unusual = sum(n for _, _, review, n in rows if review == "unusual")
+    return BudgetFigures(
+        alarms=sum(n for *_, n in rows),
+        reviewed=reviewed,
+        unusual=unusual,
+        precision=unusual / reviewed if reviewed else None,
+        interval=wilson(unusual, reviewed),
+    )
+
+
+def wilson(successes: int, n: int) -> tuple[float, float]:
+    """Return the 90 % interval of a share by Wilson's score.
+
+    Examples
+    --------
+    >>> [round(bound, 3) for bound in wilson(8, 10)]
+    [0.541, 0.931]
+    >>> wilson(0, 0)
+    (0.0, 1.0)
+    """
+    if n == 0:
+        return 0.0, 1.0
+    share, spread = successes / n, Z_90**2 / n
+    middle = share + spread / 2
+    half = Z_90 * math.sqrt(share * (1 - share) / n + spread / (4 * n))
+    return max(0.0, (middle - half) / (1 + spread)), min(1.0, (middle + half) / (1 + spread))
+
+
+def audit(session: Session, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+    """Return who did what, the newest first.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    before
+        Id of the last entry of the part before this one.
+    limit
+        Length of a part.
+    """
+    statement = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
+    if before is not None:
+        statement = statement.where(AuditEntry.id < before)
+    return list(session.scalars(statement))
+
+
+def outbox_waiting(session: Session) -> dict[int, int]:
+    """Return the number of messages that wait, by channel."""
+    rows = session.execute(
+        select(OutboxEntry.channel_id, func.count())
+        .where(OutboxEntry.sent.is_(None), OutboxEntry.outcome == "waiting")
+        .group_by(OutboxEntry.channel_id)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
+    """Return the bytes on disk."""
+    sums = select(
+        func.coalesce(func.sum(EventRow.n_bytes), 0),
+        func.coalesce(func.sum(EventRow.clip_bytes), 0),
+    )
+    n_bytes, clip_bytes = map(int, session.execute(sums).one())
+    folders = sorted((settings.data / "cameras").glob("*"))
+    used = {
+        "clips": clip_bytes,
+        "pictures": n_bytes - clip_bytes,
+        "documents": sum(_bytes_in(folder / "documents") for folder in folders),
+        "recent": sum(_bytes_in(folder / "recent") for folder in folders),
+        "models": sum(_bytes_in(folder, "*.habitus") for folder in folders),
+        "uploads": _bytes_in(settings.uploads),
+        "database": _bytes_in(settings.data, "habitus.sqlite*"),
+    }
+    free = shutil.disk_usage(settings.data).free
+    return DiskUse(**used, total=sum(used.values()), free=free)
+
+
+def _bytes_in(folder: Path, pattern: str = "*") -> int:
+    total = 0
+    for path in folder.glob(pattern):
+        try:
+            total += path.stat().st_size
+        except OSError:  # deleted meanwhile
+            continue
+    return total

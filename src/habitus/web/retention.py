@@ -1,0 +1,300 @@
+"""Keeping the data folder within its quota, and old things no longer than they are wanted.
+
+Clips go first, the oldest before the others; then events that nobody called unusual; those that
+were called unusual stay longest. What was called normal stays as a row without files: it is what
+its camera has learnt. A row is changed before its files are deleted: after a crash in between,
+files that no row knows are swept.
+"""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import ColumnElement, delete, or_, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from habitus.errors import FileError, HabitusError
+from habitus.web import queries
+from habitus.web.database import (
+    AuditEntry,
+    CameraRow,
+    EventRow,
+    Login,
+    Minute,
+    OutboxEntry,
+    TroubleRow,
+)
+from habitus.web.preferences import read_preferences
+from habitus.web.server_settings import REMOVED
+from habitus.web.store import SECONDS
+
+if TYPE_CHECKING:
+    from habitus.web.server import Console
+
+DAY = queries.DAY
+AUDIT_DAYS = 400
+"""Days that who did what is kept."""
+TOGETHER = 200
+"""Rows that are deleted together."""
+LEAST_SHARE = 0.1
+"""Share of the quota that events have at least, whatever footage and models take."""
+LEAST_FREE, LEAST_FREE_SHARE = 200 * 10**6, 0.05
+"""Bytes, or on a small disk a share of it, that are left free: databases cannot write without."""
+QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
+"""Seconds between two looks at the quota, and at everything else."""
+UNKNOWN_FOR = 3600.0
+"""Seconds after which a file that no row knows is deleted."""
+
+logger = logging.getLogger(__name__)
+
+
+class SweepCounts(NamedTuple):
+    """What was deleted."""
+
+    clips: int = 0
+    events: int = 0
+    files: int = 0
+    """Files that no row knew, and old documents and uploads."""
+
+
+class Retention:
+    """The thread that keeps to the limits.
+
+    Parameters
+    ----------
+    console
+        Whose data.
+    """
+
+    def __init__(self, console: "Console") -> None:
+        self.console = console
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+
+    def start(self) -> None:
+        """Start to keep to the limits."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        next_sweep = 0.0
+        while not self._stopping.wait(QUOTA_EVERY if next_sweep else 5.0):
+            try:
+                keep_quota(self.console)
+                if time.monotonic() >= next_sweep:
+                    sweep(self.console)
+                    next_sweep = time.monotonic() + SWEEP_EVERY
+            except (SQLAlchemyError, OSError, HabitusError) as error:
+                reason = str(error).partition("\n")[0]
+                self.console.bulletin.post(f"old data cannot be deleted: {reason}")
+            except Exception as error:  # the disk would be full one day if the thread ended
+                logger.exception("in the retention")
+                self.console.bulletin.post(f"old data cannot be deleted: {error}")
+
+
+def keep_quota(console: "Console") -> SweepCounts:
+    """Delete clips and events, as far as the quota asks for that, or a disk that is nearly full.
+
+    Where others have filled the disk, what was called unusual stays.
+    """
+    disk = shutil.disk_usage(console.settings.data)
+    missing = int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
+    if missing > 0:
+        console.bulletin.post("the disk is nearly full: the oldest clips and events are deleted")
+    with console.database.session() as session:
+        quota = read_preferences(session).quota_bytes
+        used = queries.disk_use(session, console.settings)
+    pictures_and_clips = used.clips + used.pictures
+    room = max(quota - (used.total - pictures_and_clips), LEAST_SHARE * quota)
+    excess = pictures_and_clips - int(room)
+    unusual = EventRow.review == "unusual"
+    other = or_(EventRow.review.is_(None), EventRow.review != "unusual")
+    if missing > excess:
+        return _free(console, missing, [other])
+    return _free(console, excess, [other, unusual])
+
+
+def _free(console: "Console", excess: int, order: Sequence[ColumnElement[bool]]) -> SweepCounts:
+    """Delete clips, then events, of one kind after the other, until so many bytes are free."""
+    n_clips = n_events = 0
+    for which in order:
+        for clips_only in (True, False):
+            held = EventRow.clip_bytes if clips_only else EventRow.n_bytes
+            while excess > 0:
+                with console.database.session() as session:
+                    oldest = session.execute(
+                        select(EventRow.id, held)
+                        .where(which, held > 0, EventRow.end.is_not(None))
+                        .order_by(EventRow.start, EventRow.id)
+                        .limit(TOGETHER)
+                    ).all()
+                chosen: list[str] = []
+                for event_id, n_bytes in oldest:
+                    if excess <= 0:
+                        break
+                    chosen.append(event_id)
+                    excess -= n_bytes
+                if not chosen:
+                    break
+                if clips_only:
+                    n_clips += delete_clips(console, chosen)
+                else:
+                    n_events += delete_events(console, chosen)
+    return SweepCounts(clips=n_clips, events=n_events)
+
+
+def delete_clips(console: "Console", ids: Iterable[str]) -> int:
+    """Delete the clips of events; return how many there were."""
+    files: list[Path] = []
+    with console.database.transaction() as session:
+        for event in session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))):
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            files += [folder / event.clip] if event.clip else []
+            event.n_bytes, event.clip_bytes = event.n_bytes - event.clip_bytes, 0
+            event.clip = None
+    _unlink(files)
+    return len(files)
+
+
+def delete_events(console: "Console", ids: Iterable[str]) -> int:
+    """Delete events with their files; of what was called normal, the files alone.
+
+    Returns
+    -------
+    int
+        Number of events that have lost their files or are gone.
+    """
+    files: list[Path] = []
+    with console.database.transaction() as session:
+        events = session.scalars(select(EventRow).where(EventRow.id.in_(list(ids)))).all()
+        for event in events:
+            folder = console.settings.camera_folder(event.camera_id) / "events"
+            files += [folder / name for name in (event.thumbnail, event.heat, event.clip) if name]
+            if event.review == "normal":
+                event.thumbnail = event.heat = event.clip = None
+                event.n_bytes = event.clip_bytes = 0
+            else:
+                session.delete(event)
+    _unlink(files)
+    return len(events)
+
+
+def _unlink(files: Iterable[Path]) -> int:
+    n = 0
+    for path in files:
+        path.unlink(missing_ok=True)
+        n += 1
+    return n
+
+
+def sweep(console: "Console", now: float | None = None) -> SweepCounts:
+    """Delete what is older than it is kept, and files that nobody knows."""
+    now = time.time() if now is None else now
+    with console.database.session() as session:
+        oldest = now - read_preferences(session).retention_days * DAY
+        cameras = {
+            camera.id: camera.learn_days for camera in session.scalars(select(CameraRow)).all()
+        }
+        uploads = _used_uploads(console, session)
+    n_events = 0
+    expired = or_(EventRow.review.is_(None), (EventRow.review == "normal") & (EventRow.n_bytes > 0))
+    while ids := _older(console, expired, oldest):
+        n_events += delete_events(console, ids)
+    _delete_rows(console, oldest, now)
+    n_files = _unlink(_unwanted_uploads(console.settings.uploads, uploads, now))
+    n_files += _delete_removed(console, cameras.keys())
+    for camera_id, learn_days in cameras.items():
+        folder = console.settings.camera_folder(camera_id)
+        (folder / REMOVED).unlink(missing_ok=True)  # there is one of this name again
+        n_files += _unlink(_unknown_files(console, folder / "events", now))
+        n_files += _unlink(_written_before(folder / "documents", "*", now - learn_days * DAY - DAY))
+        n_files += _unlink(_written_before(folder / "journal", "*.damaged", oldest))
+    return SweepCounts(events=n_events, files=n_files)
+
+
+def _delete_removed(console: "Console", known: Collection[str]) -> int:
+    """Delete the folders of cameras that were removed, where the console was killed before."""
+    n_files = 0
+    for mark in console.settings.camera_folder("*").parent.glob(f"*/{REMOVED}"):
+        if mark.parent.name not in known:
+            shutil.rmtree(mark.parent, ignore_errors=True)
+            n_files += 1
+    return n_files
+
+
+def _older(console: "Console", which: ColumnElement[bool], oldest: float) -> list[str]:
+    with console.database.session() as session:
+        return list(
+            session.scalars(
+                select(EventRow.id)
+                .join(CameraRow, CameraRow.id == EventRow.camera_id)
+                .where(which, EventRow.start < oldest, EventRow.end.is_not(None))
+                .where(CameraRow.created < oldest)  # a recording may be older than its camera
+                .limit(TOGETHER)
+            )
+        )
+
+
+def _delete_rows(console: "Console", oldest: float, now: float) -> None:
+    """Delete old rows that have no files."""
+    with console.database.transaction() as session:
+        known = Minute.camera_id.in_(select(CameraRow.id).where(CameraRow.created < oldest))
+        session.execute(delete(Minute).where(known, Minute.minute < int(oldest // SECONDS)))
+        session.execute(delete(TroubleRow).where(TroubleRow.end < oldest))
+        session.execute(
+            delete(OutboxEntry).where(
+                OutboxEntry.created < oldest, OutboxEntry.outcome.not_in(("waiting", "held"))
+            )
+        )
+        session.execute(delete(AuditEntry).where(AuditEntry.time < now - AUDIT_DAYS * DAY))
+        session.execute(delete(Login).where(Login.expires < now))
+
+
+def _used_uploads(console: "Console", session: Session) -> set[str]:
+    """Return the names of uploads that cameras have, wherever the data folder was then."""
+    used = set()
+    for sealed in session.scalars(select(CameraRow.secret_address)):
+        try:
+            used.add(Path(console.vault.open(sealed)).name)
+        except FileError:  # another key: better to delete nothing
+            used |= {path.name for path in console.settings.uploads.glob("*")}
+    return used
+
+
+def _unwanted_uploads(folder: Path, used: set[str], now: float) -> Iterator[Path]:
+    for path in _written_before(folder, "*", now - DAY):
+        if path.name not in used:
+            yield path
+
+
+def _unknown_files(console: "Console", folder: Path, now: float) -> Iterator[Path]:
+    """Yield files of a camera's events that no row has."""
+    old = _written_before(folder, "*", now - UNKNOWN_FOR)
+    while some := list(islice(old, 5 * TOGETHER)):
+        with console.database.session() as session:
+            ids = {path.name.partition(".")[0] for path in some}
+            rows = session.execute(
+                select(EventRow.thumbnail, EventRow.heat, EventRow.clip).where(EventRow.id.in_(ids))
+            ).all()
+        known = {name for row in rows for name in row}
+        yield from (path for path in some if path.name not in known)
+
+
+def _written_before(folder: Path, pattern: str, moment: float) -> Iterator[Path]:
+    for path in folder.glob(pattern):
+        try:
+            if path.is_file() and path.stat().st_mtime < moment:
+                yield path
+        except OSError:  # deleted meanwhile
+            continue

@@ -1,0 +1,173 @@
+"""What people say of events: normal, which teaches the camera, or unusual.
+
+A camera judges by its model as it was learnt and the list of events that were called normal since;
+taking one back is the same list without it, so that nothing is left of it.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from habitus.errors import HabitusError, InvalidInputError
+from habitus.jobs.fork_server import ForkServer
+from habitus.site.relearning import silenced_by
+from habitus.web import queries
+from habitus.web.answers import EventSummary, ReviewOutcome
+from habitus.web.database import CameraRow, EventRow
+from habitus.web.store import write_audit
+
+if TYPE_CHECKING:
+    from habitus.web.server import Console
+
+RECENT_DAYS = 7
+"""Days of alarms that are judged again when one is called normal."""
+MOST_RECENT = 200
+"""Of them, as many as are judged again at most: the newest."""
+
+
+def review(console: "Console", event_id: str, verdict: str, actor: str) -> ReviewOutcome:
+    """Write what a person says of an event, and teach the camera.
+
+    Parameters
+    ----------
+    console
+        The console.
+    event_id
+        The event.
+    verdict
+        "normal": the camera's model counts it, from the next document on. "unusual": it is never
+        learnt from.
+    actor
+        Who says so.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such event, or no such verdict.
+    """
+    if verdict not in ("normal", "unusual"):
+        raise InvalidInputError(
+            f"an event is normal or unusual, found {verdict[:40]!r}", parameter="verdict"
+        )
+    return _set(console, event_id, verdict, actor)
+
+
+def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
+    """Take a review back: everything is as if it had never been said.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such event.
+    """
+    return _set(console, event_id, None, actor)
+
+
+def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> ReviewOutcome:
+    with console.database.transaction() as session:
+        event = session.get(EventRow, event_id)
+        if event is None:
+            raise InvalidInputError(f"there is no event {event_id[:40]!r}", parameter="event")
+        before, camera_id = event.review, event.camera_id
+        if before != verdict:
+            event.review = verdict
+            event.reviewed = None if verdict is None else time.time()
+            event.reviewer = None if verdict is None else actor
+            action = "review undone" if verdict is None else "event reviewed"
+            write_audit(session, actor, action, event_id, verdict=verdict, before=before)
+    console.bulletin.publish(
+        "review", camera=camera_id, event=event_id, verdict=verdict, actor=actor
+    )
+    if "normal" in (before, verdict) and console.supervisor is not None:
+        console.supervisor.refresh()
+    silenced, note = [], ""
+    if verdict == "normal" and console.supervisor is not None:
+        try:
+            silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
+        except HabitusError as error:
+            note = str(error)
+    return ReviewOutcome(
+        event_id=event_id, camera_id=camera_id, verdict=verdict, silenced=silenced, note=note
+    )
+
+
+def _silenced(
+    console: "Console", fork_server: ForkServer, event_id: str, camera_id: str
+) -> list[EventSummary]:
+    """Return the recent alarms that would not be raised now that an event is normal."""
+    with console.database.session() as session:
+        camera, event = session.get_one(CameraRow, camera_id), session.get_one(EventRow, event_id)
+        if camera.model is None:
+            raise HabitusError("the camera has no model yet")
+        since = (event.reviewed or time.time()) - RECENT_DAYS * queries.DAY
+        recent = session.execute(
+            select(EventRow.id, EventRow.details)
+            .where(
+                EventRow.camera_id == camera_id,
+                EventRow.alarm.is_(True),
+                EventRow.start >= since,
+                EventRow.review.is_(None),
+            )
+            .order_by(EventRow.start.desc())
+            .limit(MOST_RECENT)
+        ).all()
+        others = accepted(session, camera_id, but=event_id)
+        model = console.settings.camera_folder(camera_id) / camera.model
+        details = event.details
+    numbers = silenced_by(
+        model, others, details, [row.details for row in recent], fork_server=fork_server
+    )
+    with console.database.session() as session:
+        return queries.summaries(session, [recent[number].id for number in numbers])
+
+
+def accepted(session: Session, camera_id: str, *, but: str | None = None) -> list[dict[str, Any]]:
+    """Return the events of a camera that were called normal, in the order of the reviews.
+
+    Parameters
+    ----------
+    session
+        To read by.
+    camera_id
+        The camera.
+    but
+        Id of an event that is left out.
+    """
+    return list(
+        session.scalars(
+            select(EventRow.details)
+            .where(
+                EventRow.camera_id == camera_id,
+                EventRow.review == "normal",
+                EventRow.id != (but or ""),
+            )
+            .order_by(EventRow.reviewed, EventRow.id)
+        )
+    )
+
+
+def accepted_states(session: Session) -> dict[str, tuple[object, ...]]:
+    """Return, by camera, what differs whenever other events are called normal than before."""
+    rows = session.execute(
+        select(
+            EventRow.camera_id,
+            func.count(),
+            func.max(EventRow.reviewed),
+            func.sum(EventRow.reviewed),
+        )
+        .where(EventRow.review == "normal")
+        .group_by(EventRow.camera_id)
+    )
+    return {camera_id: tuple(state) for camera_id, *state in rows}
+
+
+def never_learnt(session: Session, camera_id: str) -> list[tuple[float, float]]:
+    """Return start and end of the events that were called unusual: they are not learnt from."""
+    rows = session.execute(
+        select(EventRow.start, EventRow.end, EventRow.peak)
+        .where(EventRow.camera_id == camera_id, EventRow.review == "unusual")
+        .order_by(EventRow.start)
+    )
+    return [(start, max(end or peak, peak)) for start, end, peak in rows]

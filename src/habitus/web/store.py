@@ -1,0 +1,394 @@
+"""The one place that writes what cameras report: events, states, minutes and learnings.
+
+Each function takes a session, and its caller commits: what is told elsewhere is put into the
+outbox in the same transaction as what it tells about. Doing anything twice changes nothing.
+"""
+
+import time
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import delete, or_, select
+from sqlalchemy.orm import Session
+
+from habitus.site.journal import JournalEntry
+from habitus.site.pipe_messages import CameraState, Connected, Judged, StateChanged
+from habitus.site.relearning import Failed, LearntModel, signature
+from habitus.web.database import (
+    AuditEntry,
+    CameraRow,
+    EventRow,
+    LearningRow,
+    Minute,
+    TroubleRow,
+)
+from habitus.web.outbox import enqueue
+
+TROUBLES = frozenset(
+    (
+        CameraState.LOST,
+        CameraState.FROZEN,
+        CameraState.COVERED,
+        CameraState.MOVED,
+        CameraState.SLOW,
+        CameraState.REFUSED,
+        CameraState.OFF,
+    )
+)
+"""States in which nothing can be judged."""
+TOLD_AFTER = 60.0
+"""Seconds that a trouble lasts before it is told."""
+SECONDS = 60
+"""Seconds of a minute, each with a normality and a behaviour."""
+
+
+def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
+    """Write what an entry of a camera's journal says of an event.
+
+    Parameters
+    ----------
+    session
+        Its transaction is the caller's.
+    camera_id
+        Whose journal it is from.
+    entry
+        What is known at the start, at the end, or once the clip is cut; in any repetition.
+
+    Returns
+    -------
+    bool
+        Whether it changed anything.
+    """
+    event = session.get(EventRow, entry.id)
+    if event is None:
+        if entry.kind == "clip" or session.get(CameraRow, camera_id) is None:
+            return False  # of an event, or a camera, that was deleted meanwhile
+        event = _new_event(camera_id, entry)
+        session.add(event)
+        changed = True
+    elif entry.kind == "clip":
+        changed = _add_clip(session, event, entry)
+    elif entry.kind == "started" and (event.end is not None or event.alarm or not entry.alarm):
+        return False
+    else:
+        _describe(event, entry)
+        changed = session.is_modified(event)
+    if event.signature is None or entry.kind == "ended":
+        _sign(session, event)
+    session.flush()
+    if event.alarm and entry.kind != "clip":
+        enqueue(session, "started", event)
+        if event.end is not None:
+            enqueue(session, "ended", event)
+    return changed
+
+
+def _new_event(camera_id: str, entry: JournalEntry) -> EventRow:
+    event = EventRow(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0)
+    _describe(event, entry)
+    return event
+
+
+def _describe(event: EventRow, entry: JournalEntry) -> None:
+    """Set everything that an entry of an event's start or end says."""
+    told = entry.event
+    event.start, event.peak = entry.start, max(entry.start, entry.peak)
+    event.end = _end(entry)
+    event.alarm, event.at_half = entry.alarm, _at_half(entry)
+    event.normality, event.threshold = told["normality"], told["threshold"]
+    event.probability, event.rarity = told.get("probability"), told.get("rarity", "")
+    event.cue, event.explanation = told.get("cue", ""), told.get("explanation", "")
+    event.behaviour, event.details = told["behaviour"], told
+    event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
+    event.heat = entry.files.get("heat", event.heat)
+    event.n_bytes = entry.n_bytes + event.clip_bytes
+
+
+def _end(entry: JournalEntry) -> float | None:
+    """Return when an event ended: never before its start, though the clock may be set back."""
+    return None if entry.end is None else max(entry.start, entry.end)
+
+
+def _sign(session: Session, event: EventRow) -> None:
+    """Set what similar events are found by, where the size of the picture is known."""
+    camera = session.get(CameraRow, event.camera_id)
+    if camera is not None and camera.width and camera.height:
+        event.signature = signature(event.details, camera.width, camera.height)
+
+
+def _at_half(entry: JournalEntry) -> bool:
+    """Return whether half the budget would have made it an alarm too."""
+    if not (entry.alarm and entry.thresholds):
+        return False
+    return bool(entry.event["normality"] < entry.thresholds[0])
+
+
+def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
+    event.n_bytes += entry.n_bytes - event.clip_bytes
+    event.clip_bytes, event.clip = entry.n_bytes, entry.files.get("clip")
+    if event.end is None:
+        event.end = _end(entry)
+    return session.is_modified(event)
+
+
+def close_events(session: Session, camera_id: str) -> list[str]:
+    """End the events that a camera's process left open when it died, at their last known time.
+
+    To be called when the journal is empty and the process is not there.
+
+    Returns
+    -------
+    list of str
+        Ids of these events.
+    """
+    open_events = session.scalars(
+        select(EventRow).where(EventRow.camera_id == camera_id, EventRow.end.is_(None))
+    ).all()
+    for event in open_events:
+        lasted = event.details.get("end", 0.0) - event.details.get("start", 0.0)
+        event.end = max(event.start + lasted, event.peak)
+        session.flush()
+        if event.alarm:
+            enqueue(session, "ended", event)
+    return [event.id for event in open_events]
+
+
+def set_size(session: Session, camera_id: str, size: Connected) -> bool:
+    """Write the size of a camera's picture; return whether it is another one than before."""
+    camera = session.get(CameraRow, camera_id)
+    if camera is None or (camera.width, camera.height) == (size.width, size.height):
+        return False
+    camera.width, camera.height = size.width, size.height
+    return True
+
+
+def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:
+    """Write what a camera does now, and open or close its trouble.
+
+    A trouble goes on while the camera is being connected again. One that follows another at once
+    is told at once if the other was.
+
+    Returns
+    -------
+    bool
+        Whether it is another state, or another reason, than before.
+    """
+    camera = session.get(CameraRow, camera_id)
+    if camera is None:
+        return False
+    changed = (camera.state, camera.reason) != (change.state.value, change.reason)
+    if camera.state != change.state.value:
+        camera.since = change.since
+    camera.state, camera.reason = change.state.value, change.reason
+    if change.state is not CameraState.CONNECTING:
+        _follow_trouble(session, camera, change)
+    session.flush()
+    return changed
+
+
+def _follow_trouble(session: Session, camera: CameraRow, change: StateChanged) -> None:
+    """Close the trouble that is over, and open the one that begins."""
+    trouble = open_trouble(session, camera.id)
+    if trouble is not None and trouble.kind == change.state.value:
+        trouble.reason = change.reason or trouble.reason
+        return
+    told = None if trouble is None else trouble.told
+    if trouble is not None:
+        trouble.end = max(trouble.start, change.since)
+        if told is not None and change.state not in TROUBLES:
+            enqueue(session, "recovered", trouble)
+    if change.state in TROUBLES:
+        begun = TroubleRow(
+            camera_id=camera.id,
+            kind=change.state.value,
+            start=change.since,
+            end=None,
+            reason=change.reason,
+        )
+        session.add(begun)
+        if told is not None and change.state is not CameraState.OFF:
+            _tell_now(session, begun, change.since)
+
+
+def open_trouble(session: Session, camera_id: str) -> TroubleRow | None:
+    """Return the trouble that a camera is in, if any."""
+    return session.scalars(
+        select(TroubleRow)
+        .where(TroubleRow.camera_id == camera_id, TroubleRow.end.is_(None))
+        .order_by(TroubleRow.id.desc())
+        .limit(1)
+    ).first()
+
+
+def tell_troubles(session: Session, now: float) -> int:
+    """Put the troubles that last for more than a minute into the outbox; return how many."""
+    lasting = session.scalars(
+        select(TroubleRow).where(
+            TroubleRow.end.is_(None),
+            TroubleRow.told.is_(None),
+            TroubleRow.kind != CameraState.OFF.value,
+            # A clock that was set back since makes nobody wait.
+            or_(TroubleRow.start <= now - TOLD_AFTER, TroubleRow.start > now + TOLD_AFTER),
+        )
+    ).all()
+    for trouble in lasting:
+        _tell_now(session, trouble, now)
+    return len(lasting)
+
+
+def _tell_now(session: Session, trouble: TroubleRow, now: float) -> None:
+    trouble.told = now
+    session.flush()
+    enqueue(session, "trouble", trouble)
+
+
+def begin_learning(session: Session, camera_id: str, occasion: str, now: float) -> int:
+    """Write that a model is being learnt; return the number of the learning."""
+    learning = LearningRow(
+        camera_id=camera_id,
+        occasion=occasion,
+        started=now,
+        n_documents=0,
+        summary="",
+        notes=[],
+    )
+    session.add(learning)
+    session.flush()
+    return learning.id
+
+
+def end_learning(
+    session: Session, number: int, result: LearntModel | Failed, now: float
+) -> LearningRow | None:
+    """Write what became of a learning, and return it; the camera has a new model from now on."""
+    learning = session.get(LearningRow, number)
+    if learning is None:  # of a camera that was removed
+        return None
+    learning.ended = max(now, learning.started)
+    if isinstance(result, Failed):
+        learning.summary = result.reason
+        return learning
+    learning.model, learning.n_documents = result.model, result.n_documents
+    learning.summary, learning.notes = result.summary, list(result.notes)
+    learning.since, learning.until = result.since, result.until
+    camera = session.get(CameraRow, learning.camera_id)
+    if camera is not None:
+        camera.model = result.model
+    return learning
+
+
+def forget_interrupted(session: Session) -> None:
+    """Delete learnings that never ended, as the server did before them: they did not fail."""
+    session.execute(delete(LearningRow).where(LearningRow.ended.is_(None)))
+
+
+def write_audit(session: Session, actor: str, action: str, subject: str, **details: object) -> None:
+    """Write who did what."""
+    session.add(
+        AuditEntry(time=time.time(), actor=actor, action=action, subject=subject, details=details)
+    )
+
+
+class PackedMinute:
+    """Normality and behaviour of each second of a minute.
+
+    Parameters
+    ----------
+    packed
+        What `bytes()` gave; nothing is known if empty.
+    """
+
+    def __init__(self, packed: bytes = b"") -> None:
+        self.normality: NDArray[np.float32] = np.full(SECONDS, np.nan, np.float32)
+        """NaN if not judged."""
+        self.behaviour: NDArray[np.uint8] = np.zeros(SECONDS, np.uint8)
+        """Counted from 1; 0 if not known."""
+        self.n_documents = self.n_judged = 0
+        """Documents that were put, and those of them that were judged."""
+        if packed:
+            self.normality[:] = np.frombuffer(packed, "<f4", SECONDS)
+            self.behaviour[:] = np.frombuffer(packed, np.uint8, SECONDS, offset=4 * SECONDS)
+
+    def put(self, second: int, judged: Judged) -> None:
+        """Take a document; of several in one second, the least usual counts."""
+        self.n_documents += 1
+        self.n_judged += judged.normality is not None
+        if judged.behaviour:
+            self.behaviour[second] = min(judged.behaviour, 255)
+        if judged.normality is not None:
+            self.normality[second] = np.fmin(self.normality[second], judged.normality)
+
+    def merge(self, other: "PackedMinute") -> None:
+        """Take all seconds of another one."""
+        self.normality = np.fmin(self.normality, other.normality)
+        self.behaviour = np.where(other.behaviour > 0, other.behaviour, self.behaviour)
+
+    @property
+    def lowest(self) -> float | None:
+        """Lowest normality, if any second was judged."""
+        judged = self.normality[~np.isnan(self.normality)]
+        return float(judged.min()) if judged.size else None
+
+    @property
+    def usual_behaviour(self) -> int | None:
+        """Most frequent behaviour, if any is known."""
+        known = Counter(self.behaviour[self.behaviour > 0].tolist())
+        return min(known, key=lambda behaviour: (-known[behaviour], behaviour)) if known else None
+
+    def __bytes__(self) -> bytes:
+        return self.normality.astype("<f4").tobytes() + self.behaviour.tobytes()
+
+
+class MinuteBuffer:
+    """Documents of the last seconds, which are written together.
+
+    Examples
+    --------
+    >>> buffer = MinuteBuffer()
+    >>> buffer.add("north", Judged(120.0, -3.5, -9.0, 2, (), 100.0))
+    >>> len(buffer)
+    1
+    """
+
+    def __init__(self) -> None:
+        self._gathered: dict[tuple[str, int], PackedMinute] = {}
+
+    def add(self, camera_id: str, judged: Judged) -> None:
+        """Take one document of a camera."""
+        minute, second = divmod(int(judged.time), SECONDS)
+        self._gathered.setdefault((camera_id, minute), PackedMinute()).put(second, judged)
+
+    def forget(self, camera_id: str) -> None:
+        """Drop what is known of a camera that was removed."""
+        self._gathered = {key: v for key, v in self._gathered.items() if key[0] != camera_id}
+
+    def write(self, session: Session) -> None:
+        """Merge everything into the table; `clear` it once that is committed."""
+        known = frozenset(session.scalars(select(CameraRow.id)))
+        for (camera_id, minute), gathered in self._gathered.items():
+            if camera_id in known:
+                _write_minute(session, camera_id, minute, gathered)
+
+    def clear(self) -> None:
+        """Forget what was written."""
+        self._gathered.clear()
+
+    def __len__(self) -> int:
+        return len(self._gathered)
+
+
+def _write_minute(session: Session, camera_id: str, minute: int, gathered: PackedMinute) -> None:
+    row = session.get(Minute, (camera_id, minute))
+    if row is None:
+        row = Minute(camera_id=camera_id, minute=minute, n_documents=0, n_judged=0, seconds=b"")
+        session.add(row)
+    seconds = PackedMinute(row.seconds)
+    seconds.merge(gathered)
+    row.seconds, row.normality, row.behaviour = (
+        bytes(seconds),
+        seconds.lowest,
+        seconds.usual_behaviour,
+    )
+    row.n_documents += gathered.n_documents
+    row.n_judged += gathered.n_judged

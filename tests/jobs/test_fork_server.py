@@ -1,0 +1,153 @@
+"""Processes that are forked: they talk, ask for others, and end with whoever asked for them."""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from habitus.errors import HabitusError
+from habitus.jobs.fork_server import Child, ForkServer
+from reference.processes import LONG, running, wait_until
+
+HERE = "jobs.test_fork_server"
+
+
+@pytest.fixture
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer() as fork_server:
+        yield fork_server
+
+
+def answer(child: Child) -> Any:
+    assert child.connection is not None
+    assert child.connection.poll(LONG), "no answer"
+    return child.connection.recv()
+
+
+def echo_twice(job: Any, connection: Connection) -> None:
+    """In the process: send the job, then what comes."""
+    connection.send(job)
+    connection.send(connection.recv())
+
+
+def test_a_process_gets_its_job_and_a_connection(fork_server: ForkServer):
+    child = fork_server.start_process(f"{HERE}:echo_twice", {"address": "rtsp://me:secret@camera"})
+    assert answer(child) == {"address": "rtsp://me:secret@camera"}
+    assert child.is_alive
+    child.connection.send("more")
+    assert answer(child) == "more"
+    assert child.wait(LONG) == 0
+
+
+def test_a_process_that_is_forked_though_it_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch):
+    """Else Ctrl-C while workers start takes until they are given up."""
+    lifelines: list[int] = []
+
+    def interrupted(self: ForkServer, target: str, job: Any, descriptors: Sequence[int]) -> Child:
+        lifelines.extend(map(os.dup, descriptors))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ForkServer, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept:  # and with it, all that was in its frames
+        ForkServer().start_process(f"{HERE}:echo_twice", None)
+    poll = select.poll()
+    poll.register(lifelines[0], 0)
+    assert poll.poll(0), f"its connection is open: {kept}"
+    os.close(lifelines[0])
+
+
+def ask_for_another(job: Any, connection: Connection) -> None:
+    """In the process: have another one forked, and send its id and its word."""
+    child = ForkServer.inherited().start_process(f"{HERE}:echo_twice", "grandchild")
+    connection.send((child.pid, answer(child)))
+    connection.recv()
+
+
+def test_a_process_asks_for_another_which_ends_with_it(fork_server: ForkServer):
+    child = fork_server.start_process(f"{HERE}:ask_for_another", None)
+    pid, word = answer(child)
+    assert word == "grandchild"
+    assert running(pid)
+    child.kill()
+    assert child.exit_code == -signal.SIGKILL
+    wait_until(lambda: not running(pid), "the grandchild ends")
+
+
+def fail(job: Any, connection: Connection) -> None:
+    raise ValueError(job)
+
+
+def test_exit_codes_are_told(fork_server: ForkServer):
+    assert fork_server.start_process(f"{HERE}:fail", "on purpose").wait(LONG) == 1
+    assert fork_server.start_process(f"{HERE}:no_such_function", None).wait(LONG) == 1
+
+
+def open_files(job: Any, connection: Connection) -> None:
+    connection.send(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+
+
+def test_a_process_holds_no_files_of_others(fork_server: ForkServer):
+    alone = answer(fork_server.start_process(f"{HERE}:open_files", None))
+    others = [fork_server.start_process(f"{HERE}:echo_twice", n) for n in range(3)]
+    assert [answer(child) for child in others] == [0, 1, 2]
+    last = fork_server.start_process(f"{HERE}:open_files", None)
+    assert answer(last) == alone
+    for child in others:
+        child.kill()
+    assert last.wait(LONG) == 0
+
+
+def test_a_fork_server_that_was_killed_is_started_again():
+    with ForkServer() as fork_server:
+        child = fork_server.start_process(f"{HERE}:echo_twice", 1)
+        assert answer(child) == 1
+        assert fork_server.pid is not None
+        os.kill(fork_server.pid, signal.SIGKILL)
+        wait_until(lambda: not running(fork_server.pid or 0), "the fork server ends")
+        again = fork_server.start_process(f"{HERE}:echo_twice", 2)
+        assert answer(again) == 2
+        for each in (child, again):
+            each.connection.close()
+            each.wait(LONG)
+
+
+def test_a_process_is_not_there_any_more_when_it_is_said_to_have_ended():
+    """Else another one would be started beside it, in the same folder."""
+    with ForkServer() as fork_server:
+        child = fork_server.start_process(f"{HERE}:echo_twice", 1)
+        assert answer(child) == 1
+        assert fork_server.pid is not None
+        os.kill(fork_server.pid, signal.SIGKILL)
+        wait_until(lambda: not child.is_alive, "its end is told")
+        wait_until(lambda: not running(child.pid), "it has ended")
+
+
+SERVER = f"""
+import time
+from habitus.jobs.fork_server import ForkServer
+fork_server = ForkServer()
+child = fork_server.start_process("{HERE}:ask_for_another", None)
+pid, _ = child.connection.recv()
+print(fork_server.pid, child.pid, pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_everything_ends_with_a_server_that_is_killed(start: Any):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    server = start([sys.executable, "-c", SERVER], stdout=-1, env=environment)
+    pids = [int(word) for word in server.stdout.readline().split()]
+    assert len(pids) == 3
+    assert all(map(running, pids))
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(running, pids)), "all processes end")
+
+
+def test_a_process_that_was_not_forked_has_no_fork_server():
+    with pytest.raises(HabitusError, match="not forked"):
+        ForkServer.inherited()

@@ -1,0 +1,69 @@
+"""The journal of a camera: whole entries, in their order, and nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from habitus.errors import FileError
+from habitus.site.journal import JournalEntry, file_entry, filed_entries
+from reference.consoles import START, entry
+from reference.processes import wait_until
+
+WRITING = """
+import sys, time
+from pathlib import Path
+from habitus.files import written_whole
+with written_whole(Path(sys.argv[1], "000001750000000-a1-0-started.json")) as temporary:
+    temporary.write_text('{"id": ')
+    time.sleep(600)
+"""
+
+
+def test_entries_come_in_their_order(tmp_path: Path):
+    later, started = entry("b2", start=START + 5), entry("a1", kind="started", end=None)
+    ended = entry("a1")
+    for one in (later, ended, started):
+        file_entry(tmp_path, one)
+    assert [found for _, found in filed_entries(tmp_path)] == [started, ended, later]
+
+
+def test_what_became_an_alarm_does_not_replace_what_is_being_taken(tmp_path: Path):
+    before = entry("a1", kind="started", end=None, alarm=False)
+    (taken,) = (file_entry(tmp_path, each) for each in [before])
+    file_entry(tmp_path, entry("a1", kind="started", end=None, alarm=True))
+    file_entry(tmp_path, entry("a1"))
+    found = [each for _, each in filed_entries(tmp_path) if isinstance(each, JournalEntry)]
+    assert [(each.kind, each.alarm) for each in found] == [
+        ("started", False),
+        ("started", True),
+        ("ended", True),
+    ]
+    (tmp_path / taken).unlink()  # once it is committed
+    assert len(list(filed_entries(tmp_path))) == 2
+
+
+def test_an_entry_that_is_damaged_is_an_error(tmp_path: Path):
+    path = tmp_path / file_entry(tmp_path, entry())
+    path.write_text('{"id": ')
+    ((found, error),) = filed_entries(tmp_path)
+    assert found == path
+    assert isinstance(error, FileError)
+
+
+def test_an_entry_that_is_being_written_or_never_was_is_none(tmp_path: Path):
+    with subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)]) as process:
+        try:
+            wait_until(lambda: _is_begun(tmp_path), "it is being written")
+            assert list(filed_entries(tmp_path)) == []
+        finally:
+            process.kill()
+    assert _is_begun(tmp_path), "half of it is left"
+    assert list(filed_entries(tmp_path)) == []
+    file_entry(tmp_path, entry())
+    ((_, found),) = filed_entries(tmp_path)
+    assert isinstance(found, JournalEntry)
+    assert not _is_begun(tmp_path), "what is left is deleted with the next entry"
+
+
+def _is_begun(folder: Path) -> bool:
+    return any(path.stat().st_size for path in folder.glob(".habitus-*"))

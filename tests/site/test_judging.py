@@ -1,0 +1,144 @@
+"""Events within the budget of a camera."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from habitus.errors import FileError, InvalidInputError
+from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
+from habitus.ingest.live import Arrived
+from habitus.jobs.fork_server import ForkServer
+from habitus.scene.scene_model import SceneModel
+from habitus.site.filing import Filing
+from habitus.site.journal import JournalEntry, filed_entries
+from habitus.site.judging import Judging, with_accepted
+from habitus.site.pipe_messages import Report
+from habitus.video import Reader, Source
+from reference.processes import wait_until
+from reference.two_lanes import WRONG
+
+EPOCH = 1.7e9
+SETTINGS = DocumentSettings(still_every=1)
+BUDGET = 1000.0
+
+
+@pytest.fixture(scope="module")
+def arrivals(video: Path) -> list[Arrived]:
+    with Reader(Source(str(video))) as reader:
+        v = vocabulary_of(reader, SETTINGS)
+    found = documents(Source(str(video)), SETTINGS)
+    return [Arrived(d, d.number > 0, EPOCH + d.time, d.time, v) for d in found]
+
+
+@pytest.fixture
+def filing(fork_server: ForkServer, tmp_path: Path) -> Iterator[Filing]:
+    reports: list[Report] = []
+    filing = Filing(tmp_path, reports.append, fork_server)
+    yield filing
+    filing.close(within=60)
+
+
+def judging_of(model: Path, filing: Filing) -> Judging:
+    return Judging(
+        SceneModel.load(model), BUDGET, name="camera", filing=filing, new_id=lambda start: "e1"
+    )
+
+
+def filed(filing: Filing, kind: str) -> list[JournalEntry]:
+    found = [entry for _, entry in filed_entries(filing.folder / "journal")]
+    return [e for e in found if isinstance(e, JournalEntry) and e.kind == kind]
+
+
+def soon(condition: Callable[[], object]) -> None:
+    wait_until(condition, "it is in the journal")
+
+
+def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
+    arrivals: list[Arrived], model: Path, filing: Filing, fork_server: ForkServer, tmp_path: Path
+):
+    strongest = int(WRONG[0])
+    arrivals = arrivals[strongest - 1 :]
+    judging = judging_of(model, Filing(tmp_path / "before", lambda report: None, fork_server))
+    scores = [judging.take(arrival).normality for arrival in arrivals]
+    assert min(scores) == scores[1] < judging.threshold < scores[0], "the second is the strongest"
+    judging.filing.close(within=60)
+    assert [entry.alarm for entry in filed(judging.filing, "started")][:1] == [True]
+
+    judging = judging_of(model, filing)
+    between, above = (scores[0] + scores[1]) / 2, scores[0] / 2
+    judging.thresholds, judging.detector.threshold = (between - 1, between, above), above
+    judging.take(arrivals[0])
+    soon(lambda: [e.alarm for e in filed(filing, "started")] == [False])
+    judging.take(arrivals[1])
+    soon(lambda: [e.alarm for e in filed(filing, "started")] == [False, True])
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (ended,) = filed(filing, "ended")
+    assert ended.alarm
+    assert ended.event["alarm"]
+    assert ended.thresholds == judging.thresholds
+    assert (ended.start, ended.peak) == (EPOCH + strongest - 1, EPOCH + strongest)
+
+
+def test_what_only_twice_the_budget_would_raise_is_no_alarm(
+    arrivals: list[Arrived], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    judging.detector.threshold = joined = judging.threshold
+    judging.thresholds = (-1e9, -1e9, joined)
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    filing.close(within=60)
+    (ended,) = filed(filing, "ended")
+    assert not ended.alarm
+    assert not ended.event["alarm"]
+    assert not filed(filing, "clip")
+
+
+def test_what_was_accepted_is_counted_as_normal(
+    arrivals: list[Arrived], model: Path, filing: Filing
+):
+    judging = judging_of(model, filing)
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (event,) = (entry.event for entry in filed(filing, "ended"))
+    plain = SceneModel.load(model)
+    taught = with_accepted(plain, [json.loads(json.dumps(event))])
+    again = with_accepted(plain, [{"habitus": "event"}, event])
+    assert plain.habits is not None
+    assert taught.habits is not None
+    assert again.habits is not None
+    assert plain.habits.all_counts.n_documents < taught.habits.all_counts.n_documents
+    assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
+
+
+def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filing: Filing):
+    with pytest.raises(FileError, match="found nothing"):
+        judging_of(tmp_path / "none.habitus", filing)
+    with pytest.raises(InvalidInputError):
+        judging_of(model, filing).set_budget(0.0)
+
+
+def test_a_budget_that_is_changed_and_back_is_the_budget_of_before(model: Path, filing: Filing):
+    """As is that of a restart: the bar depends on the model and the number alone."""
+    judging = judging_of(model, filing)
+    before, notes = judging.thresholds, judging.notes
+    bars = []
+    for alerts_per_day in (0.1, 5.0, 50.0, BUDGET):
+        judging.set_budget(alerts_per_day)
+        bars.append(judging.threshold)
+        assert bars[-1] == SceneModel.load(model).detector(alerts_per_day=alerts_per_day).threshold
+    assert bars[0] < bars[1] < bars[2] < bars[3]
+    assert (judging.thresholds, judging.notes) == (before, notes)
+    assert judging.thresholds == judging_of(model, filing).thresholds
+
+
+def test_a_model_of_minutes_says_what_to_expect(model: Path, filing: Filing):
+    judging = judging_of(model, filing)
+    judging.set_budget(5.0)
+    assert "cannot tell what happens 5 times a day: expect 0 to" in judging.notes[0]

@@ -1,0 +1,39 @@
+"""What is loaded before cameras are forked: they load no kernel themselves."""
+
+import json
+import subprocess
+import sys
+
+from reference.footage import FPS, encode, moving_square
+
+LISTENING = """
+import json, sys
+
+loaded = []
+sys.addaudithook(
+    lambda event, arguments: event == "open"
+    and str(arguments[0]).endswith(".nbc")
+    and loaded.append(str(arguments[0]))
+)
+import habitus.site.loaded
+from habitus.corpus import Bag, summed_bag
+from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
+from habitus.video import Reader, Source
+
+before = len(loaded)
+with Reader(Source(sys.argv[1])) as reader:
+    v = vocabulary_of(reader, DocumentSettings())
+    for document in documents(reader, DocumentSettings()):
+        summed_bag(Bag(document.words, document.counts), v, v.coarse)
+print(json.dumps([before, loaded[before:]]))
+"""
+
+
+def test_documents_are_made_by_kernels_that_are_loaded_before(tmp_path):
+    video = encode(tmp_path / "a.mp4", moving_square(4 * FPS))
+    run = [sys.executable, "-c", LISTENING, str(video)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    before, after = json.loads(done.stdout)
+    assert before
+    assert after == []

@@ -1,0 +1,257 @@
+"""What is unusual in an archive: one budget for all cameras, each recording judged once."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import habitus
+from habitus.corpus.looks import GRID
+from habitus.errors import FileError, InvalidInputError
+from habitus.site.operations import detect_archive, learn_archive, report_archive
+from habitus.site.shard_judging import (
+    ArchiveDetection,
+    ArchiveEvent,
+    JudgingTask,
+    _unjudged,
+    judge_shards,
+    rank_moments,
+)
+from habitus.site.shard_store import ArchiveFolder, CameraFolder
+from reference.archives import DAY, LENGTH, PATTERN, WRONG, put, record, settled
+from reference.footage import encode, moving_square
+from reference.two_lanes import FPS
+
+OPTIONS = {
+    "learning": habitus.LearningSettings(4, 2, n_restarts=1),
+    "reading": habitus.ReadingSettings(jobs=1),
+    "timezone": "UTC",
+}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """Two cameras; in the last recording of one, something goes wrong after it was learnt."""
+    folder = tmp_path_factory.mktemp("judged")
+    masters = [record(folder / f"{n}.mp4", start=n * LENGTH) for n in range(2)]
+    wrong = record(folder / "wrong.mp4", wrong=True)
+    for camera in ("north", "south"):
+        for minute in range(6):
+            put(folder / "recordings", camera, minute, masters[minute % 2])
+    learn_archive(f"{folder}/recordings/{PATTERN}", output=folder / "site", **OPTIONS)
+    put(folder / "recordings", "south", 6, wrong)
+    return folder, detect_archive(folder / "site", alerts_per_day=400, jobs=1)
+
+
+@pytest.fixture
+def site(judged, tmp_path):
+    """A copy of the recordings and of the archive, to be changed."""
+    folder = tmp_path / "copy"
+    shutil.copytree(judged[0], folder)
+    settings = folder / "site/archive.json"
+    settings.write_text(settings.read_text().replace(str(judged[0]), str(folder)))
+    return folder
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_went_wrong_is_the_most_unusual_moment_of_all(judged):
+    _, found = judged
+    assert found.n_judged == 13
+    assert found.n_cameras == 2
+    assert found.seconds == 13 * LENGTH
+    first = found.moments[0]
+    assert first.camera == "south"
+    second = 60 * 6 + WRONG
+    assert first.event.clock == f"{DAY}T12:06:{second % 60:02.0f}+00:00"
+    assert first.event.source.endswith("120600.mp4")
+    assert [m.false_alarms_per_day for m in found.moments] == sorted(
+        m.false_alarms_per_day for m in found.moments
+    )
+
+
+def test_alarms_are_those_that_the_budget_of_all_cameras_allows(judged):
+    _, found = judged
+    share = 400 / 2
+    assert [m.event.alarm for m in found.moments] == [
+        m.false_alarms_per_day <= share for m in found.moments
+    ]
+    assert found.moments[0].event.alarm
+    assert not found.moments[-1].event.alarm
+    assert found.expected_false_alarms == pytest.approx(share * 13 * LENGTH / 86_400, rel=1e-9)
+    assert "budget 400 per day for all cameras" in found.summary()
+
+
+def test_events_are_written_in_order_of_time_and_read_as_events(judged):
+    folder, found = judged
+    written = lines(folder / "site/events.jsonl")
+    assert [each["start"] for each in written] == sorted(each["start"] for each in written)
+    assert {each["camera"] for each in written} == {"north", "south"}
+    events = habitus.scene.read_events(folder / "site/events.jsonl")
+    assert sorted(e.start for e in events) == sorted(m.event.start for m in found.moments)
+    for each in written:
+        assert (folder / "site" / each["thumbnail"]).read_bytes()[:2] == b"\xff\xd8"
+
+
+def test_pictures_are_cut_from_the_recording(judged):
+    import cv2
+
+    folder, found = judged
+    event = found.moments[0].event
+    drawn = cv2.imread(str(folder / "site" / event.thumbnail))
+    scene = cv2.resize(
+        habitus.SceneModel.load(folder / "site/south/model.habitus").model.picture_,
+        drawn.shape[1::-1],
+    )
+    left, top, right, bottom = (int(edge * drawn.shape[1] / 192) for edge in event.boxes[0])
+    inner = slice(top + 8, bottom - 8), slice(left + 8, right - 8)
+    # What is in the box is not in the picture of the scene.
+    assert abs(drawn[inner].astype(float) - scene[inner]).mean() > 15
+
+
+def test_a_second_run_judges_nothing_and_changes_nothing(site):
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in (site / "site").rglob("*")
+        if path.is_file() and path.name != "events.jsonl"
+    }
+    events = (site / "site/events.jsonl").read_bytes()
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    assert (found.n_judged, found.n_known) == (0, 13)
+    assert (site / "site/events.jsonl").read_bytes() == events
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
+
+
+def test_a_smaller_budget_needs_no_judging(site):
+    found = detect_archive(site / "site", alerts_per_day=1e-3, jobs=1)
+    assert found.n_judged == 0
+    assert found.alarms == []
+    assert found.moments
+
+
+def n_unjudged(camera, share):
+    """How many recordings of a camera would be judged for its share of a budget."""
+    found = ArchiveDetection(alerts_per_day=share)
+    return sum(len(task.shards) for task in _unjudged(camera, share, again=False, found=found))
+
+
+def test_a_larger_budget_is_judged_again(judged):
+    south = CameraFolder(judged[0] / "site/south")
+    assert [n_unjudged(south, share) for share in (1.0, 200.0, 200.1)] == [0, 0, 7]
+
+
+def test_only_what_is_new_or_lost_is_judged(site):
+    camera = CameraFolder(site / "site/north")
+    camera.judged_path(f"{DAY}T12-02-00").unlink()
+    damaged = camera.shard_path(f"{DAY}T12-03-00")
+    damaged.write_bytes(damaged.read_bytes()[:-20] + bytes(20))
+    camera.judged_path(f"{DAY}T12-03-00").unlink()
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    assert found.n_judged == 2
+    assert habitus.Corpus.load(damaged)
+
+
+def test_a_recording_that_was_replaced_is_judged_again(site):
+    put(site / "recordings", "north", 2, site / "wrong.mp4")
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    assert found.n_judged == 1
+    assert {moment.camera for moment in found.moments[:2]} == {"north", "south"}
+
+
+def test_events_that_cannot_be_read_are_told_with_the_remedy(site):
+    events = site / "site/events.jsonl"
+    for found in (b'{"camera": "\xff"}\n', b"not an event\n"):
+        events.write_bytes(found)
+        with pytest.raises(FileError, match=r"events.jsonl.*: delete the file"):
+            report_archive(site / "site", output=site / "page.html")
+    kept = CameraFolder(site / "site/north").judged_path(f"{DAY}T12-02-00")
+    kept.write_bytes(kept.read_bytes() + found)
+    with pytest.raises(FileError, match=r"12-02-00.*: delete the file"):
+        detect_archive(site / "site", alerts_per_day=400, jobs=1)
+
+
+def test_a_camera_without_a_model_is_named(site):
+    (site / "site/north/model.habitus").unlink()
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1, again=True)
+    assert "north: no model yet: learn it first" in map(str, found.troubles)
+    assert found.n_judged == 7
+
+
+def test_footage_of_another_scene_is_not_judged(site):
+    other = site / "recordings/north" / DAY / "120700.mp4"
+    encode(other, moving_square(200, width=192, height=144, seed=9), rate=FPS)
+    settled(other)
+    found = detect_archive(site / "site", alerts_per_day=400, jobs=1)
+    (trouble,) = [each for each in found.troubles if each.camera == "north"]
+    assert trouble.clock == f"{DAY}T12-07-00"
+    assert "does not show the scene" in trouble.text
+    overview = report_archive(site / "site")
+    assert [camera.camera for camera in overview.in_trouble] == ["north"]
+
+
+def test_one_look_of_many_that_shows_the_scene_is_enough(judged, tmp_path):
+    folder, _ = judged
+    camera, path = CameraFolder(folder / "site/north"), tmp_path / "one.corpus"
+    corpus = habitus.Corpus.load(camera.shards()[0].path)
+    unlike = np.random.default_rng(0).integers(0, 256, (1, *GRID), np.uint8)
+    task = JudgingTask("north", str(camera.model), "", (("one", str(path), "one.mp4"),), 400, 200)
+    for looks, reason in (([unlike, corpus.looks], ""), ([unlike], "does not show the scene")):
+        replace(corpus, looks=np.concatenate(looks)).save(path)
+        (found,) = judge_shards(task)
+        told = json.loads(found.lines.splitlines()[0])["reason"]
+        assert reason in told
+        assert bool(reason) == bool(told)
+
+
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_there_cannot_be_is_refused(judged, budget):
+    with pytest.raises(InvalidInputError, match="a budget must be above 0"):
+        detect_archive(judged[0] / "site", alerts_per_day=budget)
+
+
+def test_a_line_is_the_event_again(judged):
+    _, found = judged
+    assert ArchiveEvent.from_line(found.moments[0].line()) == found.moments[0]
+
+
+def test_cameras_share_the_budget_whoever_has_the_moments(judged):
+    folder, _ = judged
+    cameras = ArchiveFolder(folder / "site").cameras()
+    one = rank_moments(cameras[1:], ArchiveDetection(alerts_per_day=200), timezone="UTC")
+    both = rank_moments(cameras, ArchiveDetection(alerts_per_day=400), timezone="UTC")
+    alarms = {moment.event.start for moment in one.alarms}
+    assert alarms == {m.event.start for m in both.alarms if m.camera == "south"}
+
+
+def test_all_alarms_are_shown_and_at_least_some_moments(judged, monkeypatch):
+    monkeypatch.setattr("habitus.site.shard_judging.MOST_MOMENTS", 3)
+    cameras = ArchiveFolder(judged[0] / "site").cameras()
+    none, every = (
+        rank_moments(cameras, ArchiveDetection(alerts_per_day=budget), timezone="UTC")
+        for budget in (1e-9, 1e9)
+    )
+    assert (len(none.moments), none.alarms) == (3, [])
+    assert len(every.moments) == len(every.alarms) > 13
+
+
+def test_what_could_not_be_judged_is_judged_again_by_another_model(site):
+    header = CameraFolder(site / "site/north").judged_path(f"{DAY}T12-02-00")
+    known = json.loads(header.read_text().splitlines()[0])
+    for model, reason, n in ((known["model"], "moved", 0), ("old", "moved", 1), ("old", "", 0)):
+        header.write_text(json.dumps({**known, "model": model, "reason": reason}) + "\n")
+        assert n_unjudged(CameraFolder(site / "site/north"), 200.0) == n
+
+
+def test_one_camera_alone_has_its_share_of_the_budget(site):
+    for path in (site / "site/north/judged").iterdir():
+        path.unlink()
+    found = detect_archive(site / "site", alerts_per_day=400, cameras=["south"], jobs=1)
+    assert found.n_cameras == 1
+    assert found.share == 200
+    assert [m.event.alarm for m in found.moments] == [
+        m.false_alarms_per_day <= 200 for m in found.moments
+    ]

@@ -1,0 +1,102 @@
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+import habitus
+from habitus.web.database import Base, Database, Setting
+from habitus.web.migrations import FOLDER, revision_of, scripts, upgrade
+from habitus.web.server import Console
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "console_migration.py"
+
+
+def differences(database: Database) -> list[object]:
+    with database.engine.connect() as connection:
+        return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
+
+
+def test_a_migrated_database_has_the_tables_of_the_models(any_console: Console) -> None:
+    assert differences(any_console.database) == []
+
+
+def test_a_difference_would_be_found(any_console: Console) -> None:
+    with any_console.database.engine.begin() as connection:
+        connection.execute(text("DROP INDEX ix_events_start"))
+    assert len(differences(any_console.database)) == 1
+
+
+def test_the_first_migration_is_what_the_script_writes(tmp_path: Path) -> None:
+    written = tmp_path / "0001_first.py"
+    subprocess.run([sys.executable, SCRIPT, written], check=True)
+    subprocess.run([sys.executable, "-m", "ruff", "format", "-q", written], check=True)
+    assert written.read_text() == (FOLDER / "versions" / "0001_first.py").read_text()
+
+
+def test_upgrading_again_changes_nothing(any_console: Console) -> None:
+    with any_console.database.transaction() as session:
+        session.add(Setting(key="quota", value={"bytes": 1}))
+    upgrade(any_console.database)
+    with any_console.database.session() as session:
+        assert session.get_one(Setting, "quota").value == {"bytes": 1}
+
+
+def test_a_newer_database_is_refused(any_console: Console) -> None:
+    with any_console.database.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(habitus.InvalidInputError, match=r"newer habitus .*'9999'.*upgrade") as told:
+        upgrade(any_console.database)
+    assert "\n" not in str(told.value)
+
+
+def test_tables_of_another_program_are_refused(tmp_path: Path) -> None:
+    with closing(Database.in_folder(tmp_path)) as database:
+        with database.engine.begin() as connection:
+            connection.execute(text("CREATE TABLE cameras (id INTEGER)"))
+        with pytest.raises(habitus.InvalidInputError, match="did not make"):
+            upgrade(database)
+
+
+SECOND = '''"""A step that a later version might have."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.add_column("settings", sa.Column("note", sa.String(), server_default="none"))
+'''
+
+
+def test_an_older_database_is_brought_up_to_date(any_console: Console, tmp_path: Path) -> None:
+    shutil.copytree(FOLDER / "versions", tmp_path / "versions")
+    (tmp_path / "versions" / "0002_note.py").write_text(SECOND)
+    database = any_console.database
+    with database.transaction() as session:
+        session.add(Setting(key="quota", value={"bytes": 1}))
+    upgrade(database, steps=scripts(tmp_path))
+    assert revision_of(database) == "0002"
+    with database.engine.connect() as connection:
+        row = connection.execute(text("SELECT key, note FROM settings")).one()
+    assert tuple(row) == ("quota", "none")
+    with pytest.raises(habitus.InvalidInputError, match="newer"):
+        upgrade(database)
+    if database.is_sqlite:
+        before = any_console.settings.data / "habitus.sqlite.before-0002"
+        with closing(Database(f"sqlite:///{before}")) as copy:
+            assert revision_of(copy) == "0001"
+            with copy.session() as session:
+                assert session.get_one(Setting, "quota").value == {"bytes": 1}
+
+
+def test_there_is_one_line_of_steps() -> None:
+    assert len(scripts().get_heads()) == 1

@@ -1,0 +1,335 @@
+import contextlib
+import gc
+import json
+import queue
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import pytest
+from sqlalchemy import select
+
+from habitus import InvalidInputError
+from habitus.web import channels
+from habitus.web.channels import DeliveryError
+from habitus.web.database import CameraRow, Channel, Setting
+from habitus.web.delivery import Deliverer
+from habitus.web.server import Console
+from reference.consoles import add_camera
+from reference.processes import LONG, wait_until
+from reference.system import BROKER, needs
+from reference.telling import (
+    Broker,
+    a_trouble,
+    add_channel,
+    all_told,
+    an_event,
+    deliverer_process,
+    outcomes,
+    tell,
+)
+
+
+class Subscriber:
+    """Somebody who takes everything from a broker, and reconnects by itself."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.retained: dict[str, bytes] = {}
+        """Last payload of each topic but events; without those that were cleared."""
+        self.events: list[dict[str, Any]] = []
+        self.n_repeated = 0
+        """Of these, those that the broker told again, as it did not know of their arrival."""
+        self.statuses: list[str] = []
+        self._subscribed: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, client_id="subscriber", clean_session=False
+        )
+        self._client.username_pw_set(broker.user, broker.password)
+        self._client.on_connect = lambda *_: self._client.subscribe("#", qos=1)
+        self._client.on_subscribe = lambda *_: self._subscribed.put(True)
+        self._client.on_message = self._take
+        self._client.reconnect_delay_set(0.05, 0.1)
+        self._client.connect("127.0.0.1", broker.port)
+        self._client.loop_start()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return once it is (again) subscribed."""
+        self._subscribed.get(timeout=LONG)
+
+    def _take(self, _client: object, _data: object, message: mqtt.MQTTMessage) -> None:
+        if message.topic.endswith(("/event", "/digest", "/test")):
+            self.events.append({"topic": message.topic, **json.loads(message.payload)})
+            self.n_repeated += message.dup
+            return
+        if message.topic.endswith("/status"):
+            self.statuses.append(message.payload.decode())
+        if message.payload:
+            self.retained[message.topic] = message.payload
+        else:
+            self.retained.pop(message.topic, None)
+
+    def text(self, topic: str) -> str | None:
+        found = self.retained.get(topic)
+        return None if found is None else found.decode()
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    needs(BROKER)
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    server = Broker(folder)
+    server.start()
+    yield server
+    server.stop()
+
+
+@contextlib.contextmanager
+def subscribed(broker: Broker) -> Iterator[Subscriber]:
+    subscriber = Subscriber(broker)
+    try:
+        yield subscriber
+    finally:
+        subscriber.close()
+
+
+@pytest.fixture
+def delivering(console: Console) -> Iterator[list[str]]:
+    notices: list[str] = []
+    deliverer = Deliverer(console, notice=notices.append, first_wait=0.05, longest_wait=0.2)
+    deliverer.start()
+    yield notices
+    deliverer.stop()
+
+
+def ids(subscriber: Subscriber) -> list[str]:
+    return [event["id"] for event in subscriber.events]
+
+
+def test_events_states_and_conditions_are_told(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    add_camera(console, state="watching")
+    add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        wait_until(lambda: heard.text("habitus/north/state") == "OFF", "nothing unusual")
+        assert heard.text("habitus/status") == "online"
+        wait_until(lambda: heard.text("habitus/north/condition") == "watching", "watching")
+        picture = console.settings.camera_folder("north") / "events" / "event1.jpg"
+        picture.parent.mkdir(parents=True)
+        picture.write_bytes(b"\xff\xd8 a picture")
+        tell(console, "started", an_event(1, thumbnail="event1.jpg"))
+        wait_until(lambda: heard.text("habitus/north/state") == "ON", "it goes on")
+        wait_until(lambda: heard.retained.get("habitus/north/picture"), "its picture")
+        assert heard.retained["habitus/north/picture"] == picture.read_bytes()
+        last = json.loads(heard.text("habitus/north/last") or "")
+        assert last["explanation"] == "moves against the usual direction"
+        assert last["links"]["page"].endswith("/events/event1")
+        tell(console, "ended", an_event(1, end=an_event(2).start))
+        wait_until(lambda: heard.text("habitus/north/state") == "OFF", "it is over")
+        with console.database.transaction() as session:
+            session.get_one(CameraRow, "north").state = "lost"
+        tell(console, "trouble", a_trouble())
+        wait_until(lambda: heard.text("habitus/north/condition") == "lost", "it is lost")
+        wait_until(lambda: len(heard.events) == 3, "all are told")
+        assert [event["kind"] for event in heard.events] == ["started", "ended", "trouble"]
+        assert {event["topic"] for event in heard.events} == {"habitus/north/event"}
+    assert delivering == []
+
+
+def test_home_assistant_finds_cameras_and_forgets_removed_ones(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    add_camera(console, "north", name="North <junction>")
+    add_camera(console, "south")
+    add_camera(console, "west")
+    channel = add_channel(
+        console, "mqtt", broker.settings | {"topic": "site/one"}, cameras=["north", "south"]
+    )
+    with subscribed(broker) as heard:
+        parts = ("unusual", "condition", "last", "picture")
+        wait_until(lambda: len(configurations(heard)) == 2 * len(parts), "all are found")
+        found = configurations(heard)
+        assert len({config["unique_id"] for config in found.values()}) == len(found)
+        unusual = found["homeassistant/binary_sensor/site_one_north/unusual/config"]
+        assert unusual["state_topic"] == "site/one/north/state"
+        assert unusual["availability_topic"] == "site/one/status"
+        assert unusual["device"]["name"] == "North <junction>"
+        last = found["homeassistant/sensor/site_one_north/last/config"]
+        assert last["value_template"] == "{{ value_json.explanation[:250] }}"
+        with console.database.transaction() as session:
+            session.delete(session.get_one(CameraRow, "south"))
+        wait_until(lambda: not any("south" in topic for topic in heard.retained), "south is gone")
+        assert len(configurations(heard)) == len(parts)
+        with console.database.transaction() as session:
+            session.delete(session.get_one(Channel, channel.id))
+        wait_until(lambda: not heard.retained, "everything is gone with the channel")
+    with console.database.session() as session:
+        assert session.scalars(select(Setting)).all() == []
+
+
+def configurations(heard: Subscriber) -> dict[str, Any]:
+    return {
+        topic: json.loads(payload)
+        for topic, payload in list(heard.retained.items())
+        if topic.endswith("/config")
+    }
+
+
+@pytest.mark.parametrize("removed", [["south"], ["north", "south"]])
+def test_cameras_that_were_removed_while_the_broker_was_away_are_forgotten(
+    console: Console, broker: Broker, removed: list[str]
+) -> None:
+    broker.persist()
+    for camera in ("north", "south"):
+        add_camera(console, camera)
+    add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        with delivered(console):
+            wait_until(lambda: len(configurations(heard)) == 8, "all are found")
+        wait_until(lambda: heard.text("habitus/status") == "offline", "the console has left")
+    broker.stop()
+    with console.database.transaction() as session:
+        for camera in removed:
+            session.delete(session.get_one(CameraRow, camera))
+    broker.start()
+    with subscribed(broker) as heard:
+        wait_until(lambda: len(configurations(heard)) == 8, "the broker forgot nothing")
+        with delivered(console):
+            n_left = 8 - 4 * len(removed)
+            wait_until(lambda: len(configurations(heard)) == n_left, "they are gone")
+
+
+@contextlib.contextmanager
+def delivered(console: Console) -> Iterator[None]:
+    deliverer = Deliverer(console, first_wait=0.05, longest_wait=0.2)
+    deliverer.start()
+    try:
+        yield
+    finally:
+        deliverer.stop()
+
+
+def test_nothing_is_lost_and_all_is_in_order_while_the_broker_comes_and_goes(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    broker.persist()
+    add_camera(console)
+    add_channel(console, "mqtt", broker.settings, name="the broker")
+    with subscribed(broker) as heard:
+        tell(console, "started", *(an_event(k, end=0.0) for k in range(20)))
+        wait_until(lambda: len(heard.events) >= 5, "some are told")
+        broker.stop()
+        tell(console, "started", *(an_event(k) for k in range(20, 40)))
+        wait_until(lambda: any("the broker cannot" in line for line in delivering), "a notice")
+        broker.start()
+        heard.wait()
+        wait_until(lambda: all_told(console), "all are told")
+        wait_until(lambda: len(set(ids(heard))) == 40, "all are heard")
+        wait_until(lambda: heard.text("habitus/north/state") == "ON", "its state is right")
+    # What the broker had when it was killed may be told again, with its id.
+    assert list(dict.fromkeys(ids(heard))) == [f"event{k}/started" for k in range(40)]
+    assert len(ids(heard)) - heard.n_repeated <= 41  # which the broker itself repeats
+    assert "the broker works again" in delivering
+
+
+def test_an_idle_connection_that_broke_is_made_again(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    add_camera(console)
+    add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        wait_until(lambda: heard.text("habitus/status") == "online", "it is there")
+        broker.stop()  # forgets everything
+        heard.retained.clear()
+        broker.start()
+        heard.wait()
+        wait_until(lambda: heard.text("habitus/north/state") == "OFF", "all is there again")
+        wait_until(lambda: heard.text("habitus/status") == "online", "it is there again")
+
+
+def test_a_console_that_dies_is_offline(console: Console, broker: Broker, start: Any) -> None:
+    add_channel(console, "mqtt", broker.settings)
+    process = deliverer_process(start, console)
+    with subscribed(broker) as heard:
+        wait_until(lambda: heard.text("habitus/status") == "online", "it is there")
+        process.kill()
+        wait_until(lambda: heard.text("habitus/status") == "offline", "its will is told")
+
+
+def test_states_are_not_limited_but_messages_are(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    add_camera(console)
+    add_channel(console, "mqtt", broker.settings, most_per_hour=1)
+    with subscribed(broker) as heard:
+        tell(console, "started", an_event(1, end=0.0), an_event(2))
+        wait_until(lambda: outcomes(console) == ["sent", "held"], "one is told")
+        wait_until(lambda: heard.text("habitus/north/state") == "ON", "the second goes on")
+    assert ids(heard) == ["event1/started"]
+
+
+def test_a_test_beside_the_console_leaves_its_state_alone(
+    console: Console, broker: Broker, delivering: list[str]
+) -> None:
+    channel = add_channel(console, "mqtt", broker.settings)
+    with subscribed(broker) as heard:
+        wait_until(lambda: heard.text("habitus/status") == "online", "it is there")
+        for n_tests in (1, 2):  # what the first said of its end is heard before the second
+            channels.send_test(console, channel)
+            wait_until(lambda n=n_tests: len(heard.events) == n, "the test is heard")
+        assert heard.statuses == ["online"]
+
+
+def test_a_wrong_password_is_a_clear_failure(console: Console, broker: Broker) -> None:
+    wrong = add_channel(console, "mqtt", broker.settings | {"password": "wrong"})
+    with pytest.raises(DeliveryError, match=r"the broker is away: .*(?i:not authori[sz]ed)"):
+        channels.send_test(console, wrong)
+    with subscribed(broker) as heard:
+        channels.send_test(console, add_channel(console, "mqtt", broker.settings))
+        wait_until(lambda: heard.events, "the test is heard")
+    assert heard.events[0]["topic"] == "habitus/test"
+
+
+# paho-mqtt leaves the socket of a failed handshake to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_broker_is_known_by_its_certificate(console: Console, broker: Broker) -> None:
+    settings = broker.settings | {"host": "localhost", "tls": True, "ca": broker.encrypt()}
+    channels.send_test(console, add_channel(console, "mqtt", settings))
+    for wrong in ({"ca": ""}, {"host": "127.0.0.1"}):
+        with pytest.raises(DeliveryError, match=r"(?i)certificate"):
+            channels.send_test(console, add_channel(console, "mqtt", settings | wrong))
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameter"),
+    [
+        ({}, "host"),
+        ({"host": "mqtt://example.org"}, "host"),
+        ({"host": 5}, "host"),
+        ({"host": "a", "port": 70000}, "port"),
+        ({"host": "a", "port": "1883"}, "port"),
+        ({"host": "a", "topic": "a/#"}, "topic"),
+        ({"host": "a", "discovery": "/x"}, "discovery"),
+        ({"host": "a", "tls": True, "ca": "nonsense"}, "ca"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(InvalidInputError) as told:
+        channels.check("mqtt", settings)
+    assert told.value.parameter == parameter
+
+
+def test_what_is_shown_has_no_password() -> None:
+    shown = channels.check("mqtt", {"host": "a", "username": "u", "password": "s3", "tls": True})
+    assert shown["port"] == 8883
+    assert shown["password"] is True
+    assert "s3" not in json.dumps(shown)

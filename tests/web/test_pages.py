@@ -1,0 +1,500 @@
+"""The pages in a real browser: every flow, by mouse, finger and keys."""
+
+import contextlib
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Route, TimeoutError, expect
+from sqlalchemy import select
+
+from habitus.web import administration, queries, reviews
+from habitus.web.answers import EventSummary
+from habitus.web.database import CameraRow, Channel, EventRow, Token
+from reference.console_pages import LOOKS, Site
+from reference.footage import encode, moving_square
+from reference.processes import wait_until
+from reference.telling import receiver
+
+EVENT = f"{3:012x}"
+Look = dict[str, Any]
+
+
+def alarms(site: Site, review: str = "any") -> list[EventSummary]:
+    with site.console.database.session() as session:
+        return queries.events(session, queries.EventFilter(review=review)).events
+
+
+def stored(site: Site, table: Any) -> list[Any]:
+    with site.console.database.session() as session:
+        return list(session.scalars(select(table)))
+
+
+def test_the_theme_is_switched_and_kept(site: Site) -> None:
+    page = site.visit(color_scheme="light").page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.locator("#theme").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+    page.keyboard.press("t")
+    assert page.evaluate(ground) == light
+
+
+def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -> None:
+    page = site.visit("/", **look).page
+    expect(page.locator(".tile-name")).to_have_text(
+        ["Harbour gate", "Market junction", "Station road"]
+    )
+    expect(page.locator("#tile-harbour-gate .state")).to_have_text("lost")
+    expect(page.locator("#link-state")).to_have_attribute("data-state", "live")
+    waiting = page.locator("#to-review [data-count]")
+    before = int(waiting.inner_text())
+    site.happen("new1", explanation="in the middle: a cow")
+    expect(page.locator("#latest > li").first).to_contain_text("In the middle: a cow")
+    expect(page.locator("#announce")).to_contain_text("Market junction, In the middle: a cow")
+    expect(waiting).to_have_text(str(before + 1))
+    assert page.locator("#latest > li").count() == 8
+    site.console.bulletin.publish(
+        "judged",
+        camera="market-junction",
+        time=time.time(),
+        normality=-3.0,
+        threshold=-9.0,
+        behaviour=2,
+        expected=[0.1, 0.2, 0.7],
+    )
+    expect(page.locator("#tile-market-junction")).to_contain_text("behaviour 2 → 3 next, 70 %")
+
+
+def test_the_wall_screen_has_pictures_alone(site: Site) -> None:
+    page = site.visit("/", viewport={"width": 2560, "height": 1440}).page
+    page.keyboard.press("w")
+    expect(page.locator("body")).to_have_class(re.compile("bare"))
+    expect(page.locator("header")).to_have_count(0)
+    boxes = [tile.bounding_box() for tile in page.locator(".tile").all()]
+    assert max(box["y"] + box["height"] for box in boxes) <= 1440
+    page.keyboard.press("Escape")
+    expect(page.locator("header")).to_be_visible()
+
+
+def test_an_empty_console_teaches(empty_site: Site, look: Look) -> None:
+    page = empty_site.visit("/", **look).page
+    expect(page.locator("main")).to_contain_text("habitus serve --demo")
+    page.get_by_role("link", name="Add a camera").click()
+    expect(page).to_have_url(re.compile("/cameras/new$"))
+    page.go_back()
+    page.goto(f"{empty_site.address}/events")
+    expect(page.locator("#results")).to_contain_text("Nothing unusual yet")
+    page.goto(f"{empty_site.address}/review")
+    expect(page.locator("main")).to_contain_text("Nothing to review yet")
+
+
+def test_a_camera_is_added_by_keys_alone(empty_site: Site) -> None:
+    visit = empty_site.visit("/cameras/new", allowed=("422 (Unprocessable",))
+    page = visit.page
+    page.locator("#name").focus()
+    page.keyboard.type("Front door")
+    page.keyboard.press("Tab")
+    page.keyboard.type("rtsp://me:secret@127.0.0.1/1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#problem")).to_contain_text("127.0.0.1 is this machine")
+    assert "secret" not in page.content()
+    page.locator("#address").focus()
+    page.keyboard.type("rtsp://me:secret@192.0.2.7/1")
+    page.locator("#alerts").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2.5")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Front door")
+    expect(page.get_by_role("status").first).to_contain_text("The camera is added")
+    assert "secret" not in page.content()
+    (camera,) = stored(empty_site, CameraRow)
+    assert (camera.id, camera.name, camera.alerts_per_day) == ("front-door", "Front door", 2.5)
+
+
+def test_shapes_are_drawn_with_the_mouse_and_undone(site: Site) -> None:
+    page = site.visit("/cameras/market-junction/edit").page
+    canvas = page.locator("#canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+
+    def click(x: float, y: float) -> None:
+        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+    for corner in ((0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.1)):
+        click(*corner)
+    page.get_by_role("button", name="Only here").click()
+    for corner in ((0.6, 0.6), (0.9, 0.6), (0.9, 0.9)):
+        click(*corner)
+    page.get_by_role("button", name="Close the shape").click()
+    expect(page.locator("#canvas polygon")).to_have_count(2)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#canvas polygon")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#canvas polygon")).to_have_count(2)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("The changes are in use")
+    camera = next(c for c in stored(site, CameraRow) if c.id == "market-junction")
+    assert [len(polygon) for polygon in camera.mask] == [3]
+    assert camera.mask[0][0] == pytest.approx([36, 29], abs=2)
+    assert camera.region[0][2] == pytest.approx([324, 259], abs=2)
+
+
+def test_shapes_are_drawn_by_finger_on_a_phone(site: Site) -> None:
+    page = site.visit("/cameras/market-junction/edit", **LOOKS["phone"]).page
+    canvas = page.locator("#canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    for x, y in ((0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.2)):
+        page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+
+
+def test_shapes_are_drawn_with_keys_and_the_camera_is_removed(site: Site) -> None:
+    page = site.visit("/cameras/station-road/edit").page
+    page.locator("#canvas").focus()
+    for keys in ("Enter", "Shift+ArrowRight Enter", "Shift+ArrowDown Enter", "Enter"):
+        for key in keys.split():
+            page.keyboard.press(key)
+    expect(page.locator("#canvas polygon.mask")).to_have_count(1)
+    page.keyboard.press("Delete")
+    expect(page.locator("#canvas polygon")).to_have_count(0)
+    page.keyboard.press("Backspace")
+    assert json.loads(page.locator("#mask").input_value()) == [[[180, 144], [216, 144], [216, 180]]]
+    page.get_by_label("Yes, remove Station road").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("It is removed")
+    assert {camera.id for camera in stored(site, CameraRow)} == {"harbour-gate", "market-junction"}
+
+
+def test_a_recording_is_chosen_and_judged(empty_site: Site, look: Look, tmp_path: Path) -> None:
+    video = encode(tmp_path / "yard at noon.mp4", moving_square(50))
+    page = empty_site.visit("/cameras/new", **look).page
+    page.locator("#recording").set_input_files(video)
+    expect(page.locator("#name")).to_have_value("yard at noon")
+    page.get_by_label("Judge it at once").check()
+    page.get_by_role("button", name="Upload and add").click()
+    expect(page.locator("h1")).to_have_text("yard at noon")
+    (camera,) = stored(empty_site, CameraRow)
+    assert camera.kind == "recording"
+    kept = Path(empty_site.console.vault.open(camera.secret_address))
+    assert kept.read_bytes() == video.read_bytes()
+
+
+DROP = """([name, bytes]) => {
+  const dropped = new DataTransfer();
+  dropped.items.add(new File([new Uint8Array(bytes)], name, { type: "video/mp4" }));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    const event = new DragEvent(kind, { dataTransfer: dropped, bubbles: true, cancelable: true });
+    document.querySelector("main").dispatchEvent(event);
+  }
+}"""
+
+
+def test_a_recording_is_dropped_onto_the_wall(empty_site: Site, tmp_path: Path) -> None:
+    video = encode(tmp_path / "yard at noon.mp4", moving_square(50))
+    page = empty_site.visit("/", allowed=("status of 4",)).page
+    page.evaluate(DROP, ["notes.mp4", list(b"not a video")])
+    expect(page.locator("#toasts .bad")).to_be_visible()
+    expect(page.locator("#drop")).to_be_hidden()
+    page.evaluate(DROP, [video.name, list(video.read_bytes())])
+    expect(page.locator("#uploaded")).to_be_visible()
+    expect(page.locator("#name")).to_have_value("yard at noon")
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("h1")).to_have_text("yard at noon")
+    (camera,) = stored(empty_site, CameraRow)
+    assert camera.kind == "playback"
+    kept = Path(empty_site.console.vault.open(camera.secret_address))
+    assert kept.read_bytes() == video.read_bytes()
+
+
+def test_what_is_no_video_is_refused(empty_site: Site, tmp_path: Path) -> None:
+    text = tmp_path / "a.mp4"
+    text.write_text("not a video")
+    page = empty_site.visit("/cameras/new", allowed=("status of 4",)).page
+    page.locator("#recording").set_input_files(text)
+    page.get_by_role("button", name="Upload and add").click()
+    expect(page.locator("#toasts .bad")).to_be_visible()
+    expect(page.locator("#save")).to_be_enabled()
+    assert stored(empty_site, CameraRow) == []
+
+
+def test_the_timeline_is_zoomed_and_opens_events(site: Site, look: Look) -> None:
+    page = site.visit("/cameras/market-junction", **look).page
+    page.locator("#timeline canvas").wait_for()
+    page.get_by_role("button", name="7 days").click()
+    expect(page.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+    page.locator("#timeline").focus()
+    for key in ("+", "-", "ArrowLeft", "End", "Home"):
+        with page.expect_request(lambda request: "timeline" in request.url):
+            page.keyboard.press(key)
+    page.keyboard.press("End")
+    page.get_by_role("button", name="6 h").click()
+    with page.expect_response(lambda answer: "timeline" in answer.url):
+        page.mouse.move(*_middle(page.locator("#timeline .u-over")))
+        page.mouse.wheel(0, -300)
+    expect(page.locator("#readout")).to_contain_text(re.compile(r"how usual|lost"))
+    page.keyboard.press("End")
+    with page.expect_response(lambda answer: "timeline" in answer.url):
+        page.get_by_role("button", name="7 days").click()
+    explanation = re.compile("|".join(re.escape(card.explanation) for card in alarms(site)))
+
+    def choose() -> bool:
+        page.keyboard.press("]")
+        return bool(explanation.search(page.locator("#readout").inner_text()))
+
+    def opens() -> bool:
+        """What is drawn anew meanwhile has nothing chosen."""
+        wait_until(choose, "an event that is chosen by its key")
+        with contextlib.suppress(TimeoutError), page.expect_navigation(timeout=2000):
+            page.keyboard.press("Enter")
+        return "/events/" in page.url
+
+    wait_until(opens, "its page")
+    expect(page).to_have_url(re.compile("/events/[0-9a-f]{12}$"))
+
+
+def _middle(locator: Any) -> tuple[float, float]:
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_events_are_filtered_in_the_address_bar_and_endless(site: Site, look: Look) -> None:
+    page = site.visit("/events", **look).page
+    everything = len(alarms(site)) + 1
+    cards = page.locator("#results > .event")
+    expect(cards).to_have_count(48)
+    page.get_by_role("link", name="Older events").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 20000)
+    expect(page.get_by_role("link", name="Older events")).to_have_count(0)
+    assert cards.count() >= everything - 1
+    page.get_by_label("Camera").select_option("harbour-gate")
+    expect(page).to_have_url(re.compile(r"camera=harbour-gate"))
+    expect(page.locator("#results .meta", has_text="Market junction")).to_have_count(0)
+    page.get_by_label("Reviewed").select_option("unusual")
+    wanted = queries.EventFilter(["harbour-gate"], review="unusual")
+    with site.console.database.session() as session:
+        n_found = queries.count(session, wanted)
+    expect(cards).to_have_count(n_found)
+    expect(page.locator("#how-many")).to_have_text(f"{n_found} events")
+    page.reload()
+    expect(cards).to_have_count(n_found)
+    site.happen("other", camera="market-junction")
+    page.get_by_label("Reviewed").select_option("none")
+    expect(page).to_have_url(re.compile("review=none"))
+    site.happen("new2", camera="harbour-gate", explanation="a boat")
+    expect(cards.first).to_contain_text("A boat")
+    expect(page.locator("#event-other")).to_have_count(0)
+    reviews.review(site.console, "new2", "unusual", "bo")
+    expect(page.locator("#event-new2")).to_have_count(0)
+
+
+def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> None:
+    newest, second = alarms(site)[:2]
+    visit = site.visit(f"/events/{newest.id}", **look)
+    page = visit.page
+    wait_until(
+        lambda: page.evaluate("document.getElementById('clip').readyState") >= 2,
+        "a clip",
+    )
+    expect(page.locator(".why-large")).to_contain_text(newest.explanation[1:])
+    expect(page.locator(".similar .event").first).to_be_visible()
+    page.keyboard.press("h")
+    expect(page.locator("#heat")).to_be_visible()
+    page.keyboard.press("h")
+    expect(page.locator("#heat")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(f"{site.address}/events/{second.id}")
+    visit.settled()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(f"{site.address}/events/{newest.id}")
+
+
+def test_events_are_reviewed_by_keys(site: Site) -> None:
+    first, second, third = alarms(site, "none")[:3]
+    page = site.visit("/review").page
+    stage = page.locator("#stage")
+    expect(stage).to_have_attribute("data-event", first.id)
+    page.keyboard.press("n")
+    expect(stage).to_have_attribute("data-event", second.id)
+    expect(page.locator("#said")).to_contain_text("Normal.")
+    page.keyboard.press("u")
+    expect(stage).to_have_attribute("data-event", third.id)
+    assert {e.id: e.review for e in stored(site, EventRow) if e.id in (first.id, second.id)} == {
+        first.id: "normal",
+        second.id: "unusual",
+    }
+    page.keyboard.press("z")
+    expect(stage).to_have_attribute("data-event", second.id)
+    page.keyboard.press("z")
+    expect(stage).to_have_attribute("data-event", first.id)
+    expect(page.locator("#said")).to_contain_text("Taken back.")
+    assert alarms(site, "none")[0].id == first.id
+    older = alarms(site)[1]
+    page.keyboard.press("ArrowRight")
+    expect(stage).to_have_attribute("data-event", older.id)
+    page.keyboard.press("ArrowLeft")
+    expect(stage).to_have_attribute("data-event", first.id)
+    expect(page.locator("#precision-title + p")).to_contain_text("90 % interval")
+
+
+def test_a_key_does_not_wait_for_the_page_that_renews_itself(site: Site) -> None:
+    first, second = alarms(site, "none")[:2]
+    visit = site.visit("/review")
+    page, stage = visit.page, visit.page.locator("#stage")
+    expect(stage).to_have_attribute("data-event", first.id)
+    held: list[Route] = []
+    page.route(
+        "**/review",
+        lambda route: held.append(route) if route.request.method == "GET" else route.continue_(),
+    )
+    other = site.tab(page.context, f"/events/{first.id}").page
+    with page.expect_request("**/review"):
+        other.keyboard.press("n")
+    page.keyboard.press("u")
+    expect(stage).to_have_attribute("data-event", second.id)
+    with page.expect_response("**/review"):
+        held[0].continue_()
+    expect(stage).to_have_attribute("data-event", second.id)
+
+
+def test_events_are_reviewed_by_finger(site: Site) -> None:
+    first, second, third = alarms(site, "none")[:3]
+    page = site.visit("/review", **LOOKS["phone"]).page
+    stage = page.locator("#stage")
+    for verdict, following in (("Normal", second), ("Unusual", third)):
+        page.get_by_role("button", name=verdict).tap()
+        expect(stage).to_have_attribute("data-event", following.id)
+        expect(page.locator("#said")).to_contain_text(f"{verdict}.")
+    page.locator("#said").get_by_role("button", name="Undo").tap()
+    expect(stage).to_have_attribute("data-event", second.id)
+    page.get_by_role("link", name="Newer").tap()
+    expect(stage).to_have_attribute("data-event", first.id)
+    expect(stage.locator("[data-verdict=normal]")).to_have_attribute("aria-pressed", "true")
+    stage.get_by_role("button", name="Heat map").tap()
+    expect(page.locator("#heat")).to_be_visible()
+
+
+def test_a_review_in_one_tab_shows_in_the_other(site: Site) -> None:
+    first = alarms(site, "none")[0]
+    visit = site.visit("/review")
+    other = site.tab(visit.page.context, "/events").page
+    card = other.locator(f"#event-{first.id}")
+    expect(card).to_be_visible()
+    expect(other.locator("#link-state")).to_have_attribute("data-state", "live")
+    visit.page.bring_to_front()
+    visit.page.keyboard.press("u")
+    expect(card.locator(".verdict-unusual")).to_be_visible()
+    third = site.tab(visit.page.context, f"/events/{first.id}").page
+    expect(third.locator("#link-state")).to_have_attribute("data-state", "live")
+    reviews.undo(site.console, first.id, "bo")
+    expect(card.locator(".verdict-unusual")).to_have_count(0)
+    expect(third.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+def test_lists_and_reviews_work_without_scripts(site: Site) -> None:
+    first = alarms(site, "none")[0]
+    page = site.visit("/events?review=none", java_script_enabled=False).page
+    page.locator(f"#event-{first.id} a").click()
+    page.get_by_role("button", name="Unusual").click()
+    expect(page.get_by_role("status").first).to_contain_text("written down")
+    page.get_by_role("button", name="Undo").click()
+    assert alarms(site, "none")[0].id == first.id
+    page.goto(f"{site.address}/review")
+    page.get_by_role("button", name="Normal").click()
+    expect(page.locator("#said")).to_contain_text("Normal.")
+
+
+def test_channels_are_added_tested_and_removed(site: Site, look: Look) -> None:
+    visit = site.visit("/settings", allowed=("status of 4", "dialog: Remove the channel"), **look)
+    page = visit.page
+    page.get_by_text("Quiet hours of new channels").click()
+    form = page.locator("details[open] form")
+    form.get_by_label("Quiet from").fill("22:00")
+    form.get_by_label("until").fill("06:00")
+    form.get_by_role("button", name="Save").click()
+    expect(page.locator(".flash.good")).to_be_visible()
+    with receiver() as desk:
+        page.get_by_text("Add a webhook").click()
+        form.get_by_label("Name").fill("Night desk")
+        form.get_by_label("Address").fill(f"{desk.url}/secret-path")
+        form.get_by_role("button", name="Add").click()
+        added = page.locator("li", has_text="Night desk").first
+        expect(added).to_contain_text("quiet 22:00 to 06:00")
+        assert "secret-path" not in page.content()
+        added.get_by_role("button", name="Send a test").click()
+        expect(page.locator(".flash.good")).to_contain_text("The test message was told")
+        assert [posted.path for posted in desk.posted] == ["/hook/secret-path"]
+        desk.status = 410
+        added.get_by_role("button", name="Send a test").click()
+        expect(page.locator(".flash.bad")).to_contain_text("410")
+    remove = page.get_by_label("Remove the channel Night desk")
+    n_before = len(stored(site, Channel))
+    remove.click()  # the dialog is dismissed
+    expect(remove).to_be_visible()
+    assert len(stored(site, Channel)) == n_before
+    visit.answer = True
+    remove.click()
+    expect(page.locator(".flash.good")).to_contain_text("It is removed")
+    assert "Night desk" not in {channel.name for channel in stored(site, Channel)}
+
+
+def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
+    allowed = ("401 (Unauthorized)", "403 (Forbidden)", "Autofocus processing was blocked")
+    visit = site.visit("/settings", allowed=allowed, **look)
+    page = visit.page
+    page.get_by_text("Add somebody").click()
+    form = page.locator("#people details[open] form")
+    form.get_by_label("Name").fill("admin")
+    form.get_by_label("Password").fill("correct horse")
+    form.get_by_role("button", name="Add").click()
+    expect(page).to_have_url(re.compile("/login"))
+    visit.settled()
+    page.get_by_label("Name").fill("admin")
+    page.get_by_label("Password").fill("wrong horse")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("do not fit")
+    page.get_by_label("Password").fill("correct horse")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Settings")
+    visit.settled()
+    page.get_by_text("Make a token").click()
+    page.locator("#tokens").get_by_label("Name").fill("script")
+    page.get_by_role("button", name="Make", exact=True).click()
+    secret = page.locator("#new-token").inner_text()
+    assert secret.startswith("habitus_")
+    visit.go("/settings")
+    assert secret not in page.content()
+    assert [token.name for token in stored(site, Token)] == ["script"]
+    administration.add_user(site.console, "admin", "vera", "correct horse", "viewer")
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_label("Name").fill("vera")
+    page.get_by_label("Password").fill("correct horse")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Settings")).to_have_count(0)
+    page.goto(f"{site.address}/events/{EVENT}")
+    expect(page.get_by_role("button", name="Unusual")).to_have_count(0)
+    page.goto(f"{site.address}/settings")
+    expect(page.locator("h1")).to_have_text("Not allowed")
+
+
+def test_keys_are_shown_and_lead_to_pages(site: Site) -> None:
+    visit = site.visit("/")
+    page = visit.page
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("wall screen")
+    page.keyboard.press("Escape")
+    for key, name in (("e", "Events"), ("r", "Review"), ("s", "Settings"), ("w", "Wall")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(name)
+        visit.settled()

@@ -1,0 +1,319 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import event as events_of
+
+import habitus
+from habitus.site.pipe_messages import CameraState, Judged, StateChanged
+from habitus.web import queries, store
+from habitus.web.answers import BudgetFigures, TimelineSpan
+from habitus.web.database import EventRow
+from habitus.web.queries import EventFilter
+from habitus.web.server import Console
+from reference.consoles import START, add_camera, entry, event_json
+
+HOUR = 3600.0
+
+
+def put(console: Console, number: int, camera: str = "north", **fields: Any) -> None:
+    """Add an event that began at that number of seconds, with fields of its row."""
+    row = {key: fields.pop(key) for key in ("review", "signature") if key in fields}
+    told = event_json(**fields.pop("event", {}))
+    start = START + number
+    with console.database.transaction() as session:
+        store.ingest(
+            session, camera, entry(f"e{number:03d}", start=start, peak=start, event=told, **fields)
+        )
+        for name, value in row.items():
+            setattr(session.get_one(EventRow, f"e{number:03d}"), name, value)
+
+
+@pytest.fixture
+def cameras(any_console: Console) -> Console:
+    add_camera(any_console, "north", name="north gate")
+    add_camera(any_console, "south", name="South gate")
+    return any_console
+
+
+def ids(console: Console, wanted: EventFilter | None = None, **options: Any) -> list[str]:
+    with console.database.session() as session:
+        return [card.id for card in queries.events(session, wanted, **options).events]
+
+
+def test_lists_are_filtered(cameras: Console) -> None:
+    put(cameras, 1)
+    put(cameras, 2, "south", review="normal")
+    put(cameras, 3, alarm=False)
+    put(cameras, 4, review="unusual", event={"cue": "speed, sum"})
+    put(cameras, 5, "south", event={"cue": "100%, sum"})
+    assert ids(cameras) == ["e005", "e004", "e002", "e001"]
+    assert ids(cameras, EventFilter(alarms_only=False)) == ["e005", "e004", "e003", "e002", "e001"]
+    assert ids(cameras, EventFilter(cameras=("south",))) == ["e005", "e002"]
+    assert ids(cameras, EventFilter(cameras=("south", "north"), review="none")) == ["e005", "e001"]
+    assert ids(cameras, EventFilter(review="normal")) == ["e002"]
+    assert ids(cameras, EventFilter(review="unusual")) == ["e004"]
+    assert ids(cameras, EventFilter(cue="speed")) == ["e004"]
+    assert ids(cameras, EventFilter(cue="1__%")) == []
+    assert ids(cameras, EventFilter(since=START + 2, until=START + 5)) == ["e004", "e002"]
+    with cameras.database.session() as session:
+        assert queries.count(session, EventFilter(review="none")) == 2
+        assert queries.cues(session) == ["100%", "direction", "speed"]
+
+
+def test_pages_follow_each_other_without_a_gap(cameras: Console) -> None:
+    for number in range(7):
+        put(cameras, number)
+    with cameras.database.transaction() as session:
+        for row in session.query(EventRow):
+            row.start = START + int(row.id[1:]) // 3  # several begin at once
+    found: list[str] = []
+    before: str | None = None
+    with cameras.database.session() as session:
+        while True:
+            page = queries.events(session, before=before, limit=2)
+            found += [card.id for card in page.events]
+            if (before := page.next) is None:
+                break
+    assert found == sorted(found, reverse=True)
+    assert len(found) == 7
+
+
+@pytest.mark.parametrize("cursor", ["", "a:b", "nan:e1", "1.5", "1.5:"])
+def test_a_foreign_cursor_is_refused(console: Console, cursor: str) -> None:
+    with (
+        console.database.session() as session,
+        pytest.raises(habitus.InvalidInputError, match="no place in a list"),
+    ):
+        queries.events(session, before=cursor)
+
+
+def test_one_event_and_its_neighbours(cameras: Console) -> None:
+    put(cameras, 1)
+    put(cameras, 2, alarm=False)
+    put(cameras, 3, "south", event={"explanation": "why"})
+    put(cameras, 4)
+    with cameras.database.session() as session:
+        found = queries.event(session, "e003")
+        assert queries.event(session, "gone") is None
+    assert found is not None
+    assert (found.older, found.newer) == ("e001", "e004")
+    assert (found.camera, found.explanation) == ("South gate", "why")
+    assert found.details["explanation"] == "why"
+
+
+def test_similar_events_are_those_of_the_nearest_signatures(cameras: Console) -> None:
+    rng = np.random.default_rng(0)
+    signatures = rng.normal(size=(8, 5)).astype("<f4")
+    signatures /= np.linalg.norm(signatures, axis=1, keepdims=True)
+    for number, signature in enumerate(signatures):
+        put(cameras, number, signature=signature.tobytes())
+    put(cameras, 8, "south", signature=signatures[5].tobytes())
+    put(cameras, 9, signature=None)
+    put(cameras, 10, signature=b"1234")
+    with cameras.database.session() as session:
+        found = queries.similar(session, "e005", limit=3)
+        assert queries.similar(session, "e000") == [], "those after it are no past events"
+        assert queries.similar(session, "e009") == []
+    likeness = signatures[:5] @ signatures[5]
+    nearest = [int(i) for i in np.argsort(-likeness)][:3]
+    assert [each.card.id for each in found] == [f"e{i:03d}" for i in nearest]
+    np.testing.assert_allclose(
+        [each.similarity for each in found], likeness[nearest], rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_wall_counts_the_alarms_of_today(cameras: Console) -> None:
+    now = queries.midnight(START) + 12 * HOUR
+    noon = int(now - START)
+    put(cameras, noon - 60)
+    put(cameras, noon - 50, review="normal")
+    put(cameras, noon - 40, alarm=False)
+    put(cameras, noon - 86_400)
+    with cameras.database.session() as session:
+        north, south = queries.wall(session, now)
+        only = queries.wall(session, now, camera="north")
+    assert (north.name, north.alarms_today, north.to_review) == ("north gate", 2, 1)
+    assert (south.id, south.alarms_today) == ("south", 0)
+    assert only == [north]
+
+
+def judge(console: Console, start: float, normality: list[float | None]) -> None:
+    buffer = store.MinuteBuffer()
+    for second, value in enumerate(normality):
+        behaviour = 0 if value is None else 1 + second // 90
+        buffer.add("north", Judged(start + second, value, -9.0, behaviour, (), 10.0))
+    with console.database.transaction() as session:
+        buffer.write(session)
+
+
+MINUTE = START // 60 * 60
+
+
+def test_a_short_timeline_has_seconds(cameras: Console) -> None:
+    scores: list[float | None] = [-float(i % 10) for i in range(180)]
+    scores[20:40] = [None] * 20
+    scores[100] = None
+    judge(cameras, MINUTE, scores)
+    put(cameras, int(MINUTE - START) + 30)
+    with cameras.database.transaction() as session:
+        store.set_state(session, "north", StateChanged(CameraState.LOST, MINUTE + 20, "away"))
+        store.set_state(session, "north", StateChanged(CameraState.WATCHING, MINUTE + 40))
+    with cameras.database.session() as session:
+        found = queries.timeline(session, "north", MINUTE + 10, MINUTE + 130, points=120)
+        later = queries.timeline(session, "north", MINUTE + 60, MINUTE + 90, points=120)
+    assert (found.step, len(found.times)) == (1.0, 120)
+    assert found.times[0] == MINUTE + 10
+    scores[100] = scores[99]  # a document may miss its second
+    assert found.normality == scores[10:130]
+    assert found.behaviour[0] == 1
+    assert found.behaviour[15] is None
+    assert found.behaviour[-1] == 2
+    assert [mark.start for mark in found.events] == [MINUTE + 30]
+    assert found.troubles == [
+        TimelineSpan(kind="lost", start=MINUTE + 20, end=MINUTE + 40, reason="away")
+    ]
+    assert later.events == []
+    assert later.troubles == []
+
+
+def test_a_timeline_in_groups_of_seconds_has_the_lowest_of_each(cameras: Console) -> None:
+    scores: list[float | None] = list(-np.random.default_rng(0).gamma(2.0, size=600).round(3))
+    judge(cameras, MINUTE, scores)
+    with cameras.database.session() as session:
+        found = queries.timeline(session, "north", MINUTE, MINUTE + 600, points=60)
+    assert found.step == 10.0
+    assert len(found.times) <= 61
+    expected = np.array(scores, float).reshape(-1, 10).min(axis=1)
+    assert found.times[0] <= MINUTE < found.times[1]
+    if found.times[0] == MINUTE:
+        np.testing.assert_allclose(np.array(found.normality, float), expected, atol=1e-3)
+
+
+def test_a_long_timeline_has_groups_of_minutes(cameras: Console) -> None:
+    scores: list[float | None] = list(-np.random.default_rng(0).gamma(2.0, size=3600).round(3))
+    judge(cameras, MINUTE, scores)
+    with cameras.database.session() as session:
+        found = queries.timeline(session, "north", MINUTE - 6 * HOUR, MINUTE + 6 * HOUR, points=60)
+    assert found.step == 720.0
+    assert len(found.times) == 61
+    known = {
+        time: value
+        for time, value in zip(found.times, found.normality, strict=True)
+        if value is not None
+    }
+    for time, value in known.items():
+        inside = [s for i, s in enumerate(scores) if time <= MINUTE + i < time + 720]
+        assert value == pytest.approx(min(inside), abs=1e-3)  # type: ignore[type-var]
+    assert len(known) in (5, 6)
+    assert found.normality[0] is None
+
+
+@pytest.mark.parametrize("span", [(5.0, 5.0), (6.0, 5.0), (0.0, float("inf")), (float("nan"), 1.0)])
+def test_a_span_that_is_none_is_refused(console: Console, span: tuple[float, float]) -> None:
+    with (
+        console.database.session() as session,
+        pytest.raises(habitus.InvalidInputError, match="span"),
+    ):
+        queries.timeline(session, "north", *span)
+
+
+def counts(figures: BudgetFigures) -> tuple[int, int, int]:
+    return figures.alarms, figures.reviewed, figures.unusual
+
+
+def test_precision_at_half_the_budget_and_at_twice(cameras: Console) -> None:
+    strong = {"normality": -12.0}
+    for number in range(20):
+        put(cameras, number, review="unusual" if number < 5 else "normal", event=strong)
+    for number in range(20, 30):
+        put(cameras, number, review="normal", event={"normality": -10.0})
+    put(cameras, 30, event={"normality": -10.0})
+    put(cameras, 31, alarm=False, review="unusual", event={"normality": -8.5})
+    put(cameras, 32, "south", review="unusual", event=strong)
+    put(cameras, -8 * 86_400, review="unusual", event=strong)
+    with cameras.database.session() as session:
+        found = queries.precision(session, "north", now=START + 60)
+        everywhere = queries.precision(session, now=START + 60)
+        few = queries.precision(session, "south", now=START + 60)
+    assert counts(found.half) == (20, 20, 5)
+    assert counts(found.now) == (31, 30, 5)
+    assert counts(found.twice) == (32, 31, 6)
+    assert found.reviews_needed == 0
+    assert found.now.precision == pytest.approx(5 / 30)
+    low, high = found.now.interval
+    assert low < 5 / 30 < high
+    assert counts(everywhere.now) == (32, 31, 6)
+    assert (few.reviews_needed, few.now.precision) == (19, 1.0)
+
+
+def test_wilson_intervals_hold_what_they_say() -> None:
+    rng, n, share = np.random.default_rng(0), 30, 0.3
+    drawn = rng.binomial(n, share, size=4000)
+    held = [low <= share <= high for low, high in (queries.wilson(int(k), n) for k in drawn)]
+    assert 0.86 < np.mean(held) < 0.94
+
+
+def test_disk_use(cameras: Console) -> None:
+    put(cameras, 1, n_bytes=700)
+    put(cameras, 1, kind="clip", files={"clip": "e001.mp4"}, n_bytes=5000)
+    put(cameras, 2, "south", n_bytes=10)
+    folder = cameras.settings.camera_folder("north")
+    (folder / "documents").mkdir(parents=True)
+    (folder / "documents" / "20250615T15.corpus").write_bytes(b"x" * 300)
+    (folder / "model-1.habitus").write_bytes(b"x" * 20)
+    with cameras.database.session() as session:
+        used = queries.disk_use(session, cameras.settings)
+    assert (used.clips, used.pictures, used.documents, used.models) == (5000, 710, 300, 20)
+    assert used.total == 6030 + used.database + used.recent + used.uploads
+
+
+def test_who_did_what(cameras: Console) -> None:
+    with cameras.database.transaction() as session:
+        for number in range(3):
+            store.write_audit(session, "me", "camera added", f"camera {number}", number=number)
+    with cameras.database.session() as session:
+        first = queries.audit(session, limit=2)
+        rest = queries.audit(session, before=first[-1].id)
+    assert [each.subject for each in first + rest] == ["camera 2", "camera 1", "camera 0"]
+    assert first[0].details == {"number": 2}
+
+
+@pytest.fixture
+def plans(console: Console) -> list[str]:
+    """How SQLite answers each statement of the test."""
+    found: list[str] = []
+
+    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith("SELECT"):
+            rows = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            found.extend(row[3] for row in rows)
+
+    events_of.listen(console.database.engine, "before_cursor_execute", explain)
+    return found
+
+
+def test_large_tables_are_read_by_their_indexes_alone(console: Console, plans: list[str]) -> None:
+    add_camera(console)
+    put(console, 1, signature=b"1234")
+    with console.database.session() as session:
+        queries.wall(session)
+        del plans[1:]  # the few cameras are sorted
+        for wanted in (
+            EventFilter(),
+            EventFilter(cameras=("north",)),
+            EventFilter(cameras=("north",), alarms_only=False, review="none"),
+            EventFilter(cue="speed", review="normal"),
+            EventFilter(alarms_only=False),
+        ):
+            queries.events(session, wanted, before=f"{START}:z")
+            queries.count(session, wanted)
+        queries.event(session, "e001")
+        queries.timeline(session, "north", START - 30 * 86_400, START + 10)
+        queries.wall(session, camera="north")
+        queries.precision(session)
+        queries.disk_use(session, console.settings)
+    about = [plan for plan in plans if "events" in plan or "minutes" in plan]
+    assert len(about) > 12
+    assert [plan for plan in about if plan in ("SCAN events", "SCAN minutes")] == []
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plans

@@ -1,0 +1,200 @@
+import asyncio
+import hashlib
+import hmac
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from habitus import InvalidInputError
+from habitus.web import channels
+from habitus.web.channels import DeliveryError, webhook
+from habitus.web.database import Channel
+from habitus.web.server import Console, open_console
+from habitus.web.server_settings import ServerSettings
+from reference.consoles import add_camera
+from reference.telling import Receiver, add_channel, an_event, outbox, receiver, tell
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with receiver() as server:
+        yield server
+
+
+def fault(console: Console, url: str) -> str:
+    with pytest.raises(DeliveryError) as told:
+        channels.send_test(console, add_channel(console, "webhook", {"url": url}))
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+def test_a_test_message_is_posted_and_signed(console: Console, hook: Receiver) -> None:
+    settings = {"url": f"{hook.url}?token=t", "secret": "key"}
+    before = int(time.time())
+    channels.send_test(console, add_channel(console, "webhook", settings))
+    (posted,) = hook.posted
+    assert posted.path == "/hook?token=t"
+    assert posted.headers["Content-Type"] == "application/json"
+    assert posted.body["kind"] == "test"
+    assert posted.body["id"] == posted.key
+    timestamp = posted.headers["X-Habitus-Timestamp"]
+    assert before <= int(timestamp) <= time.time()
+    digest = hmac.new(b"key", f"{timestamp}.".encode() + posted.raw, hashlib.sha256).hexdigest()
+    assert posted.headers["X-Habitus-Signature"] == f"sha256={digest}"
+
+
+def test_without_a_secret_there_is_no_signature_and_users_are_told(
+    console: Console, hook: Receiver
+) -> None:
+    url = hook.url.replace("//", "//me:p%40ss@")
+    channels.send_test(console, add_channel(console, "webhook", {"url": url}))
+    headers = hook.posted[0].headers
+    assert "X-Habitus-Signature" not in headers
+    assert headers["Authorization"] == "Basic bWU6cEBzcw=="
+
+
+def test_an_event_is_told_with_links(tmp_path: Path, hook: Receiver) -> None:
+    console = open_console(ServerSettings(tmp_path, public_url="https://cameras.example.org/"))
+    add_camera(console)
+    channel = add_channel(console, "webhook", {"url": hook.url})
+    tell(console, "started", an_event(1))
+    (row,) = outbox(console)
+    notification = channels.Notification(row.subject, row.kind, row.created, row.body)
+    asyncio.run(channels.open_sender(console, channel).send(notification))
+    body = hook.posted[0].body
+    console.database.close()
+    assert (body["habitus"], body["version"], body["kind"]) == ("notification", 1, "started")
+    assert body["camera"] == {"id": "north", "name": "North"}
+    assert body["event"]["explanation"] == "moves against the usual direction"
+    assert body["event"]["end"] is None
+    assert body["links"] == {
+        "page": "https://cameras.example.org/events/event1",
+        "thumbnail": "https://cameras.example.org/api/events/event1/thumbnail",
+        "heat": "https://cameras.example.org/api/events/event1/heat",
+        "clip": "https://cameras.example.org/api/events/event1/clip",
+    }
+
+
+def test_the_documents_show_what_is_sent(console: Console) -> None:
+    page = Path(__file__).parents[2] / "docs/how-to/notifications.md"
+    shown = json.loads(page.read_text().split("```json\n")[1].split("```")[0])
+    add_camera(console)
+    add_channel(console, "webhook", {"url": "http://127.0.0.1:9/"})
+    tell(console, "started", an_event(1))
+    (row,) = outbox(console)
+    sent = channels.Notification(row.subject, row.kind, row.created, row.body)
+    real = sent.to_json(console.settings)
+    assert list(shown) == list(real)
+    for part in ("camera", "event", "links"):
+        assert list(shown[part]) == list(real[part])
+
+
+def test_answers_that_are_not_success_are_failures(console: Console, hook: Receiver) -> None:
+    hook.status = 404
+    assert fault(console, hook.url) == "answered 404 Not Found"
+
+
+def test_no_redirection_is_followed(console: Console, hook: Receiver) -> None:
+    with receiver() as other:
+        hook.status, hook.location = 307, other.url
+        assert fault(console, hook.url).startswith("answered 307 Temporary Redirect; it is not")
+        assert other.posted == []
+    hook.location = hook.url
+    fault(console, hook.url)
+    assert len(hook.posted) == 2
+
+
+def test_a_receiver_that_never_ends_its_answer_is_cut(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection = server.accept()[0]
+            with connection:
+                for _ in range(1000):
+                    try:
+                        connection.sendall(b"H")
+                    except OSError:
+                        return
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        told = fault(console, f"http://127.0.0.1:{server.getsockname()[1]}/")
+        thread.join()
+    assert told == "no answer within 0.5 s"
+
+
+def test_https_is_checked(console: Console, hook: Receiver) -> None:
+    assert "SSL" in fault(console, hook.url.replace("http:", "https:"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[fe80::1]/",
+        "http://[::ffff:169.254.169.254]/",
+    ],
+)
+def test_addresses_of_the_local_link_are_refused(console: Console, url: str) -> None:
+    with pytest.raises(InvalidInputError, match="local link"):
+        channels.check("webhook", {"url": url})
+
+
+def test_a_name_that_leads_to_the_local_link_is_refused(
+    console: Console, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A real connection, whose peer is taken for one that is refused.
+    monkeypatch.setattr(webhook, "_is_allowed", lambda host: host != "127.0.0.1")
+    channel = Channel(
+        kind="webhook",
+        secret_settings=console.vault.seal({"url": hook.url.replace("127.0.0.1", "localhost")}),
+    )
+    with pytest.raises(DeliveryError, match=r"local link \(127.0.0.1\)"):
+        channels.send_test(console, channel)
+    assert hook.posted == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "http://"),
+        ({"url": 5}, "http://"),
+        ({"url": "ftp://example.org"}, "http://"),
+        ({"url": "http://"}, "http://"),
+        ({"url": "http://a:99999/"}, "http://"),
+        ({"url": "http://[::1/"}, "http://"),
+        ({"url": "http://example.org/a b"}, "spaces"),
+        ({"url": "http://example.org/", "secret": 5}, "must be a text"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as told:
+        channels.check("webhook", settings)
+    assert told.value.parameter in ("url", "secret")
+
+
+@pytest.mark.parametrize("url", ["http://a..b/", f"http://{'a' * 64}.example.org/"])
+def test_a_name_that_cannot_be_one_is_a_clear_failure(console: Console, url: str) -> None:
+    assert "label" in fault(console, url)
+
+
+def test_a_path_that_is_not_encoded_is_a_clear_failure(console: Console, hook: Receiver) -> None:
+    assert "encode" in fault(console, f"{hook.url}/é")
+
+
+def test_what_is_shown_has_no_secrets() -> None:
+    url = "https://user:pass@hooks.example.org:8443/services/T0/B0?key=K"
+    shown = channels.check("webhook", {"url": url, "secret": "S"})
+    assert shown == {"url": "https://hooks.example.org:8443/...", "signed": True}
+    with pytest.raises(InvalidInputError, match="webhook, mqtt or apprise, found 'fax'"):
+        channels.check("fax", {})
