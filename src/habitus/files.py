@@ -66,21 +66,8 @@ class Contents(NamedTuple):
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file completely or not at all.
 
-    Parameters
-    ----------
-    path
-        File to write; an existing one is replaced, a symbolic link followed.
-
-    Yields
-    ------
-    Path
-        Temporary file in the same folder, to be written inside the block. It is renamed to `path`
-        if the block succeeds, and removed if it fails.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
+    Gives a temporary file in the same folder, to be written inside the block. It is renamed to
+    `path`, where a symbolic link is followed, if the block succeeds, and removed if it fails.
 
     Examples
     --------
@@ -103,18 +90,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """Give a private temporary folder that is deleted at the end of the block.
-
-    Yields
-    ------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no place for it.
-    """
+    """Give a private temporary folder that is deleted at the end of the block."""
     with ExitStack() as stack:
         try:
             make = partial(Path.mkdir, mode=0o700)
@@ -196,22 +172,8 @@ def check_output(
 ) -> None:
     """Raise if a file must not or cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    kind
-        What it will be: "corpus", "model", "events", "scores", "page", "picture" or "film".
-    inputs
-        Files that are read; others, such as addresses, do no harm.
-    force
-        Whether to replace a file that is not ours, or of another kind.
-
-    Raises
-    ------
-    InvalidInputError
-        If it is one of the inputs, whatever its name, if it is anything but a file, if it is there
-        and not a file of ours of that kind, or if its folder cannot be written to.
+    It must not be one of the inputs, whatever its name, nor anything but a file of ours of that
+    kind ("corpus", "model", "events", "scores", "page", "picture" or "film"), unless by `force`.
     """
     target = _target(path)
     try:
@@ -310,20 +272,7 @@ def write_tensors(
     header: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write arrays and a header to a file, completely or not at all.
-
-    Parameters
-    ----------
-    path
-        File to write; an existing one is replaced.
-    kind, version, header, tensors
-        As of `tensor_bytes`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
-    """
+    """Write arrays and a header to a file, completely or not at all; see `tensor_bytes`."""
     parts = _file_parts(kind, version, header, tensors)
     with written_whole(path) as temporary, temporary.open("wb") as file:
         file.writelines(parts)
@@ -334,16 +283,7 @@ def tensor_bytes(
 ) -> bytes:
     """Return what a file of arrays and a header holds; the same contents are the same bytes.
 
-    Parameters
-    ----------
-    kind
-        Kind of the contents, such as "corpus" or "model".
-    version
-        Version of the format of this kind.
-    header
-        Plain values, as JSON has them; no NaN or infinity.
-    tensors
-        Arrays by their names.
+    The header has plain values, as JSON has them; no NaN or infinity.
     """
     return b"".join(_file_parts(kind, version, header, tensors))
 
@@ -400,22 +340,8 @@ def read_header(
 ) -> FoundContents:
     """Read what a file says that it holds, whatever the size of its arrays.
 
-    Parameters
-    ----------
-    path, kind, version, schema, layouts, sizes
-        As of `read_tensors`, which alone compares the contents with their checksum.
-    wanted
-        Names of small arrays to read, where the file has them.
-
-    Returns
-    -------
-    FoundContents
-        Header, types and shapes.
-
-    Raises
-    ------
-    FileError
-        As of `read_tensors`.
+    Only `read_tensors`, with the same parameters, compares the contents with their checksum. Small
+    arrays are read by the names that are `wanted`, where the file has them.
     """
     with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
         tensors = {name: found.get_tensor(name) for name in wanted if name in found.arrays}
@@ -431,16 +357,14 @@ def read_tensors(
     layouts: Mapping[str, Layout] | None = None,
     sizes: Sizes = lambda header: {},
 ) -> Contents:
-    """Read a file that `write_tensors` wrote.
+    """Read a file that `write_tensors` wrote; a `FileError` says what is wrong with another.
 
     Header, names, types and shapes are checked before an array is read.
 
     Parameters
     ----------
-    path
-        File to read.
-    kind
-        Kind of contents that is expected.
+    path, kind
+        File to read, and the kind of contents that is expected.
     version
         Newest version of the format that is understood.
     schema
@@ -449,17 +373,6 @@ def read_tensors(
         What the arrays must be; those of other names are left out. Where None, all are returned.
     sizes
         Returns the sizes that the header tells, by the names that they have in `layouts`.
-
-    Returns
-    -------
-    Contents
-        The header and the arrays.
-
-    Raises
-    ------
-    FileError
-        If the file is absent, of another kind, truncated, altered, of a newer version, or does not
-        hold what is expected.
     """
     with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
         tensors = {name: found.get_tensor(name) for name in found.arrays}

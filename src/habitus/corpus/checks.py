@@ -17,23 +17,9 @@ from habitus.schema import MOST_FRAMES, MOST_PIXELS
 
 
 def checked_counts(counts: Any) -> SparseCounts:
-    """Return counts of float64 in canonical form, without stored zeros.
+    """Return counts of float64 in canonical form, without stored zeros; the input is not changed.
 
-    Parameters
-    ----------
-    counts
-        Documents x words: dense, a matrix of `scipy.sparse`, or `SparseCounts`.
-
-    Returns
-    -------
-    SparseCounts
-        The same counts; the input is not changed.
-
-    Raises
-    ------
-    InvalidInputError
-        If they are not a matrix of finite, non-negative numbers, or indices of a sparse matrix
-        lie outside it.
+    `counts` are documents x words: dense, a matrix of `scipy.sparse`, or `SparseCounts`.
     """
     found = counts if isinstance(counts, SparseCounts) else _sparse(counts)
     _check_structure(found, found.n_documents, found.n_words)
@@ -104,25 +90,7 @@ def _check_structure(counts: Any, n_lists: int, n_indices: int) -> None:
 
 
 def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.int64]:
-    """Return the lengths of sequences, checked; one sequence by default.
-
-    Parameters
-    ----------
-    lengths
-        Number of documents in each sequence, or None.
-    n_documents
-        Number of documents in all.
-
-    Returns
-    -------
-    array of int
-        At least 1 each, with the sum `n_documents`.
-
-    Raises
-    ------
-    InvalidInputError
-        If they are not.
-    """
+    """Return the lengths of sequences, at least 1 each and `n_documents` in all; one by default."""
     if lengths is None:
         return np.array([n_documents] if n_documents else [], dtype=np.int64)
     found = np.atleast_1d(np.asarray(lengths))

@@ -22,13 +22,6 @@ class ShardCache(Generic[T]):
     that takes less than `spill_bytes` and less than half of the free disk; the rest are made anew.
     Arrays are kept in the smallest types of whole numbers that hold them, and are given back as
     they were made.
-
-    Parameters
-    ----------
-    make
-        Function of the number of a shard.
-    keep_bytes, spill_bytes
-        Limits; they never change what is given back.
     """
 
     def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:

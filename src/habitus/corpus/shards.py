@@ -38,22 +38,10 @@ Made = TypeVar("Made", bound=tuple[Any, ...], covariant=True)
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
-    """Run a task for each number, several at a time, and yield the results in order.
+    """Run a task for each number, `n_threads` at a time, and yield the results in order.
 
-    Parameters
-    ----------
-    task
-        Function of a number.
-    numbers
-        What to call it with.
-    n_threads
-        Tasks at a time. One runs in the thread of the caller.
-
-    Yields
-    ------
-    object
-        What the task returned for each number. Tasks that nobody has waited for are not started
-        once one has failed.
+    One at a time runs in the thread of the caller. Tasks that nobody has waited for are not started
+    once one has failed.
     """
     if n_threads == 1:
         yield from map(task, numbers)
@@ -87,23 +75,10 @@ class ShardPasses(Protocol[Made]):
         n_threads: int = 1,
         check: Callable[[], None] = go_on,
     ) -> Iterator[R]:
-        """Call a pure function with what is made of shards and their numbers.
+        """Call a pure function with what is made of shards and their numbers, and yield in order.
 
-        Parameters
-        ----------
-        function
-            A module-level function or a partial of one, so that it can run elsewhere.
-        numbers
-            The shards.
-        n_threads
-            Shards that are worked on at a time, where threads of this process do it.
-        check
-            Called now and then between shards; it may raise to end the pass.
-
-        Yields
-        ------
-        object
-            What it returned, in the order of the numbers.
+        It is a module-level function or a partial of one, so that it can run elsewhere; here,
+        `n_threads` run it. `check`, called between shards, may raise to end the pass.
         """
         ...
 
@@ -270,6 +245,9 @@ class ShardedCorpus:
     ) -> Self:
         """Return the corpus of several files, whose headers alone are read.
 
+        Picture and settings are those of the first file, looks those of all. Words or clips that
+        differ are an `InvalidInputError`.
+
         Parameters
         ----------
         paths
@@ -279,18 +257,6 @@ class ShardedCorpus:
             many more in a temporary file (in the folder that TMPDIR names, at most half of what is
             free there). Other shards are read and prepared again for every pass. Neither changes a
             result.
-
-        Returns
-        -------
-        ShardedCorpus
-            Picture and settings are those of the first file, looks those of all.
-
-        Raises
-        ------
-        FileError
-            If a file is absent, damaged or no corpus.
-        InvalidInputError
-            If its words or clips are not those of the first.
         """
         found = [_described(path) for path in paths]
         return cls._checked(found, keep_bytes, spill_bytes)
@@ -401,13 +367,7 @@ class ShardedCorpus:
         return corpus if vocabulary is None else corpus.summed(vocabulary)
 
     def map(self, function: Callable[[Corpus], R], *, n_threads: int = 1) -> Iterator[R]:
-        """Call a pure function with each shard, of which `n_threads` are loaded at a time.
-
-        Yields
-        ------
-        object
-            What it returned, in the order of the shards.
-        """
+        """Yield what a pure function returns for each shard; `n_threads` are loaded at a time."""
         once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
         numbers = range(self.n_shards)
         return once.map(partial(_without_number, function), numbers, n_threads=n_threads)

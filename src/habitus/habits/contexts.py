@@ -69,14 +69,8 @@ def fit_contexts(
 ) -> tuple[tuple[float, ...], float]:
     """Return the concentrations that predict held-out parts best, and the gain in nats.
 
-    Parameters
-    ----------
-    levels
-        Of all other parts, for each part.
-    moved, expected
-        Of each part itself, in the shape that `rates` returns.
-    rates
-        Rates of levels, given concentrations.
+    Of each part, `levels` are those of all others; `moved` and `expected` are its own, in the shape
+    that `rates` returns.
     """
     parts = list(zip(levels, moved, expected, strict=True))
 

@@ -60,19 +60,9 @@ class HabitCounts:
         n_documents: float,
         hours: Indices | None = None,
     ) -> "HabitCounts":
-        """Return the counts of documents.
+        """Return the counts of documents, `n_documents` of which were usable.
 
-        Parameters
-        ----------
-        votes
-            Their votes.
-        vocabulary
-            The grid.
-        n_documents
-            How many of them were usable.
-        hours
-            Hour of each (see `hours_of`), `NO_HOUR` where it is not known or the document not
-            usable; of none where None.
+        `hours` (see `hours_of`) are `NO_HOUR` where not known or the document is not usable.
         """
         counts = cls.none(vocabulary)._tallied(Votes(*votes[1:]), 1.0)
         counts = replace(counts, n_documents=float(n_documents))

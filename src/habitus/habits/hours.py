@@ -48,17 +48,8 @@ def hour_rates(
 ) -> Array:
     """Return p(moves | cell, hour) / p(moves | cell): 48 x cells.
 
-    Parameters
-    ----------
-    counts
-        What was seen.
-    place
-        -ln p(moves) of each cell: `Habits.place`.
-    concentrations
-        One per level, from the frame to the cell; then as many for workdays and week-ends, where
-        they are apart.
-    vocabulary
-        The grid.
+    `place` is -ln p(moves) of each cell. Concentrations are one per level, from the frame to the
+    cell; then as many for workdays and week-ends, where they are apart.
 
     Examples
     --------
@@ -98,16 +89,8 @@ def fit_hours(
 ) -> ContextFit:
     """Return the concentrations that predict each day, or group of days, best from all others.
 
-    Parameters
-    ----------
-    days
-        Counts of parts of the footage, none of which shares a day with another.
-    concentrations
-        Those of the place.
-    vocabulary
-        The grid.
-    weeks
-        Whether workdays and week-ends may be apart.
+    No part shares a day with another; `concentrations` are those of the place. With `weeks`,
+    workdays and week-ends may be apart.
     """
     total = HabitCounts.total(days)
     rest = [total - day for day in days]
@@ -138,17 +121,7 @@ def hour_gain(
     concentrations: Sequence[float],
     vocabulary: Vocabulary,
 ) -> float:
-    """Return the nats per moving cell by which the hour predicts further footage better.
-
-    Parameters
-    ----------
-    counts
-        What was seen before.
-    further
-        What is predicted.
-    place, concentrations, vocabulary
-        As of `hour_rates`.
-    """
+    """Return the nats per moving cell by which the hour predicts further footage better."""
     rates = hour_rates(counts, place, concentrations, vocabulary)
     expected = further.hour_documents[:, None] * np.exp(-place)
     return context_gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)

@@ -58,16 +58,8 @@ def turns_of(
 ) -> Indices:
     """Return the turn of each document, a number below the square of `n_behaviours`.
 
-    Parameters
-    ----------
-    behaviours
-        The most probable behaviour of each document.
-    n_behaviours
-        Number of behaviours.
-    first
-        Which documents start a sequence; the very first one goes on where `before` is given.
-    before
-        Behaviours of the documents just before these, of the same sequence.
+    `behaviours` are the most probable ones. The very first document of `first` goes on where
+    `before` has the behaviours of those just before it, of the same sequence.
 
     Examples
     --------
@@ -148,17 +140,7 @@ def turn_surprisals(
 def fit_turns(
     parts: Sequence[TurnCounts], habits: Sequence[Habits], vocabulary: Vocabulary
 ) -> ContextFit:
-    """Return the concentrations that predict each part best from all others.
-
-    Parameters
-    ----------
-    parts
-        Counts of parts of the footage.
-    habits
-        Habits of all other parts, for each part.
-    vocabulary
-        The grid.
-    """
+    """Return the concentrations that predict each part best from all others, with their habits."""
     total = reduce(add, parts)
     pairs = list(zip(parts, habits, strict=True))
     levels = [_levels(total - part, own, vocabulary) for part, own in pairs]

@@ -105,16 +105,9 @@ def known_vocabulary(corpus: Corpus | ShardedCorpus) -> Vocabulary:
 def votes_of(
     words: NDArray[Any], counts: NDArray[Any], vocabulary: Vocabulary, least: int = LEAST_WORDS
 ) -> Votes:
-    """Return the votes of one document.
+    """Return the votes of one document, given its distinct words, ascending, and their counts.
 
-    Parameters
-    ----------
-    words, counts
-        Ids of its distinct words, ascending, and how often each occurs.
-    vocabulary
-        Meaning of the ids.
-    least
-        Words of a cell from which on it votes.
+    `least` are the words of a cell from which on it votes.
 
     Examples
     --------
@@ -132,12 +125,7 @@ def votes_of(
 def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
     """Return the votes of every document; none where the camera was not usable.
 
-    Parameters
-    ----------
-    corpus
-        Documents with a vocabulary.
-    least
-        Words of a cell from which on it votes; by the number of frames where None.
+    `least` are the words of a cell from which on it votes; by the number of frames where None.
     """
     v = known_vocabulary(corpus)
     least = least_words(corpus) if least is None else least

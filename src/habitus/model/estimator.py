@@ -43,23 +43,7 @@ class MarkovClusteringTopicModel(
     """
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the constructor by name.
-
-        Parameters
-        ----------
-        **params
-            Values by name.
-
-        Returns
-        -------
-        MarkovClusteringTopicModel
-            The model itself.
-
-        Raises
-        ------
-        InvalidInputError
-            If there is no parameter of that name.
-        """
+        """Set parameters of the constructor by name; an unknown name is an `InvalidInputError`."""
         known = self._get_param_names()
         for name in params:
             if name not in known:

@@ -133,18 +133,8 @@ class Evidence(NamedTuple):
 def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
     """Return the evidence of a corpus.
 
-    Parameters
-    ----------
-    corpus
-        Documents in time order.
-    min_words
-        Documents with fewer tokens, and those during which the camera was not in order, keep their
-        place in time and lose their words.
-
-    Returns
-    -------
-    Evidence
-        Arrays that the learners and the filter take.
+    Documents with fewer tokens than `min_words`, and those during which the camera was not in
+    order, keep their place in time and lose their words.
 
     Examples
     --------
@@ -239,20 +229,7 @@ class ShardCounts:
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
-    """Return ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`.
-
-    Parameters
-    ----------
-    evidence
-        Documents, with counts C.
-    phi, theta
-        Parameters.
-
-    Returns
-    -------
-    Array
-        Documents x behaviours; minus infinity where a word is impossible.
-    """
+    """Return ln p(x_t | z_t), documents x behaviours: `C @ log(phi @ theta)`."""
     mixed = _mix(phi, padded(theta))
     with np.errstate(divide="ignore"):
         np.log(mixed, out=mixed)
@@ -263,16 +240,7 @@ def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
 def topic_proportions(evidence: Evidence, parameters: Parameters, behaviours: Array) -> Array:
     """Return the mean over tokens of p(y | x, z), averaged over behaviours: documents x topics.
 
-    A document without words has those of its behaviours.
-
-    Parameters
-    ----------
-    evidence
-        Documents.
-    parameters
-        Of the model.
-    behaviours
-        p(z) of each document, documents x behaviours.
+    `behaviours` are p(z) of each document. A document without words has the topics of these.
     """
     from scipy.sparse import csr_array
 
@@ -292,26 +260,10 @@ def topic_proportions(evidence: Evidence, parameters: Parameters, behaviours: Ar
 
 
 def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None = None) -> EStep:
-    """Run the E-step.
+    """Run the E-step; the counts of phi are written to `out` where given.
 
-    Parameters
-    ----------
-    evidence
-        Documents.
-    parameters
-        Parameters, or the tilde parameters of variational Bayes, which need not be normalised.
-    out
-        Array of phi's shape to write the counts of phi to.
-
-    Returns
-    -------
-    EStep
-        Expected counts, forward messages and log-likelihood.
-
-    Raises
-    ------
-    LearningError
-        Where a document has probability zero.
+    VB passes its tilde parameters, which need not be normalised. A document of probability zero
+    raises a `LearningError`.
     """
     (found,) = expect_each(evidence, [parameters], [out])
     return found
@@ -320,20 +272,7 @@ def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None =
 def expect_each(
     evidence: EvidenceShards, sets: Sequence[Parameters], outs: Sequence[Array | None]
 ) -> list[EStep]:
-    """Run the E-steps of several sets of parameters in one pass over the shards.
-
-    Parameters
-    ----------
-    evidence
-        Documents.
-    sets, outs
-        As `parameters` and `out` of `expect`, one for each.
-
-    Returns
-    -------
-    list of EStep
-        For each set what `expect` returns, to the bit.
-    """
+    """Run the E-steps of several sets of parameters, as `expect` does, in one pass over shards."""
     mixtures = [Mixture.of(parameters) for parameters in sets]
     counted = evidence.map_reduce(partial(_count_each, mixtures))
     return [_divided(*each) for each in zip(counted.parts, mixtures, sets, outs, strict=True)]
@@ -344,25 +283,7 @@ def _count_each(mixtures: Sequence[Mixture], shard: Evidence) -> Sums[ShardCount
 
 
 def count_shard(shard: Evidence, mixture: Mixture) -> ShardCounts:
-    """Return the part of the E-step that adds up over shards.
-
-    Parameters
-    ----------
-    shard
-        Documents.
-    mixture
-        Parameters.
-
-    Returns
-    -------
-    ShardCounts
-        Expected counts of these documents.
-
-    Raises
-    ------
-    LearningError
-        Where a document has probability zero.
-    """
+    """Return the part of the E-step that adds up over shards."""
     indptr, words, counts, first, _ = shard
     tokens = np.empty_like(mixture.probability)
     *forward, pi_counts, xi_counts = _count(
@@ -480,22 +401,7 @@ def scatter(
     posterior: Array,
     n_words: int,
 ) -> Array:
-    """Return `C.T @ posterior`, words x behaviours.
-
-    Parameters
-    ----------
-    indptr, words, counts
-        Documents, as in `Evidence`.
-    posterior
-        Documents x behaviours, padded to a multiple of LANES columns.
-    n_words
-        Size of the vocabulary.
-
-    Returns
-    -------
-    Array
-        Words x behaviours, padded likewise.
-    """
+    """Return `C.T @ posterior`, words x behaviours, both padded to a multiple of LANES columns."""
     sums = np.empty((n_words, posterior.shape[1]))
     _scatter(indptr, words, counts, posterior, sums)
     return sums

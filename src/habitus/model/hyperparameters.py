@@ -94,22 +94,7 @@ def best_hyperparameter(h: float, block: BlockStatistics) -> float:
 def update_prior(
     posterior: DirichletPosterior, prior: Concentrations
 ) -> tuple[Concentrations, float]:
-    """Return the symmetric prior of the highest ELBO for a given q(Omega).
-
-    Parameters
-    ----------
-    posterior
-        q(Omega).
-    prior
-        Current hyperparameters, symmetric.
-
-    Returns
-    -------
-    found : Concentrations
-        New hyperparameters.
-    gain : float
-        Gain in ELBO.
-    """
+    """Return the symmetric prior of the highest ELBO for a given q(Omega), and the gain in ELBO."""
     found, gain = [], 0.0
     for concentration, given in zip(posterior, prior, strict=True):
         block, h = summarise_block(concentration), float(given.item())
@@ -134,25 +119,13 @@ def fit_hyperparameters(
     Parameters
     ----------
     model
-        Model learnt by VB under a symmetric prior: the start.
+        Model learnt by VB under a symmetric prior: the start; any other is refused.
     corpus
         Documents that it was learnt from.
-    n_iterations
-        Largest number of iterations.
-    tolerance
-        Stop once an iteration raises the ELBO by less than this per token.
+    n_iterations, tolerance
+        Most iterations, and the gain in ELBO per token under which they stop.
     callback
         Function of the iteration and the ELBO after it.
-
-    Returns
-    -------
-    HyperparameterFit
-        Hyperparameters, the model under them, and the values of each iteration.
-
-    Raises
-    ------
-    InvalidInputError
-        Where `model` was learnt otherwise or under a prior that is not symmetric.
     """
     start = _checked(model, n_iterations)
     evidence = gather(model.in_own_words(corpus), min_words=model.min_words)

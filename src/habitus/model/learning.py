@@ -82,24 +82,11 @@ class Learner(Protocol):
         rngs: Sequence[np.random.Generator],
         callback: IterationCallback,
     ) -> list[LearningResult]:
-        """Learn from documents, in one or several runs.
+        """Learn from documents in one or several runs, with a source of random numbers each.
 
-        Parameters
-        ----------
-        evidence
-            Documents to learn from. The runs of EM and VB share every pass over the shards:
-            reading them is what costs where they do not fit into memory.
-        settings
-            Sizes, prior, start and number of iterations.
-        rngs
-            Source of random numbers of each run.
-        callback
-            Called after every iteration of each run.
-
-        Returns
-        -------
-        list of LearningResult
-            Parameters, and what else the algorithm yields; the same for a run alone.
+        The runs of EM and VB share every pass over the shards: reading them is what costs where
+        they do not fit into memory. `callback` is called after every iteration of each run. A run
+        alone has the same result.
         """
         ...
 
@@ -337,25 +324,16 @@ def run_restarts(
 
     Parameters
     ----------
-    learner
-        One of `LEARNERS`.
-    evidence, settings
-        What it learns from, and how.
+    learner, evidence, settings, seeds
+        One of `LEARNERS`, what it learns from, how, and a seed per run.
     callback
         Called after every iteration of every run.
-    seeds
-        One seed per run.
     n_jobs
         Runs at a time, as `n_threads_of` reads it, where there is one shard.
     keep_chains
         Keep the samples of all runs, not of the best one alone.
     workers
         What carries out the runs where there is one shard, a run each; threads where None.
-
-    Returns
-    -------
-    Restarts
-        The best run, and the objective of each.
     """
     if workers is not None and isinstance(evidence, Evidence):
         task = partial(_run_alone, learner, evidence, settings)

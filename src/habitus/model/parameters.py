@@ -46,20 +46,7 @@ class Parameters(NamedTuple):
         return self.phi @ self.theta
 
     def relabelled(self, topics: Indices, behaviours: Indices) -> Self:
-        """Return the same model with other numbers for its topics and behaviours.
-
-        Parameters
-        ----------
-        topics
-            Topic that gets number i, for each i.
-        behaviours
-            Behaviour that gets number j, for each j.
-
-        Returns
-        -------
-        relabelled : Parameters
-            Parameters with their rows and columns reordered.
-        """
+        """Return the same model, in which `topics[i]` has number i and `behaviours[j]` number j."""
         return type(self)(
             phi=self.phi[:, topics],
             theta=self.theta[np.ix_(topics, behaviours)],
@@ -68,24 +55,9 @@ class Parameters(NamedTuple):
         )
 
     def checked(self, sizes: Sizes | None = None, *, tolerance: float = 1e-6) -> Self:
-        """Return the same parameters as float64, if they are distributions.
+        """Return the same parameters as contiguous float64, if they are distributions.
 
-        Parameters
-        ----------
-        sizes
-            Sizes that they must have; any if None.
-        tolerance
-            Largest difference of a column's sum from one.
-
-        Returns
-        -------
-        checked : Parameters
-            The four blocks, contiguous.
-
-        Raises
-        ------
-        InvalidInputError
-            Names the block at fault.
+        An `InvalidInputError` names the block at fault; sums may differ from one by `tolerance`.
         """
         blocks = _as_blocks(self, sizes)
         for name, block in blocks.items():
@@ -163,20 +135,7 @@ class Assignments(NamedTuple):
 
 
 def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
-    """Draw each column from its Dirichlet.
-
-    Parameters
-    ----------
-    concentration
-        Parameters of the Dirichlets, one per column.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    Array
-        Draws, of the same shape; each column sums to one.
-    """
+    """Draw each column from its Dirichlet, given their concentrations."""
     draws = rng.standard_gamma(concentration)
     totals = draws.sum(axis=0)
     if np.all(totals > 0):
@@ -286,18 +245,9 @@ class Prior:
 
     @classmethod
     def of(cls, prior: "str | Prior") -> Self | "Prior":
-        """Return the prior of a name or of a text with values.
+        """Return the prior of a name or of a text with values; a `Prior` is returned as it is.
 
-        Parameters
-        ----------
-        prior
-            One of the paper's types "1", "H" and "H+1"; values such as "alpha=8,beta=0.05", where
-            those left out are 1; or a `Prior`, which is returned.
-
-        Returns
-        -------
-        Prior
-            The prior.
+        Names are the paper's types "1", "H" and "H+1"; of values, those left out are 1.
 
         Examples
         --------

@@ -25,20 +25,11 @@ class ShardFigures(NamedTuple):
 
 
 class ShardedEvidence:
-    """Evidence of a corpus in shards: what `EvidenceShards` asks for.
+    """Evidence of a corpus in shards, with all that `Evidence` has for learners.
 
     Shards are loaded when a pass needs them, and gathered as `gather` does, once as far as the
-    corpus allows to keep them: see `ShardCache`.
-
-    Parameters
-    ----------
-    corpus
-        Documents in the words to learn from.
-    min_words
-        As of `gather`.
-    n_threads
-        Shards that are worked on at a time: as many are in memory beside those that are kept. It
-        never changes a result.
+    corpus allows to keep them: see `ShardCache`. `n_threads` of them are worked on at a time, and
+    are in memory beside those that are kept; that never changes a result.
     """
 
     def __init__(self, corpus: ShardedCorpus, *, min_words: float = 0, n_threads: int = 1) -> None:

@@ -44,26 +44,9 @@ MOST_SEEDED = 1 << 17
 
 
 def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards) -> Init:
-    """Return the given start as it will be used.
+    """Return the given start as it will be used, in float64 or int64 arrays.
 
-    Parameters
-    ----------
-    init
-        None, "random", or a start of the type that the learner takes.
-    learning
-        Name of the learner.
-    sizes, evidence
-        What a given start must fit.
-
-    Returns
-    -------
-    Init
-        `init`, as float64 or int64 arrays.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the type that the learner takes, or what does not fit.
+    An `InvalidInputError` names the type that the learner takes, or what does not fit.
     """
     if init is None or (isinstance(init, str) and init == "random"):
         return init
@@ -82,22 +65,7 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards
 def start_parameters(
     init: Init, evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator
 ) -> Parameters:
-    """Return the parameters to start from.
-
-    Parameters
-    ----------
-    init
-        Given parameters, "random", or None for a start around documents.
-    evidence, sizes
-        Documents to learn from, and sizes of the model.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    start : Parameters
-        Start of EM and of the blocked sampler.
-    """
+    """Return the parameters that EM or the blocked sampler starts from."""
     (start,) = start_parameters_each(init, evidence, sizes, [rng])
     return start
 
@@ -120,24 +88,7 @@ def start_posterior_each(
     prior: Concentrations,
     rngs: Sequence[np.random.Generator],
 ) -> list[DirichletPosterior]:
-    """Return q(Omega) that each run starts from.
-
-    Parameters
-    ----------
-    init
-        A given posterior, or as in `start_parameters`.
-    evidence, sizes
-        As in `start_parameters`.
-    prior
-        Hyperparameters of the four distributions.
-    rngs
-        Source of random numbers of each run.
-
-    Returns
-    -------
-    list of DirichletPosterior
-        Starts of variational Bayes.
-    """
+    """Return q(Omega) that each run of variational Bayes starts from."""
     if isinstance(init, DirichletPosterior):
         return [init for _ in rngs]
     starts = start_parameters_each(init, evidence, sizes, rngs)
@@ -147,20 +98,7 @@ def start_posterior_each(
 def start_assignments(
     init: Init, evidence: Evidence, sizes: Sizes, rng: np.random.Generator
 ) -> Assignments:
-    """Return the hidden variables to start from.
-
-    Parameters
-    ----------
-    init
-        Given assignments, "random", or None for draws under a start around documents.
-    evidence, sizes, rng
-        As in `start_parameters`.
-
-    Returns
-    -------
-    Assignments
-        Start of the collapsed sampler.
-    """
+    """Return the hidden variables that the collapsed sampler starts from."""
     if isinstance(init, Assignments):
         return init
     if init == "random":
@@ -186,24 +124,8 @@ def documents_start(evidence: EvidenceShards, sizes: Sizes, rng: np.random.Gener
     Documents are so long that the first E-step all but decides every behaviour: a start that is
     equally wrong everywhere ends in a poor optimum. Seeds are drawn as in k-means++ on the square
     roots of word frequencies (Hellinger distance), every document joins its nearest seed, and each
-    topic is a random thinning of the words of one behaviour.
+    topic is a random thinning of the words of one behaviour. No parameter is zero.
 
-    Parameters
-    ----------
-    evidence
-        Documents to learn from.
-    sizes
-        Numbers of words, topics and behaviours.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    start : Parameters
-        Parameters without zeros.
-
-    Notes
-    -----
     Every distance belongs to one document, and counts of a group are whole numbers: the start is to
     the bit the same however the documents are sharded, up to `MOST_SEEDED` of them. Of more, seeds
     are drawn from as many, and it depends on the shards too.
@@ -368,22 +290,7 @@ def _mix_in(own: Array, rest: Array) -> Array:
 def posterior_around(
     parameters: Parameters, evidence: EvidenceShards, prior: Concentrations
 ) -> DirichletPosterior:
-    """Return q(Omega) with these means, as concentrated as if learnt from the corpus.
-
-    Parameters
-    ----------
-    parameters
-        Means.
-    evidence
-        Documents to learn from.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    DirichletPosterior
-        Start of variational Bayes.
-    """
+    """Return q(Omega) with these means, as concentrated as if learnt from the corpus."""
     _, n_topics, n_behaviours = parameters.sizes
     n_tokens = evidence.n_tokens
     strengths = (
@@ -400,24 +307,7 @@ def posterior_around(
 def assignments_under(
     parameters: Parameters, path: Indices, evidence: Evidence, rng: np.random.Generator
 ) -> Assignments:
-    """Draw a topic for every token, given the behaviour of its document.
-
-    Parameters
-    ----------
-    parameters
-        Parameters to draw under.
-    path
-        Behaviour of each document.
-    evidence
-        Documents to learn from.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    Assignments
-        Start of the collapsed sampler.
-    """
+    """Draw a topic for every token, given the behaviour of its document."""
     seed = rng.integers(2**64, dtype=np.uint64)
     topics = draw_topics(
         evidence.indptr, evidence.words, evidence.counts, path, *parameters[:2], seed

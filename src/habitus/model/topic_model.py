@@ -406,33 +406,11 @@ class TopicModel:
         return topic_proportions(evidence, self.parameters_, behaviours)
 
     def fit_transform(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Array:
-        """Learn, and return the topic proportions of the same documents.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        array
-            As of `transform`.
-        """
+        """Learn, and return the topic proportions of the same documents, as `transform` does."""
         return self.fit(X, y, lengths=lengths).transform(X, lengths=lengths)
 
     def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Indices:
-        """Learn, and return the most probable sequence of behaviours of the same documents.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        array of int
-            Behaviour of each document.
-        """
+        """Learn, and return the most probable sequence of behaviours of the same documents."""
         return self.fit(X, y, lengths=lengths).predict(X, lengths=lengths)
 
     def sample(
@@ -583,13 +561,7 @@ class TopicModel:
         return convergence.to_arviz(self.chains_, self.parameters_, parameters)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file.
-
-        Parameters
-        ----------
-        path
-            File to write, whole or not at all.
-        """
+        """Write the fitted model to a file, whole or not at all."""
         from habitus.model.model_file import save_model
 
         self._check_fitted()
@@ -597,22 +569,9 @@ class TopicModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a fitted model from a file; nothing in the file is executed.
+        """Read a fitted model that `save` wrote; nothing in the file is executed.
 
-        Parameters
-        ----------
-        path
-            File that `save` wrote.
-
-        Returns
-        -------
-        TopicModel
-            The fitted model.
-
-        Raises
-        ------
-        FileError
-            If the file is damaged, of another program, or holds no valid model.
+        A `FileError` says why a file is damaged, of another program, or holds no valid model.
         """
         from habitus.model.model_file import load_model
 
@@ -633,20 +592,7 @@ class TopicModel:
     def in_own_words(self, corpus: Corpus) -> Corpus:
         """Return documents in the words of the fitted model, sums of finer words where need be.
 
-        Parameters
-        ----------
-        corpus
-            Documents in the model's words, or in finer words of the same grid.
-
-        Returns
-        -------
-        Corpus
-            Documents in the model's words.
-
-        Raises
-        ------
-        InvalidInputError
-            If the corpus has another vocabulary.
+        A corpus of another grid, or of coarser words, is an `InvalidInputError`.
         """
         found, known = corpus.vocabulary, self.vocabulary_
         if found is not None and known is not None and found.refines(known):

@@ -286,17 +286,8 @@ def parameter_sets(
 ) -> list[Parameters]:
     """Return the parameters to score with: one set for plug-in, samples for Monte Carlo.
 
-    Parameters
-    ----------
-    model
-        A fitted model.
-    approximation
-        "plug-in" or "monte-carlo".
-    n_samples
-        Posterior samples: 100 drawn from VB's posterior, or all that Gibbs kept, where None. Of
-        Gibbs' samples the last ones are taken, furthest from the start of the chain.
-    seed
-        Seed of the samples drawn from VB's posterior.
+    Where `n_samples` is None, these are 100 drawn from VB's posterior, or all that Gibbs kept. Of
+    Gibbs' samples the last ones are taken, furthest from the start of the chain.
     """
     if approximation == PLUG_IN:
         return [model.parameters_]

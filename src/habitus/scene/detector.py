@@ -342,13 +342,7 @@ class Detector:
             yield judged.judgement(t, self.threshold)
 
     def judge_all(self, corpus: Corpus) -> JudgedCorpus:
-        """Judge every document of a corpus at once.
-
-        Raises
-        ------
-        InvalidInputError
-            Where the corpus has another vocabulary than the model.
-        """
+        """Judge every document of a corpus at once."""
         words = self.model.in_own_words(corpus)
         evidence = gather(words, min_words=self.model.min_words)
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
@@ -372,15 +366,8 @@ class Detector:
     ) -> ExpectedAlarms | None:
         """Return the expected false alarms in normal footage; None if not calibrated.
 
-        Parameters
-        ----------
-        seconds
-            Length of the footage.
-        n_judged
-            Documents of it that were judged; where None, the share of them in the footage that was
-            learnt from.
-        threshold
-            Another threshold than the detector's.
+        Where `n_judged` is None, as large a share of the documents is judged as of the footage
+        that was learnt from. `threshold` may be another than the detector's.
         """
         if self.held_out is None:
             return None
@@ -502,11 +489,6 @@ class Detector:
 
         It depends on the model and the budget alone: every command, and a camera after a restart,
         has the same.
-
-        Raises
-        ------
-        InvalidInputError
-            If the detector is not calibrated, or there is no such budget.
         """
         if self.held_out is None:
             raise _uncalibrated("an alert budget")
@@ -520,13 +502,7 @@ class Detector:
         return found._replace(threshold=self._as_normality(found.threshold))
 
     def false_alarms_per_day(self, normality: float) -> float:
-        """Return the least alert budget at which a document of this normality is an alarm.
-
-        Raises
-        ------
-        InvalidInputError
-            If the detector is not calibrated.
-        """
+        """Return the least alert budget at which a document of this normality is an alarm."""
         if self.held_out is None:
             raise _uncalibrated("an alert budget")
         tail, n = self.tail_of_normal(self.held_out), self._n_judged(self.held_out, DAY)

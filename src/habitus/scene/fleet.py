@@ -199,15 +199,7 @@ class Fleet:
         )
 
     def concentrations(self, own: Concentrations, n_documents: float) -> Concentrations:
-        """Return a camera's own concentrations, completed by those of the fleet.
-
-        Parameters
-        ----------
-        own
-            Those that predict held-out footage of the camera best.
-        n_documents
-            Documents that they were estimated from.
-        """
+        """Return a camera's own concentrations, estimated from so many documents, completed."""
         if not self.n_young:
             return own
         weight = n_documents / (n_documents + CONCENTRATION_WORTH)

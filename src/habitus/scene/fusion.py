@@ -200,18 +200,7 @@ class Fusion:
 
         Of all implants, those at another hour are one kind more, and the only one that it finds.
         After n days, the next is unlike all of them with a probability of 1 / (n + 1), and says
-        nothing then: it is trusted n / (n + 1).
-
-        Parameters
-        ----------
-        statistics
-            Of the held-out documents: documents x further statistics.
-        implanted
-            Of documents as if they were of another hour.
-        gain
-            Nats per moving cell by which the hour predicts days that were held out.
-        n_days
-            Number of days that it was learnt from.
+        nothing then: it is trusted n / (n + 1). `gain` is that of `ContextFit` on held-out days.
         """
         alone = replace(
             self,
@@ -282,17 +271,7 @@ class Fusion:
     def scores(
         self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
     ) -> Array:
-        """Return the score of documents: the largest rarity, plus those of behaviours and turn.
-
-        Parameters
-        ----------
-        statistics
-            Documents x statistics.
-        behaviours
-            Their normality by the topic model; where None, it adds nothing.
-        turn_scans
-            Their evidence by the turn; where None, it adds nothing.
-        """
+        """Return the score of documents: the largest rarity, plus those of behaviours and turn."""
         found = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
         if behaviours is not None:
             found = found + self.behaviour_rarities(behaviours)

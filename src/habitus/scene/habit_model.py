@@ -296,17 +296,7 @@ class HabitModel:
         clock: int = NO_CLOCK,
         turn: int = NO_TURN,
     ) -> HabitJudgement:
-        """Judge the votes of one document.
-
-        Parameters
-        ----------
-        votes
-            Its votes.
-        behaviours
-            Its normality by the topic model.
-        clock, turn
-            Its local minute, and its turn, where they are known.
-        """
+        """Judge the votes of one document, given its normality by the topic model."""
         found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
         if self.hour_surprisals is not None:
             hour = int(hours_of(np.array(clock)))
@@ -334,14 +324,7 @@ class HabitModel:
     ) -> JudgedHabits:
         """Judge all documents of a corpus; the same as `judge` for each.
 
-        Parameters
-        ----------
-        corpus
-            The documents.
-        behaviours
-            Their normality by the topic model; all 0, as usual as can be, where None.
-        turns
-            Their turns; not known where None.
+        Where `behaviours`, the normality by the topic model, are None, all are as usual as can be.
         """
         behaviours = np.zeros(len(corpus)) if behaviours is None else behaviours
         turns = np.full(len(corpus), NO_TURN) if turns is None else turns

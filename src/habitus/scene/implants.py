@@ -33,17 +33,7 @@ class Implanted(NamedTuple):
 def implant(
     votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
 ) -> Implanted | None:
-    """Return documents with implants; None where no document has enough motion.
-
-    Parameters
-    ----------
-    votes
-        Votes of normal footage.
-    vocabulary
-        The grid.
-    rng
-        Chooses documents, groups and changes.
-    """
+    """Return documents with implants; None where no document has enough motion."""
     sources = draw_sources(np.diff(votes.indptr), rng)
     if sources is None:
         return None
@@ -57,17 +47,7 @@ def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:
 
 
 def draw_hours(documents: Array, n: int, rng: np.random.Generator) -> Indices:
-    """Choose hours for `n` documents, as if they were of these: any that footage is known of.
-
-    Parameters
-    ----------
-    documents
-        Number of documents at each hour.
-    n
-        Number of hours.
-    rng
-        Chooses.
-    """
+    """Choose hours for `n` documents, as if they were of these: any that footage is known of."""
     return np.asarray(rng.choice(np.flatnonzero(documents), n))
 
 

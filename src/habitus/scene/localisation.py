@@ -40,20 +40,11 @@ def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int
 
 
 def localisation_recall(ranked: Flags, n_top: ArrayLike) -> Array:
-    """Return the paper's localisation recall of one document.
+    """Return the paper's localisation recall of one document, for each `n_top`.
 
-    Parameters
-    ----------
-    ranked
-        Whether each word of the document is abnormal, the least likely word first.
-    n_top
-        One or more numbers of least likely words.
-
-    Returns
-    -------
-    Array
-        For each `n_top`: abnormal words among the `n_top` least likely ones, divided by
-        min(n_top, abnormal words), the largest number possible; 1 without an abnormal word.
+    `ranked` says whether each word is abnormal, the least likely word first. The recall is the
+    number of abnormal words among the `n_top` least likely ones, divided by the largest number
+    possible, min(n_top, abnormal words); 1 without an abnormal word.
 
     Examples
     --------
@@ -173,14 +164,8 @@ def motion_in_words(move: Move, expected: Expectation) -> str:
 def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> str | None:
     """Say what is unusual about a behaviour's turn, if anything.
 
-    Parameters
-    ----------
-    before, now
-        The two behaviours, counted from 0; `before` is -1 if nothing came before.
-    shift
-        Surprise of the behaviour in nats.
-    transitions
-        Expected number of steps in training, next x behaviours.
+    Behaviours count from 0; `before` is -1 if nothing came before. `shift` is the surprise of the
+    behaviour in nats, `transitions` are those expected in training, next x behaviours.
     """
     if before < 0 or shift < OUT_OF_TURN or before == now:
         return None
@@ -227,19 +212,7 @@ def expectation(
     long_run: Array,
     vocabulary: Vocabulary,
 ) -> Expectation:
-    """Return what is expected in the given cells.
-
-    Parameters
-    ----------
-    cells
-        Numbers of the cells, row by row.
-    word_given_behaviour
-        p(word | behaviour), words x behaviours.
-    now, long_run
-        p(z_t | x_{1:t-1}), and the share of time of each behaviour in the long run.
-    vocabulary
-        What the word ids mean.
-    """
+    """Return what is expected in cells, given their numbers and p(word | behaviour)."""
     n_behaviours = word_given_behaviour.shape[1]
     by_cell = word_given_behaviour.reshape(-1, len(Direction), vocabulary.speeds, n_behaviours)
     moving = by_cell.sum(axis=(1, 2)) @ long_run

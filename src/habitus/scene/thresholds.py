@@ -130,19 +130,10 @@ class ExcessPosterior(NamedTuple):
         n_independent: float | None = None,
         shape_prior: tuple[float, float] = SHAPE_PRIOR,
     ) -> "ExcessPosterior":
-        """Return the posterior given excesses.
+        """Return the posterior given at least one excess, above 0.
 
         The prior of the scale is 1 / scale. Its grid follows the scale that gives the observed
-        median, shape by shape.
-
-        Parameters
-        ----------
-        excesses
-            At least one; above 0.
-        n_independent
-            Independent observations that they are worth; all of them where None.
-        shape_prior
-            Mean and standard deviation of the prior of the shape.
+        median, shape by shape. The excesses are worth `n_independent` observations; all where None.
         """
         n = len(excesses) if n_independent is None else n_independent
         shape = np.linspace(*SHAPES, N_SHAPES)[:, None]
@@ -217,25 +208,8 @@ class Tail:
         """Return the tail of the scores of normal documents in time order.
 
         The tail holds the sqrt(n) lowest of n scores: ever more to estimate from, ever further
-        out.
-
-        Parameters
-        ----------
-        scores
-            Normality of each document.
-        judged
-            Whether it was judged. The others separate runs, and do not count.
-        join
-            Usual documents between two unusual ones of a run.
-        shape_prior
-            Mean and standard deviation of the prior of the shape.
-        n_own
-            Documents that were judged and are of this camera; all where None.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no document was judged.
+        out. Documents that were not judged separate runs, and do not count. `n_own` of those judged
+        are of this camera, all where None.
         """
         times = np.flatnonzero(judged)
         if not len(times):
@@ -294,13 +268,9 @@ class Tail:
     def threshold(self, alerts: float, n_documents: float) -> float:
         """Return the highest score below which at most `alerts` alarms come in `n_documents`.
 
-        Parameters
-        ----------
-        alerts
-            Budget; of one beyond `most_alarms` the threshold is that of the most alarms.
-        n_documents
-            Judged documents to come. Where at least as many were seen, the budget is kept with a
-            probability of `CONFIDENCE`, otherwise in the mean.
+        Of a budget beyond `most_alarms` it is the threshold of the most alarms. Where at least as
+        many documents were seen, the budget is kept with a probability of `CONFIDENCE`, otherwise
+        in the mean.
         """
         if not 0 < alerts < np.inf:
             raise InvalidInputError(
@@ -337,15 +307,8 @@ class Tail:
     ) -> ExpectedAlarms:
         """Return the mean number of alarms in `n_documents`, and an interval that holds it.
 
-        Parameters
-        ----------
-        threshold
-            Documents that score below it are abnormal.
-        n_documents
-            Judged documents to come.
-        coverage
-            Probability that the interval holds the number of alarms. It is that of a Poisson
-            variable whose rate follows the posterior.
+        The interval, of a probability of `coverage`, is that of a Poisson variable whose rate
+        follows the posterior.
         """
         at = min(int(np.searchsorted(self.thresholds, threshold)), len(self.thresholds) - 1)
         counted = self.n_runs[at] + 0.5  # the posterior of the rate under Jeffreys' prior
@@ -369,16 +332,9 @@ class Tail:
         return self.peaks.survivals(excess), self.peaks.weight
 
     def _keeps(self, alerts: float, n_documents: float, n_runs: int, excess: float = 0.0) -> bool:
-        """Return whether a budget for `n_documents` is kept.
+        """Return whether a budget for `n_documents` is kept, where `n_runs` were seen.
 
-        Parameters
-        ----------
-        alerts, n_documents
-            The budget, as of `threshold`.
-        n_runs
-            Runs that were seen.
-        excess
-            How far beyond the level a run must reach to be an alarm.
+        Such a run is an alarm where it reaches beyond the level by `excess`.
         """
         from scipy.special import gammainc
 
