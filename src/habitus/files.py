@@ -125,8 +125,8 @@ def _sweep(place: Path) -> None:
     """Delete temporary files and folders of processes that were killed, once."""
     with suppress(OSError):
         for path in list(place.glob(f"{TEMPORARY}*")):
-            known = re.fullmatch(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}(\..*)?", path.name)
-            lock = _lock(path) if known else None
+            ours = re.fullmatch(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}(\..*)?", path.name)
+            lock = _lock(path) if ours else None
             if lock is not None:
                 _delete(path)
                 os.close(lock)
@@ -183,9 +183,9 @@ def check_output(
             f"cannot write {path}: {error.strerror}: name a file in a folder that exists and can "
             "be written to"
         ) from error
-    for given in inputs:
-        if _same_file(target, given):
-            raise InvalidInputError(f"cannot write {path}: it is an input, {given}")
+    for source in inputs:
+        if _same_file(target, source):
+            raise InvalidInputError(f"cannot write {path}: it is an input, {source}")
     if not force and target.exists() and not is_ours(target, kind):
         what = ARTICLES.get(kind, f"a {kind}")
         raise InvalidInputError(
@@ -202,8 +202,8 @@ def is_ours(path: Path, kind: str) -> bool:
             if not os.fstat(file.fileno()).st_size:
                 return True
             if kind in BEGINNINGS:  # the line that a file begins with may have been cut short
-                found = file.read(len(BEGINNINGS[kind]))
-                return BEGINNINGS[kind].startswith(found)
+                beginning = file.read(len(BEGINNINGS[kind]))
+                return BEGINNINGS[kind].startswith(beginning)
             if kind in ("page", "picture", "film"):
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
                     return contents.find(MARK.encode()) >= 0
@@ -225,22 +225,22 @@ name too long
     Traceback (most recent call last):
     habitus.errors.InvalidInputError: cannot read rtsp://...: it is an address, expected a file
     """
-    found = Path(path)
+    file = Path(path)
     address = ADDRESS.match(os.fspath(path))
-    if address is not None and not found.is_file():  # not shown: it may hold a password
+    if address is not None and not file.is_file():  # not shown: it may hold a password
         raise InvalidInputError(f"cannot {to} {address[1]}//...: it is an address, expected a file")
     try:
-        os.fspath(found).encode()
-        found.stat()
+        os.fspath(file).encode()
+        file.stat()
     except UnicodeEncodeError as error:
-        shown = os.fsencode(found).decode(errors="backslashreplace")
+        shown = os.fsencode(file).decode(errors="backslashreplace")
         raise InvalidInputError(f"cannot {to} {shown}: the name is not UTF-8: rename it") from error
     except (OSError, ValueError) as error:  # a loop of links, a zero byte
         reason = error.strerror if isinstance(error, OSError) else error
         if getattr(error, "errno", None) not in (errno.ENOENT, errno.ENOTDIR):
-            shown = shortened(found.name) if len(found.name) > LONGEST_NAME else str(found)
+            shown = shortened(file.name) if len(file.name) > LONGEST_NAME else str(file)
             raise InvalidInputError(f"cannot {to} {shown}: {reason}") from error
-    return found
+    return file
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:
@@ -253,13 +253,13 @@ def _target(path: str | os.PathLike[str]) -> Path:
     target = checked_path(path, to="write").resolve()
     if target.is_file() or not target.exists():
         return target
-    found = "a folder" if target.is_dir() else "a device or a pipe"
-    raise InvalidInputError(f"cannot write {path}: it is {found}, expected a file")
+    kind = "a folder" if target.is_dir() else "a device or a pipe"
+    raise InvalidInputError(f"cannot write {path}: it is {kind}, expected a file")
 
 
-def _same_file(target: Path, given: str | os.PathLike[str]) -> bool:
+def _same_file(target: Path, source: str | os.PathLike[str]) -> bool:
     try:
-        return target.samefile(given)
+        return target.samefile(source)
     except (OSError, ValueError):  # not there, or no path at all
         return False
 
@@ -343,9 +343,9 @@ def read_header(
     Only `read_tensors`, with the same parameters, compares the contents with their checksum. Small
     arrays are read by the names that are `wanted`, where the file has them.
     """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
-        tensors = {name: found.get_tensor(name) for name in wanted if name in found.arrays}
-        return FoundContents(found.header, found.arrays, tensors)
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
+        tensors = {name: opened.get_tensor(name) for name in wanted if name in opened.arrays}
+        return FoundContents(opened.header, opened.arrays, tensors)
 
 
 def read_tensors(
@@ -372,28 +372,24 @@ def read_tensors(
     layouts
         What the arrays must be; those of other names are left out. Where None, all are returned.
     sizes
-        Returns the sizes that the header tells, by the names that they have in `layouts`.
+        Returns the sizes that the header states, by the names that they have in `layouts`.
     """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
-        tensors = {name: found.get_tensor(name) for name in found.arrays}
-    source, metadata, header = found.source, found.metadata, found.header
-    wanted = tensors if layouts is None else {n: v for n, v in tensors.items() if n in layouts}
-    digest = _digest(kind, metadata["version"], metadata["header"], tensors)
-    if metadata.get("digest") != digest:
-        raise FileError(f"{source}: the contents do not match their checksum: damaged or altered")
-    try:
-        for name, layout in (layouts or {}).items():
-            if name in wanted:
-                check_values(name, wanted[name], layout)
-    except FileError as error:
-        raise FileError(f"{source}: {error}") from error
-    return Contents(header, wanted)
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.arrays}
+        metadata = opened.metadata
+        digest = _digest(kind, metadata["version"], metadata["header"], tensors)
+        if metadata.get("digest") != digest:
+            raise FileError("the contents do not match their checksum: damaged or altered")
+        if layouts is not None:
+            tensors = {name: tensors[name] for name in layouts if name in tensors}
+            for name, tensor in tensors.items():
+                check_values(name, tensor, layouts[name])
+        return Contents(opened.header, tensors)
 
 
 class _OpenFile(NamedTuple):
     """A file whose header, names, types and shapes have been checked."""
 
-    source: Path
     metadata: Mapping[str, str]
     header: Any
     arrays: dict[str, FoundArray]
@@ -422,11 +418,11 @@ def _opened(
             # A safetensors file has no iteration of its own.
             slices = {name: file.get_slice(name) for name in list(file.keys())}
             arrays = {
-                name: FoundArray(each.get_dtype(), tuple(each.get_shape()))
-                for name, each in slices.items()
+                name: FoundArray(array.get_dtype(), tuple(array.get_shape()))
+                for name, array in slices.items()
             }
             check_layouts(arrays, layouts, sizes(header))
-            yield _OpenFile(source, metadata, header, arrays, file.get_tensor)
+            yield _OpenFile(metadata, header, arrays, file.get_tensor)
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:

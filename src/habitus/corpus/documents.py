@@ -337,10 +337,10 @@ class Corpus:
     @property
     def n_tokens(self) -> NDArray[np.float64]:
         """Number of tokens (words with repetitions) in each document."""
-        found, used = np.zeros(self.n_documents), self.entries.lengths > 0
+        sums, used = np.zeros(self.n_documents), self.entries.lengths > 0
         starts = self.entries.indptr[:-1][used]
-        found[used] = np.add.reduceat(self.entries.data, starts, dtype=np.float64)
-        return found
+        sums[used] = np.add.reduceat(self.entries.data, starts, dtype=np.float64)
+        return sums
 
     @property
     def clip(self) -> float:
@@ -586,14 +586,7 @@ class Corpus:
 
         A `FileError` says why a file is no corpus, damaged, or of a newer version.
         """
-        header, tensors = read_tensors(
-            path,
-            kind="corpus",
-            version=VERSION,
-            schema=CorpusHeader,
-            layouts=LAYOUTS,
-            sizes=sizes_of,
-        )
+        header, tensors = read_tensors(path, **_FORMAT)
         try:
             words, counted, indptr = _entries(header, tensors)
             return cls(
@@ -623,20 +616,22 @@ def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
 
 def corpus_header(path: str | os.PathLike[str], *wanted: str) -> FoundContents:
     """Read what a corpus file says that it holds, and small arrays by their names."""
-    return read_header(
-        path,
-        kind="corpus",
-        version=VERSION,
-        schema=CorpusHeader,
-        layouts=LAYOUTS,
-        sizes=sizes_of,
-        wanted=wanted,
-    )
+    return read_header(path, **_FORMAT, wanted=wanted)
 
 
 def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
-    """Return the sizes of arrays that the header of a corpus tells."""
+    """Return the sizes of arrays that the header of a corpus states."""
     return picture_sizes(header["vocabulary"])
+
+
+_FORMAT: dict[str, Any] = {
+    "kind": "corpus",
+    "version": VERSION,
+    "schema": CorpusHeader,
+    "layouts": LAYOUTS,
+    "sizes": sizes_of,
+}
+"""How `read_tensors` reads a corpus file."""
 
 
 def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:

@@ -86,6 +86,6 @@ def _planes(numbers: NDArray[np.int64], width: int) -> Iterator[bytes]:
 
 def _whole(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the numbers whose bytes these are."""
-    found = np.zeros((planes.shape[1], 8), dtype=np.uint8)
-    found[:, : len(planes)] = planes.T
-    return found.view("<i8").ravel()
+    numbers = np.zeros((planes.shape[1], 8), dtype=np.uint8)
+    numbers[:, : len(planes)] = planes.T
+    return numbers.view("<i8").ravel()

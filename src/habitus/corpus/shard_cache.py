@@ -32,9 +32,9 @@ class ShardCache(Generic[T]):
 
     def __call__(self, number: int) -> T:
         """Return what is made of a shard."""
-        known = self._known.get(number)
-        if known is not None:
-            return cast(T, known.unpacked())
+        stored = self._known.get(number)
+        if stored is not None:
+            return cast(T, stored.unpacked())
         made = self._make(number)
         if self._left > 0 or self._scratch.left > 0:
             packed = _Packed.of(made)
@@ -78,7 +78,7 @@ class _Packed(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        return sum(each.value.nbytes for each in self.fields if each.dtype is not None)
+        return sum(field.value.nbytes for field in self.fields if field.dtype is not None)
 
     def unpacked(self) -> Any:
         return self.kind(
@@ -124,7 +124,7 @@ class _Scratch:
             if packed.n_bytes > self.left:
                 return None
             with self._lock:
-                fields = tuple(self._written(each) for each in packed.fields)
+                fields = tuple(self._written(field) for field in packed.fields)
         except OSError:  # no such folder, or the disk is full
             self.left = 0
             return None

@@ -246,7 +246,7 @@ directions=4)
 
     @property
     def coarse(self) -> Self:
-        """The same grid with coarse words: 4 directions, and slow or fast where speeds are told."""
+        """The same grid with coarse words: 4 directions, and slow or fast where speeds differ."""
         return replace(self, directions=N_DIRECTIONS, speeds=min(self.speeds, 2))
 
     @property

@@ -63,11 +63,11 @@ class Habits(NamedTuple):
         >>> np.exp(-habits.place).round(6), np.exp(-habits.direction[0]).round(6)
         (array([0.25]), array([0., 1., 0., 0.]))
         """
-        found = (
+        probabilities = (
             _predicted(list(_levels(question, counts, vocabulary)), concentrations[question])
             for question in N_LEVELS
         )
-        place, direction, speed = (-np.log(probability) for probability in found)
+        place, direction, speed = (-np.log(probability) for probability in probabilities)
         return cls(place[:, 1].copy(), direction, speed)
 
 
@@ -95,12 +95,14 @@ def _fitted(
     pairs: Sequence[tuple[HabitCounts, HabitCounts]], vocabulary: Vocabulary
 ) -> Concentrations:
     """Return the concentrations that predict the second of each pair best from the first."""
-    found: Concentrations = {}
+    best: Concentrations = {}
     for question in N_LEVELS:
         parts = [_seen(question, *pair, vocabulary) for pair in pairs]
-        counts, totals, weights = (np.concatenate(each, -1) for each in zip(*parts, strict=True))
-        found[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
-    return found
+        counts, totals, weights = (
+            np.concatenate(columns, -1) for columns in zip(*parts, strict=True)
+        )
+        best[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
+    return best
 
 
 def _n_classes(question: str, counts: HabitCounts) -> int:

@@ -44,11 +44,11 @@ def init_each(
     starts: Sequence[Parameters], evidence: EvidenceShards, prior: Concentrations
 ) -> list[EMState]:
     """Return the state of each run, as `init` does, with one pass over the documents for all."""
-    owns = [Parameters(*(block.copy() for block in start)) for start in starts]
-    e_steps = expect_each(evidence, owns, [None] * len(owns))
+    copies = [Parameters(*(block.copy() for block in start)) for start in starts]
+    e_steps = expect_each(evidence, copies, [None] * len(copies))
     return [
-        EMState(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
-        for own, e_step in zip(owns, e_steps, strict=True)
+        EMState(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), None)
+        for parameters, e_step in zip(copies, e_steps, strict=True)
     ]
 
 
@@ -68,13 +68,13 @@ def step_each(
     states: Sequence[EMState], evidence: EvidenceShards, prior: Concentrations, smoothing: float
 ) -> list[EMState]:
     """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
-    found = [maximise(state.e_step.counts, prior, smoothing) for state in states]
+    maximised = [maximise(state.e_step.counts, prior, smoothing) for state in states]
     e_steps = expect_each(
-        evidence, [estimates for estimates, _ in found], [s.parameters.phi for s in states]
+        evidence, [estimates for estimates, _ in maximised], [s.parameters.phi for s in states]
     )
     return [
         EMState(estimates, e_step, e_step.log_likelihood + log_prior(estimates, prior), empty)
-        for (estimates, empty), e_step in zip(found, e_steps, strict=True)
+        for (estimates, empty), e_step in zip(maximised, e_steps, strict=True)
     ]
 
 

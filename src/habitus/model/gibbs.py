@@ -48,8 +48,8 @@ def init(
     behaviours = assignments.behaviours.astype(np.int64)
     *blocks, document_topics = _count(tokens, topics, behaviours, sizes)
     counts = ExpectedCounts(*blocks)
-    own = Assignments(topics, behaviours)
-    return GibbsState(own, counts, document_topics, log_joint(counts, prior))
+    copies = Assignments(topics, behaviours)
+    return GibbsState(copies, counts, document_topics, log_joint(counts, prior))
 
 
 def step(

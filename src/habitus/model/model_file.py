@@ -1,7 +1,9 @@
 """Model files: a fitted model as tensors and a JSON header, safe to read."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,21 +38,6 @@ KIND = "model"
 VERSION = 4
 """Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
-SETTINGS = (
-    "n_topics",
-    "n_behaviours",
-    "learning",
-    "n_iterations",
-    "tolerance",
-    "n_restarts",
-    "n_jobs",
-    "smoothing",
-    "min_words",
-    "burn_in",
-    "n_samples",
-    "thinning",
-    "keep_chains",
-)
 
 
 class ModelSettings(TypedDict):
@@ -69,6 +56,9 @@ class ModelSettings(TypedDict):
     n_samples: AtLeastOne
     thinning: AtLeastOne
     keep_chains: bool
+
+
+SETTINGS = tuple(ModelSettings.__annotations__)
 
 
 class PriorValues(TypedDict):
@@ -148,16 +138,23 @@ def load_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
     contents = read_tensors(
         path, kind=KIND, version=VERSION, schema=ModelHeader, layouts=LAYOUTS, sizes=sizes_of
     )
-    try:
+    with understood(path):
         return restore_model(contents, kind)
+
+
+@contextmanager
+def understood(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in an error that its contents are the reason of."""
+    try:
+        yield
     except KeyError as error:
-        raise FileError(f"{path}: the array {error} is missing") from error
+        raise FileError(f"{Path(path)}: the array {error} is missing") from error
     except (HabitusError, ValueError) as error:
-        raise FileError(f"{path}: not a model this habitus understands: {error}") from error
+        raise FileError(f"{Path(path)}: not a model this habitus understands: {error}") from error
 
 
 def sizes_of(header: ModelHeader) -> Mapping[str, int | range]:
-    """Return the sizes of arrays that the header of a model tells."""
+    """Return the sizes of arrays that the header of a model states."""
     settings, vocabulary = header["settings"], header["vocabulary"]
     return {
         "topics": settings["n_topics"],

@@ -110,13 +110,13 @@ def filter_tables(
         document impossible: its log evidence is minus infinity and it leaves the belief as
         predicted.
     """
-    mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
+    mixed = np.concatenate([parameters.word_given_behaviour for parameters in sets], axis=1)
     if background is not None:
         mixed = background.mixed(mixed)
     probability = np.ascontiguousarray(np.maximum(mixed, least_probability))
-    xi = np.stack([each.xi for each in sets])
+    xi = np.stack([parameters.xi for parameters in sets])
     with np.errstate(divide="ignore"):
-        log_pi = np.log(np.stack([each.pi for each in sets]))
+        log_pi = np.log(np.stack([parameters.pi for parameters in sets]))
         return FilterTables(probability, np.log(probability), xi, np.log(xi), log_pi)
 
 

@@ -139,7 +139,7 @@ def documents_starts(
 ) -> list[Parameters]:
     """Return the start of each run, as `documents_start` does; they share passes over shards."""
     groups = _groups(evidence, sizes.n_behaviours, rngs)
-    return [_around(own, sizes, rng) for own, rng in zip(groups, rngs, strict=True)]
+    return [_around(counts, sizes, rng) for counts, rng in zip(groups, rngs, strict=True)]
 
 
 def _around(behaviours: Array, sizes: Sizes, rng: np.random.Generator) -> Parameters:
@@ -150,10 +150,10 @@ def _around(behaviours: Array, sizes: Sizes, rng: np.random.Generator) -> Parame
     home = np.arange(n_topics) % n_behaviours
     phi = rng.standard_gamma(1.0, (n_words, n_topics))
     phi *= behaviours[:, home]
-    own = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
+    home_shares = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
     _, *shapes = block_shapes(sizes)
     theta, pi, xi = (sample_dirichlet(np.ones(shape), rng) for shape in shapes)
-    return Parameters(_mix_in(phi, overall), _mix_in(own, theta), pi, xi)
+    return Parameters(_mix_in(phi, overall), _mix_in(home_shares, theta), pi, xi)
 
 
 def _groups(
@@ -173,7 +173,8 @@ def _group_shard(seeds: Sequence["_Roots"], shard: Evidence) -> Sums[Array]:
     """Return the word counts of the documents that are nearest to each seed, for each run."""
     groups = []
     for roots in seeds:
-        member = np.eye(roots.values.shape[1])[_cosines_of(shard, roots, 1).argmax(axis=1)]
+        (cosines,) = _cosines_of(roots, 1, shard)
+        member = np.eye(roots.values.shape[1])[cosines.argmax(axis=1)]
         groups.append(
             scatter(shard.indptr, shard.words, shard.counts, padded(member), shard.n_words)
         )
@@ -187,7 +188,7 @@ def _seeds(
 
     Of several candidates the one that leaves the smallest sum of distances is taken, as in
     k-means++. The distances of all documents that take part are known before a draw: each shard
-    tells those of its own, in order.
+    gives those of its own, in order.
     """
     n_candidates = 2 + int(np.log(n_seeds))
     stride = -(-evidence.n_documents // MOST_SEEDED) or 1
@@ -201,8 +202,8 @@ def _seeds(
             drawn.append(rng.choice(len(weights), n_candidates, p=weights / weights.sum()))
         likeness = _likeness(evidence, numbers[np.concatenate(drawn)], stride)
         for r, candidates in enumerate(drawn):
-            own = likeness[:, r * n_candidates : (r + 1) * n_candidates]
-            left = np.minimum(distances[r][:, None], np.maximum(1 - own, 0))
+            cosines = likeness[:, r * n_candidates : (r + 1) * n_candidates]
+            left = np.minimum(distances[r][:, None], np.maximum(1 - cosines, 0))
             best = int(left.sum(axis=0).argmin())
             seeds[r, i], distances[r] = numbers[candidates[best]], left[:, best]
     return list(seeds)
@@ -223,11 +224,7 @@ def _filled(stride: int, shard: Evidence) -> list[Array]:
 def _likeness(evidence: EvidenceShards, seeds: Indices, stride: int = 1) -> Array:
     """Return the cosine of the square roots of word frequencies, documents x seeds."""
     roots = _Roots.of(evidence.pick(seeds), evidence.n_words)
-    return np.concatenate(evidence.map_reduce(partial(_likeness_of_shard, roots, stride)))
-
-
-def _likeness_of_shard(roots: "_Roots", stride: int, shard: Evidence) -> list[Array]:
-    return [_cosines_of(shard, roots, stride)]
+    return np.concatenate(evidence.map_reduce(partial(_cosines_of, roots, stride)))
 
 
 class _Roots(NamedTuple):
@@ -247,8 +244,8 @@ class _Roots(NamedTuple):
         return cls(values, totals)
 
 
-def _cosines_of(shard: Evidence, roots: _Roots, stride: int) -> Array:
-    return _cosines(shard.indptr, shard.words, shard.counts, roots.values, roots.totals, stride)
+def _cosines_of(roots: _Roots, stride: int, shard: Evidence) -> list[Array]:
+    return [_cosines(shard.indptr, shard.words, shard.counts, roots.values, roots.totals, stride)]
 
 
 @compiled

@@ -31,6 +31,7 @@ from habitus.model.learning import (
     IterationCallback,
     LearnerSettings,
     LearningResult,
+    ignore_iteration,
     n_threads_of,
     run_restarts,
 )
@@ -210,18 +211,18 @@ class TopicModel:
             learning=self.learning,
             n_threads=n_threads_of(self.n_jobs),
         )
-        found = run_restarts(
+        restarts = run_restarts(
             LEARNERS[self.learning],
             evidence,
             self._settings(evidence),
-            callback or _ignore,
+            callback or ignore_iteration,
             seeds=seed_of(self.random_state).spawn(self.n_restarts),
             n_jobs=self.n_jobs,
             keep_chains=self.keep_chains,
             workers=workers,
         )
-        self.restarts_, self.chains_ = found.objectives, found.chains
-        self._keep(found.best, corpus, evidence)
+        self.restarts_, self.chains_ = restarts.objectives, restarts.chains
+        self._keep(restarts.best, corpus, evidence)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Self:
@@ -594,9 +595,9 @@ class TopicModel:
 
         A corpus of another grid, or of coarser words, is an `InvalidInputError`.
         """
-        found, known = corpus.vocabulary, self.vocabulary_
-        if found is not None and known is not None and found.refines(known):
-            corpus = corpus.summed(known)
+        vocabulary, coarser = corpus.vocabulary, self.vocabulary_
+        if vocabulary is not None and coarser is not None and vocabulary.refines(coarser):
+            corpus = corpus.summed(coarser)
         if corpus.n_words != self.n_features_in_:
             raise InvalidInputError(
                 f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
@@ -718,8 +719,8 @@ class TopicModel:
         evidence = gather(corpus, min_words=self.min_words)
         # Bare estimates (smoothing 0) may rule a word out: its document then scores -inf.
         tables = filter_tables([self.parameters_], least_probability=0.0)
-        found = filter_documents(evidence, tables, self._log_opening(start))
-        return found.log_evidence, evidence
+        filtered = filter_documents(evidence, tables, self._log_opening(start))
+        return filtered.log_evidence, evidence
 
     def _log_opening(self, start: Start) -> Array:
         """Return ln p(z) of the first document, 1 x behaviours."""
@@ -771,7 +772,3 @@ def _passage(parameters: Parameters, shard: Evidence) -> _Passage:
     messages = filter_forward(log_likelihoods(shard, phi, theta), shard.first, pi, xi)
     belief = np.exp(messages.log_filtered[-1]) if shard.n_documents else np.empty(0)
     return _Passage(belief, smooth_backward(messages, shard.first, xi).transitions)
-
-
-def _ignore(iteration: int, objective: float) -> None:
-    """Take a report of progress and do nothing with it."""

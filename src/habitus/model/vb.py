@@ -71,11 +71,11 @@ def _at_each(
         [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
         for posterior in posteriors
     ]
-    tildes = [Parameters(*(block.tilde for block in own)) for own in blocks]
+    tildes = [Parameters(*(block.tilde for block in logs)) for logs in blocks]
     e_steps = expect_each(evidence, tildes, outs)
     return [
-        VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in own))
-        for posterior, e_step, own in zip(posteriors, e_steps, blocks, strict=True)
+        VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in logs))
+        for posterior, e_step, logs in zip(posteriors, e_steps, blocks, strict=True)
     ]
 
 

@@ -130,8 +130,8 @@ class Event:
 
     def in_words(self) -> str:
         """Return when, why and how rare, in one line for a person."""
-        told = "; ".join(part for part in (self.explanation, self.rarity) if part)
-        return f"{clock(self.start)}-{clock(self.end)}  {told}"
+        reason = "; ".join(part for part in (self.explanation, self.rarity) if part)
+        return f"{clock(self.start)}-{clock(self.end)}  {reason}"
 
 
 class AbnormalWords(NamedTuple):
@@ -242,8 +242,8 @@ class EventJoiner:
         """Return where a document is unusual by habits, in the model's words."""
         finding = find_unusual(judgement, habits)
         codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
-        known = self.model.vocabulary_
-        words = codes if known is None else habits.vocabulary.words_in(known, codes)
+        coarser = self.model.vocabulary_
+        words = codes if coarser is None else habits.vocabulary.words_in(coarser, codes)
         excesses = tuple(finding.excesses.tolist())
         return AbnormalWords(tuple(words.tolist()), excesses, excesses, finding.boxes, finding)
 
@@ -348,8 +348,8 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    told = ((number, line) for number, line in numbered if not line.startswith(FAULT))
-    return {number: _parsed(file, number, line) for number, line in told}
+    events = ((number, line) for number, line in numbered if not line.startswith(FAULT))
+    return {number: _parsed(file, number, line) for number, line in events}
 
 
 class _Stamp(TypedDict):

@@ -4,8 +4,6 @@ Things that move alike, a few cells wide, are turned, sped up or moved elsewhere
 the frame is sped up. Nothing is known of the anomalies to come: the four kinds are equally many.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from habitus.arrays import Array, Indices
@@ -20,24 +18,6 @@ RADII = (1, 3)
 """Least and largest distance, in cells, of a group's cells from its middle."""
 FASTER, ALL_FASTER = (2, 5), (2, 4)
 """Classes of speed that a group, and everything, is sped up by; a class is a factor of 1.25."""
-
-
-class Implanted(NamedTuple):
-    """Documents with an implant each."""
-
-    votes: DocumentVotes
-    sources: Indices
-    """The document that each was made from."""
-
-
-def implant(
-    votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
-) -> Implanted | None:
-    """Return documents with implants; None where no document has enough motion."""
-    sources = draw_sources(np.diff(votes.indptr), rng)
-    if sources is None:
-        return None
-    return Implanted(changed_votes(votes.take(sources), vocabulary, rng), sources)
 
 
 def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:

@@ -13,7 +13,8 @@ REACH = 2
 """Cells at most this far apart belong to one box: the windows of a vehicle make no words."""
 MOST_BOXES = 3
 WORTH = 0.25
-"""Share of the heaviest box's surprisal that a further box needs."""
+"""Share of the heaviest box's surprisal that a further box needs; by habits, of the heaviest
+group's excess for a box of its own, and of the heaviest vote's for a vote of the group."""
 
 
 class Box(NamedTuple):
@@ -23,6 +24,11 @@ class Box(NamedTuple):
     top: Pixels
     right: Pixels
     bottom: Pixels
+
+    @classmethod
+    def around(cls, boxes: NDArray[np.int64]) -> "Box":
+        """Return the box around at least one box, each a row."""
+        return cls(*map(int, (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))))
 
 
 def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
@@ -100,11 +106,7 @@ def boxes_of(words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary)
     heavy = sorted(groups, key=lambda group: -weights[group].sum())[:MOST_BOXES]
     enough = WORTH * max((weights[group].sum() for group in heavy), default=0.0)
     boxes = vocabulary.boxes(words)
-    return [
-        Box(*map(int, (*boxes[group, :2].min(axis=0), *boxes[group, 2:].max(axis=0))))
-        for group in heavy
-        if weights[group].sum() >= enough
-    ]
+    return [Box.around(boxes[group]) for group in heavy if weights[group].sum() >= enough]
 
 
 HARDLY = 0.2
@@ -153,8 +155,8 @@ def motion_in_words(move: Move, expected: Expectation) -> str:
         return f"{way} motion where the scene moves {WAYS[usual][1]}"
     pace = expected.long_run @ expected.by_behaviour[:, seen]
     if pace[speed] < HARDLY * pace.sum():
-        usual_pace, own = ("slow", "fast") if speed else ("fast", "slow")
-        return f"{own} {way} motion where it is usually {usual_pace}"
+        usual_pace, pace_now = ("slow", "fast") if speed else ("fast", "slow")
+        return f"{pace_now} {way} motion where it is usually {usual_pace}"
     owner, current = int(by_direction[:, seen].argmax()), int(expected.now.argmax())
     if now[seen] < HARDLY * by_direction[owner, seen] and owner != current:
         return f"{way} motion that belongs to behaviour {owner + 1}, during behaviour {current + 1}"

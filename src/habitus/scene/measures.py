@@ -7,9 +7,8 @@ are usual, and a higher one where nothing new ever happens. How far to trust the
 from the same footage: in a quiet scene the new words of one segment say little about another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Protocol
 
 import numpy as np
 
@@ -21,16 +20,6 @@ from habitus.model.online import Background, FilteredDocuments
 
 # Iterations of EM for a single weight: it converges in far fewer.
 EM_ITERATIONS = 100
-
-
-class Measure(Protocol):
-    """Normality of one document: the higher, the more usual."""
-
-    def __call__(
-        self, log_evidence: float, n_tokens: float, counts: Array, surprisals: Array, level: float
-    ) -> float:
-        """Return the normality of a document with at least one word."""
-        ...
 
 
 def mean(
@@ -60,8 +49,11 @@ def excess(counts: Array, surprisals: Array, level: float) -> float:
     return total
 
 
-MEASURES: dict[str, Measure] = {"tail": tail, "mean": mean}
-"""Measures of normality by name."""
+MEASURES: dict[str, Callable[[float, float, Array, Array, float], float]] = {
+    "tail": tail,
+    "mean": mean,
+}
+"""Normality of a document with at least one word, by the name of the measure."""
 
 
 def score_documents(
@@ -71,12 +63,12 @@ def score_documents(
     score, indptr = MEASURES[measure], evidence.indptr
     normality = np.zeros(evidence.n_documents)
     for t in np.flatnonzero(np.diff(indptr)):
-        own = slice(indptr[t], indptr[t + 1])
+        entries = slice(indptr[t], indptr[t + 1])
         normality[t] = score(
             filtered.log_evidence[t],
             filtered.n_tokens[t],
-            evidence.counts[own],
-            filtered.surprisals[own],
+            evidence.counts[entries],
+            filtered.surprisals[entries],
             level,
         )
     return normality
@@ -109,11 +101,11 @@ def estimate_uniform_share(
     folds' new words, and is at least `least`.
     """
     total, even = np.sum(new, axis=0), 1 / len(new[0])
-    occurring = [np.flatnonzero(own) for own in new]
+    occurring = [np.flatnonzero(fold) for fold in new]
     folds = list(zip(new, occurring, strict=True))
-    counts = np.concatenate([own[words] for own, words in folds])
+    counts = np.concatenate([fold[words] for fold, words in folds])
     near = np.concatenate(
-        [_blurred(total - own, vocabulary, spread)[words] for own, words in folds]
+        [_blurred(total - fold, vocabulary, spread)[words] for fold, words in folds]
     )
     return max(_mixture_weight(counts, np.full(len(counts), even), near), least)
 

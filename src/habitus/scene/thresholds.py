@@ -20,6 +20,7 @@ threshold is the highest score at which the rate of alarms is at most the budget
 of `CONFIDENCE`. Shorter footage cannot promise as much: there the expected rate is the budget.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,6 +100,14 @@ def runs(flags: Flags, join: int = JOIN) -> list[tuple[int, int]]:
     starts = _run_starts(flagged, join)
     ends = np.append(starts[1:], len(flagged)) - 1
     return [(int(a), int(b)) for a, b in zip(flagged[starts], flagged[ends], strict=True)]
+
+
+def bisected(holds: Callable[[float], bool], low: float, high: float, rounds: int = 60) -> float:
+    """Return the least number of a range from which on a condition holds, by bisection."""
+    for _ in range(rounds):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def share_threshold(scores: Array, share: float) -> float:
@@ -252,14 +261,14 @@ class Tail:
 
         It never falls as the score falls, and is finite for any finite score.
         """
-        found = np.interp(scores, self.nodes, self.surprisals)
+        surprisals = np.interp(scores, self.nodes, self.surprisals)
         beyond = np.maximum(self.nodes[0] - np.asarray(scores), 0)
         if not beyond.any():
-            return np.asarray(found)
+            return np.asarray(surprisals)
         # Beyond the table survival goes on as the power of the excess that it ends with.
         first, second = self.level - self.nodes[:2]
         power = (self.surprisals[0] - self.surprisals[1]) / np.log(first / second)
-        return np.asarray(found + power * np.log1p(beyond / first))
+        return np.asarray(surprisals + power * np.log1p(beyond / first))
 
     def survival(self, scores: Array | float) -> Array:
         """Return the probability that a judged document of normal footage scores this low."""
@@ -295,12 +304,11 @@ class Tail:
         excess = max(self.level - score, 0.0)
         last = np.searchsorted(self.thresholds, score, side="right") + 1
         n_runs = int(self.n_runs[0] if excess else self.n_runs[:last].max())
-        low, high = -700.0, 700.0  # ln of the budget
-        for _ in range(60):
-            middle = (low + high) / 2
-            keeps = self._keeps(float(np.exp(middle)), n_documents, n_runs, excess)
-            low, high = (low, middle) if keeps else (middle, high)
-        return float(np.exp(high))
+
+        def keeps(log_alerts: float) -> bool:
+            return self._keeps(float(np.exp(log_alerts)), n_documents, n_runs, excess)
+
+        return float(np.exp(bisected(keeps, -700.0, 700.0)))
 
     def expected_alarms(
         self, threshold: float, n_documents: float, *, coverage: float = 0.9
@@ -346,13 +354,13 @@ class Tail:
 
     def _tail_threshold(self, alerts: float, n_documents: float) -> float:
         """Return the highest score of the tail that keeps a budget, by bisection."""
-        low, high = 0.0, 700.0  # ln(1 + excess / unit)
-        for _ in range(60):
-            middle = (low + high) / 2
-            excess = float(self.unit * np.expm1(middle))
-            keeps = self._keeps(alerts, n_documents, int(self.n_runs[0]), excess)
-            low, high = (low, middle) if keeps else (middle, high)
-        return float(self.level - self.unit * np.expm1(high))
+
+        def excess(steps: float) -> float:
+            return float(self.unit * np.expm1(steps))
+
+        n_runs = int(self.n_runs[0])
+        steps = bisected(lambda s: self._keeps(alerts, n_documents, n_runs, excess(s)), 0.0, 700.0)
+        return float(self.level - self.unit * np.expm1(steps))
 
 
 class Bar(NamedTuple):
@@ -451,11 +459,11 @@ def _runs_of_lowest(times: Indices, n_times: int, join: int) -> Indices:
     n, reach = len(times), join + 1
     rank = np.full(n_times + 2 * reach, n)
     rank[times + reach] = np.arange(n)
-    own = rank[reach:-reach]
+    ranks = rank[reach:-reach]
     before, after = np.full(n_times, n_times + reach), np.full(n_times, n_times + reach)
     for distance in range(reach, 0, -1):
-        before[rank[reach - distance : n_times + reach - distance] < own] = distance
-        after[rank[reach + distance : n_times + reach + distance] < own] = distance
+        before[rank[reach - distance : n_times + reach - distance] < ranks] = distance
+        after[rank[reach + distance : n_times + reach + distance] < ranks] = distance
     within = (before <= reach).astype(np.int64) + (after <= reach) - (before + after <= reach)
     return np.concatenate([[0], np.cumsum(1 - within[times])])
 
