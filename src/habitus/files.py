@@ -66,21 +66,8 @@ class Contents(NamedTuple):
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file completely or not at all.
 
-    Parameters
-    ----------
-    path
-        File to write; an existing one is replaced, a symbolic link followed.
-
-    Yields
-    ------
-    Path
-        Temporary file in the same folder, to be written inside the block. It is renamed to `path`
-        if the block succeeds, and removed if it fails.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
+    Gives a temporary file in the same folder, to be written inside the block. It is renamed to
+    `path`, where a symbolic link is followed, if the block succeeds, and removed if it fails.
 
     Examples
     --------
@@ -103,18 +90,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """Give a private temporary folder that is deleted at the end of the block.
-
-    Yields
-    ------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no place for it.
-    """
+    """Give a private temporary folder that is deleted at the end of the block."""
     with ExitStack() as stack:
         try:
             make = partial(Path.mkdir, mode=0o700)
@@ -149,8 +125,8 @@ def _sweep(place: Path) -> None:
     """Delete temporary files and folders of processes that were killed, once."""
     with suppress(OSError):
         for path in list(place.glob(f"{TEMPORARY}*")):
-            known = re.fullmatch(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}(\..*)?", path.name)
-            lock = _lock(path) if known else None
+            ours = re.fullmatch(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}(\..*)?", path.name)
+            lock = _lock(path) if ours else None
             if lock is not None:
                 _delete(path)
                 os.close(lock)
@@ -196,22 +172,8 @@ def check_output(
 ) -> None:
     """Raise if a file must not or cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    kind
-        What it will be: "corpus", "model", "events", "scores", "page", "picture" or "film".
-    inputs
-        Files that are read; others, such as addresses, do no harm.
-    force
-        Whether to replace a file that is not ours, or of another kind.
-
-    Raises
-    ------
-    InvalidInputError
-        If it is one of the inputs, whatever its name, if it is anything but a file, if it is there
-        and not a file of ours of that kind, or if its folder cannot be written to.
+    It must not be one of the inputs, whatever its name, nor anything but a file of ours of that
+    kind ("corpus", "model", "events", "scores", "page", "picture" or "film"), unless by `force`.
     """
     target = _target(path)
     try:
@@ -221,9 +183,9 @@ def check_output(
             f"cannot write {path}: {error.strerror}: name a file in a folder that exists and can "
             "be written to"
         ) from error
-    for given in inputs:
-        if _same_file(target, given):
-            raise InvalidInputError(f"cannot write {path}: it is an input, {given}")
+    for source in inputs:
+        if _same_file(target, source):
+            raise InvalidInputError(f"cannot write {path}: it is an input, {source}")
     if not force and target.exists() and not is_ours(target, kind):
         what = ARTICLES.get(kind, f"a {kind}")
         raise InvalidInputError(
@@ -240,8 +202,8 @@ def is_ours(path: Path, kind: str) -> bool:
             if not os.fstat(file.fileno()).st_size:
                 return True
             if kind in BEGINNINGS:  # the line that a file begins with may have been cut short
-                found = file.read(len(BEGINNINGS[kind]))
-                return BEGINNINGS[kind].startswith(found)
+                beginning = file.read(len(BEGINNINGS[kind]))
+                return BEGINNINGS[kind].startswith(beginning)
             if kind in ("page", "picture", "film"):
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
                     return contents.find(MARK.encode()) >= 0
@@ -263,22 +225,22 @@ name too long
     Traceback (most recent call last):
     habitus.errors.InvalidInputError: cannot read rtsp://...: it is an address, expected a file
     """
-    found = Path(path)
+    file = Path(path)
     address = ADDRESS.match(os.fspath(path))
-    if address is not None and not found.is_file():  # not shown: it may hold a password
+    if address is not None and not file.is_file():  # not shown: it may hold a password
         raise InvalidInputError(f"cannot {to} {address[1]}//...: it is an address, expected a file")
     try:
-        os.fspath(found).encode()
-        found.stat()
+        os.fspath(file).encode()
+        file.stat()
     except UnicodeEncodeError as error:
-        shown = os.fsencode(found).decode(errors="backslashreplace")
+        shown = os.fsencode(file).decode(errors="backslashreplace")
         raise InvalidInputError(f"cannot {to} {shown}: the name is not UTF-8: rename it") from error
     except (OSError, ValueError) as error:  # a loop of links, a zero byte
         reason = error.strerror if isinstance(error, OSError) else error
         if getattr(error, "errno", None) not in (errno.ENOENT, errno.ENOTDIR):
-            shown = shortened(found.name) if len(found.name) > LONGEST_NAME else str(found)
+            shown = shortened(file.name) if len(file.name) > LONGEST_NAME else str(file)
             raise InvalidInputError(f"cannot {to} {shown}: {reason}") from error
-    return found
+    return file
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:
@@ -291,13 +253,13 @@ def _target(path: str | os.PathLike[str]) -> Path:
     target = checked_path(path, to="write").resolve()
     if target.is_file() or not target.exists():
         return target
-    found = "a folder" if target.is_dir() else "a device or a pipe"
-    raise InvalidInputError(f"cannot write {path}: it is {found}, expected a file")
+    kind = "a folder" if target.is_dir() else "a device or a pipe"
+    raise InvalidInputError(f"cannot write {path}: it is {kind}, expected a file")
 
 
-def _same_file(target: Path, given: str | os.PathLike[str]) -> bool:
+def _same_file(target: Path, source: str | os.PathLike[str]) -> bool:
     try:
-        return target.samefile(given)
+        return target.samefile(source)
     except (OSError, ValueError):  # not there, or no path at all
         return False
 
@@ -310,20 +272,7 @@ def write_tensors(
     header: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write arrays and a header to a file, completely or not at all.
-
-    Parameters
-    ----------
-    path
-        File to write; an existing one is replaced.
-    kind, version, header, tensors
-        As of `tensor_bytes`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
-    """
+    """Write arrays and a header to a file, completely or not at all; see `tensor_bytes`."""
     parts = _file_parts(kind, version, header, tensors)
     with written_whole(path) as temporary, temporary.open("wb") as file:
         file.writelines(parts)
@@ -334,16 +283,7 @@ def tensor_bytes(
 ) -> bytes:
     """Return what a file of arrays and a header holds; the same contents are the same bytes.
 
-    Parameters
-    ----------
-    kind
-        Kind of the contents, such as "corpus" or "model".
-    version
-        Version of the format of this kind.
-    header
-        Plain values, as JSON has them; no NaN or infinity.
-    tensors
-        Arrays by their names.
+    The header has plain values, as JSON has them; no NaN or infinity.
     """
     return b"".join(_file_parts(kind, version, header, tensors))
 
@@ -400,26 +340,12 @@ def read_header(
 ) -> FoundContents:
     """Read what a file says that it holds, whatever the size of its arrays.
 
-    Parameters
-    ----------
-    path, kind, version, schema, layouts, sizes
-        As of `read_tensors`, which alone compares the contents with their checksum.
-    wanted
-        Names of small arrays to read, where the file has them.
-
-    Returns
-    -------
-    FoundContents
-        Header, types and shapes.
-
-    Raises
-    ------
-    FileError
-        As of `read_tensors`.
+    Only `read_tensors`, with the same parameters, compares the contents with their checksum. Small
+    arrays are read by the names that are `wanted`, where the file has them.
     """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
-        tensors = {name: found.get_tensor(name) for name in wanted if name in found.arrays}
-        return FoundContents(found.header, found.arrays, tensors)
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
+        tensors = {name: opened.get_tensor(name) for name in wanted if name in opened.arrays}
+        return FoundContents(opened.header, opened.arrays, tensors)
 
 
 def read_tensors(
@@ -431,16 +357,14 @@ def read_tensors(
     layouts: Mapping[str, Layout] | None = None,
     sizes: Sizes = lambda header: {},
 ) -> Contents:
-    """Read a file that `write_tensors` wrote.
+    """Read a file that `write_tensors` wrote; a `FileError` says what is wrong with another.
 
     Header, names, types and shapes are checked before an array is read.
 
     Parameters
     ----------
-    path
-        File to read.
-    kind
-        Kind of contents that is expected.
+    path, kind
+        File to read, and the kind of contents that is expected.
     version
         Newest version of the format that is understood.
     schema
@@ -448,39 +372,24 @@ def read_tensors(
     layouts
         What the arrays must be; those of other names are left out. Where None, all are returned.
     sizes
-        Returns the sizes that the header tells, by the names that they have in `layouts`.
-
-    Returns
-    -------
-    Contents
-        The header and the arrays.
-
-    Raises
-    ------
-    FileError
-        If the file is absent, of another kind, truncated, altered, of a newer version, or does not
-        hold what is expected.
+        Returns the sizes that the header states, by the names that they have in `layouts`.
     """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as found:
-        tensors = {name: found.get_tensor(name) for name in found.arrays}
-    source, metadata, header = found.source, found.metadata, found.header
-    wanted = tensors if layouts is None else {n: v for n, v in tensors.items() if n in layouts}
-    digest = _digest(kind, metadata["version"], metadata["header"], tensors)
-    if metadata.get("digest") != digest:
-        raise FileError(f"{source}: the contents do not match their checksum: damaged or altered")
-    try:
-        for name, layout in (layouts or {}).items():
-            if name in wanted:
-                check_values(name, wanted[name], layout)
-    except FileError as error:
-        raise FileError(f"{source}: {error}") from error
-    return Contents(header, wanted)
+    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.arrays}
+        metadata = opened.metadata
+        digest = _digest(kind, metadata["version"], metadata["header"], tensors)
+        if metadata.get("digest") != digest:
+            raise FileError("the contents do not match their checksum: damaged or altered")
+        if layouts is not None:
+            tensors = {name: tensors[name] for name in layouts if name in tensors}
+            for name, tensor in tensors.items():
+                check_values(name, tensor, layouts[name])
+        return Contents(opened.header, tensors)
 
 
 class _OpenFile(NamedTuple):
     """A file whose header, names, types and shapes have been checked."""
 
-    source: Path
     metadata: Mapping[str, str]
     header: Any
     arrays: dict[str, FoundArray]
@@ -509,11 +418,11 @@ def _opened(
             # A safetensors file has no iteration of its own.
             slices = {name: file.get_slice(name) for name in list(file.keys())}
             arrays = {
-                name: FoundArray(each.get_dtype(), tuple(each.get_shape()))
-                for name, each in slices.items()
+                name: FoundArray(array.get_dtype(), tuple(array.get_shape()))
+                for name, array in slices.items()
             }
             check_layouts(arrays, layouts, sizes(header))
-            yield _OpenFile(source, metadata, header, arrays, file.get_tensor)
+            yield _OpenFile(metadata, header, arrays, file.get_tensor)
     except FileError as error:
         raise FileError(f"{source}: {error}") from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:

@@ -36,10 +36,10 @@ def test_a_cell_with_one_word_has_no_vote_unless_documents_are_short():
     vocabulary = Vocabulary(1, 2)
     corpus = Corpus.from_word_ids([[1, 4, 4]], vocabulary=vocabulary)
     assert listed(votes_of_corpus(corpus).of(0)) == [(1, 0, 0)]
-    assert least_words(corpus) == 2
+    assert least_words(corpus.n_frames) == 2
     for n_frames, least in ((5, 1), (6, 2)):
         short = Corpus(corpus.counts, vocabulary=vocabulary, n_frames=[n_frames])
-        assert least_words(short) == least
+        assert least_words(short.n_frames) == least
     short = Corpus(corpus.counts, vocabulary=vocabulary, n_frames=[3])
     assert listed(votes_of_corpus(short).of(0)) == [(0, 1, 0), (1, 0, 0)]
 

@@ -17,10 +17,9 @@ from habitus import (
 )
 from habitus.corpus.shards import ThreadPasses
 from habitus.model import convergence, em, expected_counts, starts, vb
-from habitus.model.expected_counts import expect, expect_each, gather
+from habitus.model.expected_counts import ShardedEvidence, expect, expect_each, gather
 from habitus.model.generate import generate
 from habitus.model.parameters import Parameters, Prior, Sizes
-from habitus.model.sharded_evidence import ShardedEvidence
 from reference import enumeration
 from reference.corpora import (
     PARAMETERS,
@@ -349,22 +348,22 @@ def test_shards_may_be_empty(parts):
     np.testing.assert_allclose(model.belief_, other.belief_, rtol=1e-9, atol=1e-12)
 
 
-class Sent(ShardedEvidence):
-    """Workers in other processes: what they are told to do and what they answer is pickled."""
+class RemotePasses(ThreadPasses):
+    """Workers in other processes: what they are to do and what they answer is pickled."""
 
-    def map(self, function, numbers=None):
-        sent = pickle.dumps(function)
-        assert len(sent) < 20_000_000
-        for number in range(self.corpus.n_shards) if numbers is None else numbers:
-            answers = super().map(pickle.loads(sent), [number])  # noqa: S301
-            yield pickle.loads(pickle.dumps(next(answers)))  # noqa: S301
+    def map(self, function, numbers, **options):
+        task = pickle.dumps(function)
+        assert len(task) < 20_000_000
+        for number in numbers:
+            (answer,) = super().map(pickle.loads(task), [number], **options)  # noqa: S301
+            yield pickle.loads(pickle.dumps(answer))  # noqa: S301
 
 
 @pytest.mark.parametrize("learning", ["em", "vb"])
 def test_passes_can_be_sent_to_workers_elsewhere(parts, learning, monkeypatch):
     options = FIT | {"learning": learning, "n_iterations": 3}
     here = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
-    monkeypatch.setattr("habitus.model.validation.ShardedEvidence", Sent)
+    monkeypatch.setattr("habitus.corpus.shards.ThreadPasses", RemotePasses)
     there = MarkovClusteringTopicModel(4, 3, **options).fit(ShardedCorpus.of(parts))
     assert bits(here) == bits(there)
 

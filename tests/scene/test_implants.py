@@ -1,10 +1,13 @@
 """Implants: equally many of each kind, each a change of one group of votes, within the frame."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
+from habitus.arrays import Indices
 from habitus.corpus import Vocabulary
-from habitus.habits.votes import votes_of_corpus
+from habitus.habits.votes import DocumentVotes, votes_of_corpus
 from habitus.scene.implants import (
     ALL_FASTER,
     FASTER,
@@ -12,11 +15,27 @@ from habitus.scene.implants import (
     KINDS,
     N_IMPLANTS,
     RADII,
-    implant,
+    changed_votes,
+    draw_sources,
 )
 from reference.habits import random_corpus, random_votes, stacked
 
 FINE = Vocabulary(9, 11, directions=12, speeds=16)
+
+
+class Implants(NamedTuple):
+    """Votes of documents with an implant each, and the document that each was made from."""
+
+    votes: DocumentVotes
+    sources: Indices
+
+
+def implant(votes, vocabulary, rng):
+    """Return documents with implants; None where no document has enough motion."""
+    sources = draw_sources(np.diff(votes.indptr), rng)
+    if sources is None:
+        return None
+    return Implants(changed_votes(votes.take(sources), vocabulary, rng), sources)
 
 
 @pytest.fixture(scope="module", params=["fine", "coarse", "paper", "one row"])

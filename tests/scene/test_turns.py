@@ -227,7 +227,7 @@ def test_further_footage_is_counted_at_its_turns(scene):
 def test_each_fold_is_judged_by_the_turns_of_the_others(half_life):
     corpus = footage(600, runners=(35, 50))
     scene = learn_scene(corpus, half_life=half_life, **TOPICS)
-    habits, turns = scene.habits, scene.calibration.turns_of(scene.model, corpus)
+    habits, turns = scene.habits, scene.calibration.behaviours_of(scene.model, corpus).turns
     assert habits.turns.documents.sum() == pytest.approx(habits.counts.n_documents)
     votes, usable = votes_of_corpus(corpus, habits.least_words), corpus.conditions == 0
     assert 500 < usable.sum() < 600
@@ -270,7 +270,7 @@ def test_what_happens_now_and_then_has_no_turn(monkeypatch):
     phase = np.arange(1500) // PHASE
     quiet = busy.take(np.flatnonzero((phase % 2 == 1) | (phase % 8 == 0)))
     scene = learn_scene(quiet, **TOPICS)
-    turns = scene.calibration.turns_of(scene.model, quiet)
+    turns = scene.calibration.behaviours_of(scene.model, quiet).turns
     assert 0.6 < np.bincount(turns.of).max() / len(quiet) < 0.9
     assert scene.habits.turns is None
     monkeypatch.setattr(habit_learning, "LARGEST_TURN", 1.0)
@@ -291,7 +291,7 @@ def test_many_behaviours_are_not_counted_in_turns():
     options = TOPICS | {"n_behaviours": MOST_BEHAVIOURS + 1, "n_iterations": 3}
     scene = learn_scene(corpus, **options)
     assert scene.calibration is not None
-    assert scene.calibration.turns_of(scene.model, corpus) is None
+    assert scene.calibration.behaviours_of(scene.model, corpus).turns is None
     assert scene.habits.turns is None
 
 

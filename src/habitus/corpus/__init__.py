@@ -5,7 +5,7 @@
 - `looks`: small pictures of a scene in every light, and whether two show one view
 - `packing`: their counts packed, for files
 - `shards`: a corpus in several files, which are never all loaded at once
-- `kept`: what is made of each of them, kept in memory and in a temporary file
+- `shard_cache`: what is made of each of them, kept in memory and in a temporary file
 - `tree_sum`: sums over them that are the same to the bit, whoever makes the parts
 - `checks`: checks of the values that a corpus is made of
 """

@@ -17,28 +17,14 @@ from habitus.schema import MOST_FRAMES, MOST_PIXELS
 
 
 def checked_counts(counts: Any) -> SparseCounts:
-    """Return counts of float64 in canonical form, without stored zeros.
+    """Return counts of float64 in canonical form, without stored zeros; the input is not changed.
 
-    Parameters
-    ----------
-    counts
-        Documents x words: dense, a matrix of `scipy.sparse`, or `SparseCounts`.
-
-    Returns
-    -------
-    SparseCounts
-        The same counts; the input is not changed.
-
-    Raises
-    ------
-    InvalidInputError
-        If they are not a matrix of finite, non-negative numbers, or indices of a sparse matrix
-        lie outside it.
+    `counts` are documents x words: dense, a matrix of `scipy.sparse`, or `SparseCounts`.
     """
-    found = counts if isinstance(counts, SparseCounts) else _sparse(counts)
-    _check_structure(found, found.n_documents, found.n_words)
-    used = slice(found.indptr[-1])
-    data = found.data[used].astype(np.float64, copy=False)
+    entries = counts if isinstance(counts, SparseCounts) else _sparse(counts)
+    _check_structure(entries, entries.n_documents, entries.n_words)
+    used = slice(entries.indptr[-1])
+    data = entries.data[used].astype(np.float64, copy=False)
     if not np.isfinite(data).all():
         kind = "NaN" if np.isnan(data).any() else "inf"
         raise InvalidInputError(f"counts must be finite numbers, found {kind}")
@@ -47,7 +33,7 @@ def checked_counts(counts: Any) -> SparseCounts:
         raise InvalidInputError(
             f"Negative values in data: counts must be at least 0, found {data.min():.6g}"
         )
-    return replace(found, data=data, indices=found.indices[used]).canonical().compact()
+    return replace(entries, data=data, indices=entries.indices[used]).canonical().compact()
 
 
 def _sparse(counts: Any) -> SparseCounts:
@@ -104,37 +90,19 @@ def _check_structure(counts: Any, n_lists: int, n_indices: int) -> None:
 
 
 def checked_lengths(lengths: ArrayLike | None, n_documents: int) -> NDArray[np.int64]:
-    """Return the lengths of sequences, checked; one sequence by default.
-
-    Parameters
-    ----------
-    lengths
-        Number of documents in each sequence, or None.
-    n_documents
-        Number of documents in all.
-
-    Returns
-    -------
-    array of int
-        At least 1 each, with the sum `n_documents`.
-
-    Raises
-    ------
-    InvalidInputError
-        If they are not.
-    """
+    """Return the lengths of sequences, at least 1 each and `n_documents` in all; one by default."""
     if lengths is None:
         return np.array([n_documents] if n_documents else [], dtype=np.int64)
-    found = np.atleast_1d(np.asarray(lengths))
-    if found.ndim != 1 or not np.issubdtype(found.dtype, np.number) or (found % 1 != 0).any():
+    values = np.atleast_1d(np.asarray(lengths))
+    if values.ndim != 1 or not np.issubdtype(values.dtype, np.number) or (values % 1 != 0).any():
         raise InvalidInputError(f"lengths must be a list of integers, found {lengths!r}")
-    if (found < 1).any():
-        raise InvalidInputError(f"each length must be at least 1, found {found.min()}")
-    if found.sum() != n_documents:
+    if (values < 1).any():
+        raise InvalidInputError(f"each length must be at least 1, found {values.min()}")
+    if values.sum() != n_documents:
         raise InvalidInputError(
-            f"lengths must add up to the {n_documents} documents, found {found.sum()}"
+            f"lengths must add up to the {n_documents} documents, found {values.sum()}"
         )
-    return found.astype(np.int64)
+    return values.astype(np.int64)
 
 
 def checked_times(times: ArrayLike | None, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -143,50 +111,50 @@ def checked_times(times: ArrayLike | None, lengths: NDArray[np.int64]) -> NDArra
     if times is None:
         return np.arange(n_documents, dtype=np.float64)
     try:
-        found = np.asarray(times, dtype=np.float64)
+        values = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.array(np.nan)
-    if found.shape != (n_documents,) or not np.isfinite(found).all():
+        values = np.array(np.nan)
+    if values.shape != (n_documents,) or not np.isfinite(values).all():
         raise InvalidInputError(
             f"times must be {n_documents} finite numbers, one per document, found an array of "
-            f"shape {found.shape}"
+            f"shape {values.shape}"
         )
-    falls = np.diff(found) < 0
+    falls = np.diff(values) < 0
     falls[np.cumsum(lengths)[:-1] - 1] = False
     if falls.any():
         k = int(falls.argmax())
         raise InvalidInputError(
-            f"times must not fall within a sequence, found {found[k + 1]:g} after {found[k]:g} s"
+            f"times must not fall within a sequence, found {values[k + 1]:g} after {values[k]:g} s"
         )
-    return found
+    return values
 
 
 def checked_column(
     name: str, values: ArrayLike, n_documents: int, *, most: int = MOST_FRAMES
 ) -> NDArray[np.int64]:
     """Return one integer from 0 to `most` per document."""
-    found = np.asarray(values)
-    whole = np.issubdtype(found.dtype, np.number) and not (found % 1 != 0).any()
-    if found.shape != (n_documents,) or not whole or (found < 0).any() or (found > most).any():
+    column = np.asarray(values)
+    whole = np.issubdtype(column.dtype, np.number) and not (column % 1 != 0).any()
+    if column.shape != (n_documents,) or not whole or (column < 0).any() or (column > most).any():
         raise InvalidInputError(
             f"{name} must be {n_documents} integers from 0 to {most}, one per document"
         )
-    return found.astype(np.int64)
+    return column.astype(np.int64)
 
 
 def checked_clocks(clocks: ArrayLike | None, n_documents: int) -> NDArray[np.int32]:
     """Return one minute per document, -1 where nobody knows it: by default everywhere."""
     if clocks is None:
         return np.full(n_documents, NO_CLOCK, dtype=np.int32)
-    found = np.asarray(clocks)
-    whole = np.issubdtype(found.dtype, np.integer) or not found.size
-    within = whole and (found >= NO_CLOCK).all() and (found <= LAST_MINUTE).all()
-    if found.shape != (n_documents,) or not within:
+    minutes = np.asarray(clocks)
+    whole = np.issubdtype(minutes.dtype, np.integer) or not minutes.size
+    within = whole and (minutes >= NO_CLOCK).all() and (minutes <= LAST_MINUTE).all()
+    if minutes.shape != (n_documents,) or not within:
         raise InvalidInputError(
             f"clocks must be {n_documents} integers from -1 to {LAST_MINUTE}, one per document: "
             "local minutes since the beginning of 1970"
         )
-    return found.astype(np.int32)
+    return minutes.astype(np.int32)
 
 
 def picture_sizes(vocabulary: Vocabulary | None) -> dict[str, range]:
@@ -198,32 +166,32 @@ def picture_sizes(vocabulary: Vocabulary | None) -> dict[str, range]:
 
 def checked_picture(picture: ArrayLike, vocabulary: Vocabulary | None) -> NDArray[np.uint8]:
     """Return a colour picture that is not larger than the frame."""
-    found = np.asarray(picture)
-    if found.dtype != np.uint8 or found.ndim != 3 or found.shape[2] != 3:
+    pixels = np.asarray(picture)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         raise InvalidInputError(
-            f"picture must be height x width x 3 of uint8, found {found.dtype} of {found.shape}"
+            f"picture must be height x width x 3 of uint8, found {pixels.dtype} of {pixels.shape}"
         )
     sizes = picture_sizes(vocabulary)
-    for n, side in zip(found.shape, ("height", "width"), strict=False):
+    for n, side in zip(pixels.shape, ("height", "width"), strict=False):
         allowed = sizes[side]
         if n not in allowed:
             raise InvalidInputError(
                 f"picture must have a {side} of 1 to {allowed[-1]} pixels, found {n}"
             )
-    return found
+    return pixels
 
 
 def checked_looks(looks: ArrayLike | None, picture: Image | None) -> NDArray[np.uint8]:
     """Return the looks of a scene; by default its picture is the only one."""
     if looks is None:
         return np.array([] if picture is None else [look_of(picture)], np.uint8).reshape(-1, *GRID)
-    found = np.asarray(looks)
-    if found.dtype != np.uint8 or found.shape[1:] != GRID or len(found) > MOST_LOOKS:
+    stack = np.asarray(looks)
+    if stack.dtype != np.uint8 or stack.shape[1:] != GRID or len(stack) > MOST_LOOKS:
         raise InvalidInputError(
             f"looks must be at most {MOST_LOOKS} x {GRID[0]} x {GRID[1]} of uint8, found "
-            f"{found.dtype} of {found.shape}"
+            f"{stack.dtype} of {stack.shape}"
         )
-    return found
+    return stack
 
 
 def checked_ids(ids: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:

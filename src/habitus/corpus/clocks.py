@@ -25,10 +25,10 @@ _START = datetime(1970, 1, 1)
 def minute_of(seconds: float) -> int:
     """Return the minute that this machine's clock shows, given seconds since the epoch."""
     try:
-        found = datetime.fromtimestamp(seconds)
+        moment = datetime.fromtimestamp(seconds)
     except (OverflowError, ValueError, OSError):  # no such year
         return NO_CLOCK
-    return max(int(clocks_since(found, 0.0)), NO_CLOCK)
+    return max(int(clocks_since(moment, 0.0)), NO_CLOCK)
 
 
 def clocks_since(start: datetime, times: ArrayLike) -> NDArray[np.int32]:
@@ -52,16 +52,16 @@ def parse_clock(text: str, parameter: str = "start") -> datetime:
     datetime.datetime(2026, 11, 16, 13, 0)
     """
     try:
-        found = datetime.fromisoformat(text).replace(tzinfo=None)
+        moment = datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
-        found = datetime.min
-    if not 1970 <= found.year <= LAST_YEAR:
+        moment = datetime.min
+    if not 1970 <= moment.year <= LAST_YEAR:
         raise InvalidInputError(
             "a date and time such as 2026-11-16 13:00 is expected, of the years 1970 to "
             f"{LAST_YEAR}, found {text!r}",
             parameter=parameter,
         )
-    return found
+    return moment
 
 
 def clock_text(minute: int) -> str:
@@ -100,9 +100,9 @@ def spans_weeks(days: NDArray[Any]) -> bool:
     >>> spans_weeks(np.arange(14)), spans_weeks(np.arange(7)), spans_weeks(np.array([2, 9]))
     (True, False, False)
     """
-    known = np.unique(days[days >= 0])
-    weekend = _is_weekend(known)
-    weeks = (known + FIRST_WEEKDAY) // 7
+    dates = np.unique(days[days >= 0])
+    weekend = _is_weekend(dates)
+    weeks = (dates + FIRST_WEEKDAY) // 7
     return all(len(np.unique(weeks[kind])) >= 2 for kind in (weekend, ~weekend))
 
 

@@ -131,21 +131,7 @@ class Bag(NamedTuple):
 
 
 def summed_bag(bag: Bag, vocabulary: Vocabulary, coarser: Vocabulary) -> Bag:
-    """Return a document in the words of a coarser vocabulary.
-
-    Parameters
-    ----------
-    bag
-        The document: anything with `words` and `counts`.
-    vocabulary
-        The meaning of its words.
-    coarser
-        A vocabulary that `vocabulary` refines.
-
-    Returns
-    -------
-    Bag
-        The words of `coarser`, ascending, and the sums of the counts.
+    """Return a document in the words of a coarser vocabulary, ascending, with the sums of counts.
 
     Examples
     --------
@@ -312,11 +298,6 @@ class Corpus:
         times, lengths, vocabulary
             As for `Corpus`.
 
-        Returns
-        -------
-        Corpus
-            The word counts of these documents.
-
         Examples
         --------
         >>> Corpus.from_word_ids([[1, 2, 1], [0]]).counts.toarray()
@@ -356,10 +337,10 @@ class Corpus:
     @property
     def n_tokens(self) -> NDArray[np.float64]:
         """Number of tokens (words with repetitions) in each document."""
-        found, used = np.zeros(self.n_documents), self.entries.lengths > 0
+        sums, used = np.zeros(self.n_documents), self.entries.lengths > 0
         starts = self.entries.indptr[:-1][used]
-        found[used] = np.add.reduceat(self.entries.data, starts, dtype=np.float64)
-        return found
+        sums[used] = np.add.reduceat(self.entries.data, starts, dtype=np.float64)
+        return sums
 
     @property
     def clip(self) -> float:
@@ -385,11 +366,6 @@ class Corpus:
     def bags(self) -> Iterator[Bag]:
         """Iterate over the documents as bags of words, in order.
 
-        Yields
-        ------
-        Bag
-            Word ids and counts of one document.
-
         Examples
         --------
         >>> corpus = Corpus([[0, 2, 1], [0, 0, 0]])
@@ -404,24 +380,9 @@ class Corpus:
         return Bag(self.entries.indices[start:end], self.entries.data[start:end])
 
     def take(self, documents: ArrayLike) -> Self:
-        """Return a corpus of some of the documents.
+        """Return a corpus of some of the documents, given their numbers, ascending.
 
         Where documents in between are missing, a sequence ends and another begins.
-
-        Parameters
-        ----------
-        documents
-            Indices of the documents, ascending.
-
-        Returns
-        -------
-        Corpus
-            These documents, with their times, frames, conditions and clocks.
-
-        Raises
-        ------
-        InvalidInputError
-            If the indices are not ascending, or there is no such document.
 
         Examples
         --------
@@ -473,22 +434,10 @@ class Corpus:
         return self if self.vocabulary is None else self.summed(self.vocabulary.paper)
 
     def summed(self, vocabulary: Vocabulary) -> "Corpus":
-        """Return the same documents in the words of a coarser vocabulary.
+        """Return the same documents in the words of a vocabulary that the corpus' own refines.
 
-        Parameters
-        ----------
-        vocabulary
-            One that the corpus' own vocabulary refines.
-
-        Returns
-        -------
-        Corpus
-            Each word counts as often as the words that are part of it.
-
-        Raises
-        ------
-        InvalidInputError
-            If the vocabulary of the corpus is unknown, or does not refine the other.
+        Each word counts as often as the words that are part of it. Any other vocabulary is an
+        `InvalidInputError`.
         """
         if vocabulary == self.vocabulary:
             return self
@@ -511,21 +460,8 @@ class Corpus:
     def joined(cls, corpora: Sequence["Corpus"]) -> "Corpus":
         """Return the documents of several corpora of one camera, as sequences one after the other.
 
-        Parameters
-        ----------
-        corpora
-            At least one corpus; all have the same vocabulary. Picture and settings are those of
-            the first; looks are those of all.
-
-        Returns
-        -------
-        Corpus
-            All documents, each with its own times, in the order given.
-
-        Raises
-        ------
-        InvalidInputError
-            If the vocabularies differ.
+        All must have the same vocabulary. Picture and settings are those of the first; looks are
+        those of all.
 
         Examples
         --------
@@ -583,17 +519,9 @@ class Corpus:
     def to_dataframe(self) -> Any:
         """Return a pandas table with one row per document.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns `time` (start in seconds), `sequence` (0, 1, ...), `tokens`, `distinct_words`,
-            `frames` (missing where not known) and `condition` ("usable", "moved", "covered" or
-            "frozen"); the index is the document.
-
-        Raises
-        ------
-        MissingPackageError
-            If pandas is not installed.
+        Columns are `time` (start in seconds), `sequence` (0, 1, ...), `tokens`, `distinct_words`,
+        `frames` (missing where not known) and `condition` ("usable", "moved", "covered" or
+        "frozen"); the index is the document.
 
         Examples
         --------
@@ -616,18 +544,7 @@ class Corpus:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the corpus to a file, completely or not at all.
-
-        Parameters
-        ----------
-        path
-            File to write; an existing one is replaced.
-
-        Raises
-        ------
-        InvalidInputError
-            If it cannot be written.
-        """
+        """Write the corpus to a file, completely or not at all; an existing one is replaced."""
         header, tensors = self.contents()
         write_tensors(path, kind="corpus", version=PLAIN, header=header, tensors=tensors)
 
@@ -667,29 +584,9 @@ class Corpus:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a corpus that `save` wrote, with this or an earlier version of habitus.
 
-        Parameters
-        ----------
-        path
-            File to read.
-
-        Returns
-        -------
-        Corpus
-            The corpus as it was.
-
-        Raises
-        ------
-        FileError
-            If the file is not a corpus, damaged, or of a newer version.
+        A `FileError` says why a file is no corpus, damaged, or of a newer version.
         """
-        header, tensors = read_tensors(
-            path,
-            kind="corpus",
-            version=VERSION,
-            schema=CorpusHeader,
-            layouts=LAYOUTS,
-            sizes=sizes_of,
-        )
+        header, tensors = read_tensors(path, **_FORMAT)
         try:
             words, counted, indptr = _entries(header, tensors)
             return cls(
@@ -719,20 +616,22 @@ def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
 
 def corpus_header(path: str | os.PathLike[str], *wanted: str) -> FoundContents:
     """Read what a corpus file says that it holds, and small arrays by their names."""
-    return read_header(
-        path,
-        kind="corpus",
-        version=VERSION,
-        schema=CorpusHeader,
-        layouts=LAYOUTS,
-        sizes=sizes_of,
-        wanted=wanted,
-    )
+    return read_header(path, **_FORMAT, wanted=wanted)
 
 
 def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
-    """Return the sizes of arrays that the header of a corpus tells."""
+    """Return the sizes of arrays that the header of a corpus states."""
     return picture_sizes(header["vocabulary"])
+
+
+_FORMAT: dict[str, Any] = {
+    "kind": "corpus",
+    "version": VERSION,
+    "schema": CorpusHeader,
+    "layouts": LAYOUTS,
+    "sizes": sizes_of,
+}
+"""How `read_tensors` reads a corpus file."""
 
 
 def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:

@@ -34,10 +34,8 @@ def pack_counts(
 ) -> PackedCounts:
     """Return the words of documents, ascending in each, and their counts, packed.
 
-    Parameters
-    ----------
-    words, counts, indptr
-        As of a matrix of documents x words in compressed rows; counts are whole and not negative.
+    They are those of a matrix of documents x words in compressed rows; counts are whole and not
+    negative.
 
     Examples
     --------
@@ -58,13 +56,7 @@ def pack_counts(
 def unpack_counts(
     packed: PackedCounts, indptr: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the words and counts that `pack_counts` packed.
-
-    Raises
-    ------
-    FileError
-        If they are not those of documents of these sizes.
-    """
+    """Return the words and counts that `pack_counts` packed of documents of these sizes."""
     n, widths = int(indptr[-1]), (packed.step_bytes, packed.count_bytes)
     size, reader = n * sum(widths), zlib.decompressobj()
     try:
@@ -94,6 +86,6 @@ def _planes(numbers: NDArray[np.int64], width: int) -> Iterator[bytes]:
 
 def _whole(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the numbers whose bytes these are."""
-    found = np.zeros((planes.shape[1], 8), dtype=np.uint8)
-    found[:, : len(planes)] = planes.T
-    return found.view("<i8").ravel()
+    numbers = np.zeros((planes.shape[1], 8), dtype=np.uint8)
+    numbers[:, : len(planes)] = planes.T
+    return numbers.view("<i8").ravel()

@@ -22,26 +22,19 @@ class ShardCache(Generic[T]):
     that takes less than `spill_bytes` and less than half of the free disk; the rest are made anew.
     Arrays are kept in the smallest types of whole numbers that hold them, and are given back as
     they were made.
-
-    Parameters
-    ----------
-    make
-        Function of the number of a shard.
-    keep_bytes, spill_bytes
-        Limits; they never change what is given back.
     """
 
     def __init__(self, make: Callable[[int], T], *, keep_bytes: int, spill_bytes: int) -> None:
         self._make, self._left = make, keep_bytes
         self._scratch = _Scratch(spill_bytes)
-        self._known: dict[int, _Packed | _Spilled] = {}
+        self._known: dict[int, _Packed] = {}
         self._lock = Lock()
 
     def __call__(self, number: int) -> T:
         """Return what is made of a shard."""
-        known = self._known.get(number)
-        if known is not None:
-            return cast(T, known.unpacked())
+        stored = self._known.get(number)
+        if stored is not None:
+            return cast(T, stored.unpacked())
         made = self._make(number)
         if self._left > 0 or self._scratch.left > 0:
             packed = _Packed.of(made)
@@ -59,58 +52,38 @@ class ShardCache(Generic[T]):
             self._known[number] = spilled
 
 
-class _Field(NamedTuple):
-    """One field of a named tuple: an array in a small type, or any other value."""
-
-    value: Any
-    dtype: "np.dtype[Any] | None"
-    """Type that the array had; None for other values."""
+_Field = tuple[Any, "np.dtype[Any] | None"]
+"""One field of a named tuple: an array and the type that it had, or any other value and None."""
 
 
 class _Packed(NamedTuple):
-    """A named tuple whose arrays are in small types."""
+    """A named tuple whose arrays are in small types, here or in a temporary file."""
 
     kind: Any
     fields: tuple[_Field, ...]
+    scratch: "_Scratch | None" = None
+    """Where arrays are in a file: in place of each stand its type, shape and position."""
 
     @classmethod
     def of(cls, value: tuple[Any, ...]) -> "_Packed":
-        return cls(type(value), tuple(map(cls._field, value)))
-
-    @staticmethod
-    def _field(value: Any) -> _Field:
-        if isinstance(value, np.ndarray):
-            return _Field(smallest(value), value.dtype)
-        return _Field(value, None)
+        fields = (
+            (smallest(part), part.dtype) if isinstance(part, np.ndarray) else (part, None)
+            for part in value
+        )
+        return cls(type(value), tuple(fields))
 
     @property
     def n_bytes(self) -> int:
-        return sum(each.value.nbytes for each in self.fields if each.dtype is not None)
+        return sum(value.nbytes for value, dtype in self.fields if dtype is not None)
 
     def unpacked(self) -> Any:
-        return self.kind(
-            *(
-                value if dtype is None else value.astype(dtype, copy=False)
-                for value, dtype in self.fields
-            )
-        )
+        return self.kind(*(self._unpacked(*field) for field in self.fields))
 
-
-class _Spilled(NamedTuple):
-    """A named tuple whose arrays are in a temporary file."""
-
-    packed: _Packed
-    """In place of each array, its type, shape and position."""
-    scratch: "_Scratch"
-
-    def unpacked(self) -> Any:
+    def _unpacked(self, value: Any, dtype: "np.dtype[Any] | None") -> Any:
+        if dtype is None or self.scratch is None:
+            return value if dtype is None else value.astype(dtype, copy=False)
         # A copy even of the same type: what is read cannot be written to, and kernels differ.
-        return self.packed.kind(
-            *(
-                value if dtype is None else self.scratch.read(*value).astype(dtype)
-                for value, dtype in self.packed.fields
-            )
-        )
+        return self.scratch.read(*value).astype(dtype)
 
 
 class _Scratch:
@@ -121,7 +94,7 @@ class _Scratch:
         self._file: Any = None
         self._end, self._lock = 0, Lock()
 
-    def write(self, packed: _Packed) -> _Spilled | None:
+    def write(self, packed: _Packed) -> _Packed | None:
         """Write arrays at the end; None where there is no room for them."""
         try:
             if self._file is None and self.left > 0:
@@ -131,22 +104,22 @@ class _Scratch:
             if packed.n_bytes > self.left:
                 return None
             with self._lock:
-                fields = tuple(self._written(each) for each in packed.fields)
+                fields = tuple(self._written(*field) for field in packed.fields)
         except OSError:  # no such folder, or the disk is full
             self.left = 0
             return None
         self.left -= packed.n_bytes
-        return _Spilled(packed._replace(fields=fields), self)
+        return packed._replace(fields=fields, scratch=self)
 
-    def _written(self, field: _Field) -> _Field:
-        if field.dtype is None:
-            return field
-        array, start = np.ascontiguousarray(field.value), self._end
+    def _written(self, value: Any, dtype: "np.dtype[Any] | None") -> _Field:
+        if dtype is None:
+            return value, None
+        array, start = np.ascontiguousarray(value), self._end
         self._file.seek(start)
         self._file.write(array.data)
         self._file.flush()
         self._end += array.nbytes
-        return _Field((array.dtype, array.shape, start), field.dtype)
+        return (array.dtype, array.shape, start), dtype
 
     def read(self, dtype: "np.dtype[Any]", shape: tuple[int, ...], start: int) -> NDArray[Any]:
         """Return an array that was written."""

@@ -7,11 +7,12 @@ whoever works on which shard, and in whatever order they finish.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
@@ -38,22 +39,10 @@ Made = TypeVar("Made", bound=tuple[Any, ...], covariant=True)
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
-    """Run a task for each number, several at a time, and yield the results in order.
+    """Run a task for each number, `n_threads` at a time, and yield the results in order.
 
-    Parameters
-    ----------
-    task
-        Function of a number.
-    numbers
-        What to call it with.
-    n_threads
-        Tasks at a time. One runs in the thread of the caller.
-
-    Yields
-    ------
-    object
-        What the task returned for each number. Tasks that nobody has waited for are not started
-        once one has failed.
+    One at a time runs in the thread of the caller. Tasks that nobody has waited for are not started
+    once one has failed.
     """
     if n_threads == 1:
         yield from map(task, numbers)
@@ -87,23 +76,10 @@ class ShardPasses(Protocol[Made]):
         n_threads: int = 1,
         check: Callable[[], None] = go_on,
     ) -> Iterator[R]:
-        """Call a pure function with what is made of shards and their numbers.
+        """Call a pure function with what is made of shards and their numbers, and yield in order.
 
-        Parameters
-        ----------
-        function
-            A module-level function or a partial of one, so that it can run elsewhere.
-        numbers
-            The shards.
-        n_threads
-            Shards that are worked on at a time, where threads of this process do it.
-        check
-            Called now and then between shards; it may raise to end the pass.
-
-        Yields
-        ------
-        object
-            What it returned, in the order of the numbers.
+        It is a module-level function or a partial of one, so that it can run elsewhere; here,
+        `n_threads` run it. `check`, called between shards, may raise to end the pass.
         """
         ...
 
@@ -173,24 +149,6 @@ class ThreadPasses(Generic[T]):
         return tree_sum(self.map(function, numbers, n_threads=n_threads, check=check))
 
 
-class Shard(Protocol):
-    """Documents that are loaded when they are needed."""
-
-    @property
-    def name(self) -> str:
-        """How the shard is called in messages."""
-        ...
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents."""
-        ...
-
-    def load(self) -> Corpus:
-        """Return the documents."""
-        ...
-
-
 class LoadedShard(NamedTuple):
     """A shard in memory."""
 
@@ -229,6 +187,10 @@ class CorpusFile(NamedTuple):
                 "was replaced while it was in use"
             )
         return corpus
+
+
+Shard = LoadedShard | CorpusFile
+"""Documents that are loaded when they are needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +232,9 @@ class ShardedCorpus:
     ) -> Self:
         """Return the corpus of several files, whose headers alone are read.
 
+        Picture and settings are those of the first file, looks those of all. Words or clips that
+        differ are an `InvalidInputError`.
+
         Parameters
         ----------
         paths
@@ -279,21 +244,9 @@ class ShardedCorpus:
             many more in a temporary file (in the folder that TMPDIR names, at most half of what is
             free there). Other shards are read and prepared again for every pass. Neither changes a
             result.
-
-        Returns
-        -------
-        ShardedCorpus
-            Picture and settings are those of the first file, looks those of all.
-
-        Raises
-        ------
-        FileError
-            If a file is absent, damaged or no corpus.
-        InvalidInputError
-            If its words or clips are not those of the first.
         """
-        found = [_described(path) for path in paths]
-        return cls._checked(found, keep_bytes, spill_bytes)
+        described = [_described(path) for path in paths]
+        return cls._checked(described, keep_bytes, spill_bytes)
 
     @classmethod
     def of(
@@ -305,22 +258,22 @@ class ShardedCorpus:
     ) -> Self:
         """Return the corpus of shards that are in memory; parameters and errors as of `open`."""
         shards = [LoadedShard(f"shard {i}", corpus) for i, corpus in enumerate(corpora)]
-        found = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
-        return cls._checked(found, keep_bytes, spill_bytes)
+        described = [(shard, _empty(shard.corpus), _clip_of(shard.corpus)) for shard in shards]
+        return cls._checked(described, keep_bytes, spill_bytes)
 
     @classmethod
     def _checked(
         cls,
-        found: Sequence[tuple[Shard, Corpus, float | None]],
+        described: Sequence[tuple[Shard, Corpus, float | None]],
         keep_bytes: int,
         spill_bytes: int,
     ) -> Self:
         """Return the corpus of shards that fit together, each with its header and its clip."""
-        if not found:
+        if not described:
             raise InvalidInputError("there must be at least one shard, found none")
-        _, like, _ = found[0]
-        clip = next((clip for _, _, clip in found if clip is not None), 1.0)
-        for shard, other, own_clip in found:
+        _, like, _ = described[0]
+        clip = next((clip for _, _, clip in described if clip is not None), 1.0)
+        for shard, other, own_clip in described:
             if (other.vocabulary, other.n_words) != (like.vocabulary, like.n_words):
                 raise InvalidInputError(
                     f"{shard.name}: shards must have the same vocabulary (camera, frame size, cell "
@@ -333,8 +286,8 @@ class ShardedCorpus:
                     f"{own_clip:g} s after {clip:g} s: extract it with clip={clip:g}",
                     parameter="clip",
                 )
-        looks = joined_looks(look for _, other, _ in found for look in other.looks)
-        shards, like = tuple(shard for shard, _, _ in found), replace(like, looks=looks)
+        looks = joined_looks(look for _, other, _ in described for look in other.looks)
+        shards, like = tuple(shard for shard, _, _ in described), replace(like, looks=looks)
         return cls(shards, like, clip, keep_bytes, spill_bytes)
 
     @property
@@ -392,7 +345,7 @@ class ShardedCorpus:
     @cached_property
     def n_tokens(self) -> NDArray[np.float64]:
         """Number of tokens in each document; the first use reads all shards."""
-        return self.column(_n_tokens)
+        return self.column(attrgetter("n_tokens"))
 
     def load(self, number: int) -> Corpus:
         """Return the documents of one shard, in the words of this corpus."""
@@ -401,21 +354,15 @@ class ShardedCorpus:
         return corpus if vocabulary is None else corpus.summed(vocabulary)
 
     def map(self, function: Callable[[Corpus], R], *, n_threads: int = 1) -> Iterator[R]:
-        """Call a pure function with each shard, of which `n_threads` are loaded at a time.
-
-        Yields
-        ------
-        object
-            What it returned, in the order of the shards.
-        """
+        """Yield what a pure function returns for each shard; `n_threads` are loaded at a time."""
         once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
         numbers = range(self.n_shards)
-        return once.map(partial(_without_number, function), numbers, n_threads=n_threads)
+        return once.map(partial(without_number, function), numbers, n_threads=n_threads)
 
     def map_reduce(self, function: Callable[[Corpus], S], *, n_threads: int = 1) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
         once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
-        return once.sum(partial(_without_number, function), n_threads=n_threads)
+        return once.sum(partial(without_number, function), n_threads=n_threads)
 
     def kept(self, make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""
@@ -461,16 +408,43 @@ class ShardedCorpus:
         )
 
 
+def pick_documents(
+    passes: ShardPasses[T],
+    starts: NDArray[np.int64],
+    documents: NDArray[np.int64],
+    copies: Callable[[T, NDArray[np.int64]], Sequence[R]],
+    **options: Any,
+) -> list[R]:
+    """Return what is made of documents by their numbers, in that order.
+
+    Shards without any of them are not read. Of each other, `copies` gives those of some numbers
+    within it, without keeping the rest in memory.
+    """
+    shard_of = np.searchsorted(starts, documents, side="right") - 1
+    wanted = {n: np.unique(documents[shard_of == n]) for n in np.unique(shard_of).tolist()}
+    within = {number: chosen - starts[number] for number, chosen in wanted.items()}
+    picked = passes.map(partial(_picked, copies, within), wanted, **options)
+    numbers = chain.from_iterable(chosen.tolist() for chosen in wanted.values())
+    by_number = dict(zip(numbers, chain.from_iterable(picked), strict=True))
+    return [by_number[number] for number in documents.tolist()]
+
+
+def _picked(
+    copies: Callable[[Any, NDArray[np.int64]], Sequence[R]],
+    within: Mapping[int, NDArray[np.int64]],
+    made: Any,
+    number: int,
+) -> Sequence[R]:
+    return copies(made, within[number])
+
+
 def _itself(corpus: Corpus) -> Any:
     return corpus
 
 
-def _without_number(function: Callable[[Any], R], made: Any, number: int) -> R:
+def without_number(function: Callable[[Any], R], made: Any, number: int) -> R:
+    """Call a function with what is made of a shard alone."""
     return function(made)
-
-
-def _n_tokens(corpus: Corpus) -> NDArray[np.float64]:
-    return corpus.n_tokens
 
 
 def _described(path: str | os.PathLike[str]) -> tuple[CorpusFile, Corpus, float | None]:
@@ -498,6 +472,6 @@ def _empty(corpus: Corpus) -> Corpus:
 
 
 def _clip_of(corpus: Corpus) -> float | None:
-    """Return the seconds per document; None where neither settings nor times tell."""
-    known = corpus.settings and "clip" in corpus.settings
-    return corpus.clip if known or len(corpus) > 1 else None
+    """Return the seconds per document; None where neither settings nor times say."""
+    stated = corpus.settings and "clip" in corpus.settings
+    return corpus.clip if stated or len(corpus) > 1 else None

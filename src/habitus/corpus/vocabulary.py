@@ -159,7 +159,7 @@ class Vocabulary:
         scale: float | None = None,
         words: WordKind = "paper",
     ) -> Self:
-        """Return the grid of a camera's frame.
+        """Return the grid of a camera's frame: as many cells as fit it.
 
         Parameters
         ----------
@@ -173,11 +173,6 @@ class Vocabulary:
             has less.
         words
             "paper", "coarse" or "fine": which directions and speeds are distinguished.
-
-        Returns
-        -------
-        Vocabulary
-            As many cells as fit the frame.
 
         Examples
         --------
@@ -251,7 +246,7 @@ directions=4)
 
     @property
     def coarse(self) -> Self:
-        """The same grid with coarse words: 4 directions, and slow or fast where speeds are told."""
+        """The same grid with coarse words: 4 directions, and slow or fast where speeds differ."""
         return replace(self, directions=N_DIRECTIONS, speeds=min(self.speeds, 2))
 
     @property
@@ -274,22 +269,9 @@ directions=4)
     def words(
         self, rows: ArrayLike, columns: ArrayLike, directions: ArrayLike, speeds: ArrayLike = 0
     ) -> NDArray[np.int64]:
-        """Return the ids of words, given their cells, directions and speeds.
+        """Return the ids of words, given cells, directions and speeds that broadcast to one shape.
 
-        Parameters
-        ----------
-        rows, columns, directions, speeds
-            Integers or arrays that broadcast against each other.
-
-        Returns
-        -------
-        array
-            Word ids, in the broadcast shape.
-
-        Raises
-        ------
-        InvalidInputError
-            If a value lies outside the vocabulary.
+        A place outside the vocabulary is an `InvalidInputError`.
         """
         shape = self.shape
         multi_index = tuple(
@@ -301,22 +283,7 @@ directions=4)
             raise InvalidInputError(f"a place outside the {shape} vocabulary: {error}") from error
 
     def places(self, words: ArrayLike) -> WordPlaces:
-        """Return the rows, columns, directions and speeds of words.
-
-        Parameters
-        ----------
-        words
-            Word ids.
-
-        Returns
-        -------
-        WordPlaces
-            Four arrays in the shape of `words`.
-
-        Raises
-        ------
-        InvalidInputError
-            If an id lies outside the vocabulary.
+        """Return the rows, columns, directions and speeds of words, in the shape of `words`.
 
         Examples
         --------
@@ -341,23 +308,6 @@ directions=4)
     def words_in(self, coarser: "Vocabulary", words: ArrayLike) -> NDArray[np.int64]:
         """Return the words of a coarser vocabulary that words of this one are part of.
 
-        Parameters
-        ----------
-        coarser
-            A vocabulary that this one refines.
-        words
-            Word ids.
-
-        Returns
-        -------
-        array
-            Word ids of `coarser`, in the shape of `words`.
-
-        Raises
-        ------
-        InvalidInputError
-            If this vocabulary does not refine the other.
-
         Examples
         --------
         >>> fine = Vocabulary(1, 1, speeds=16, directions=12)
@@ -374,17 +324,7 @@ directions=4)
         return values.reshape(self.n_cells, self.per_cell, *values.shape[1:])
 
     def boxes(self, words: ArrayLike) -> NDArray[np.int64]:
-        """Return the cells of words as boxes of the camera's frame.
-
-        Parameters
-        ----------
-        words
-            Word ids.
-
-        Returns
-        -------
-        array
-            Left, top, right and bottom in pixels, along the last axis.
+        """Return left, top, right and bottom of the cells of words, in pixels of the camera.
 
         Examples
         --------
@@ -403,13 +343,7 @@ directions=4)
 
 @cache
 def moves_in(vocabulary: Vocabulary, coarser: Vocabulary) -> NDArray[np.int64]:
-    """Return the number within a cell, in a coarser vocabulary, of each move of the other.
-
-    Raises
-    ------
-    InvalidInputError
-        If the vocabulary does not refine the coarser one.
-    """
+    """Return the number within a cell, in a coarser vocabulary, of each move of the other."""
     if not vocabulary.refines(coarser):
         raise InvalidInputError(f"words of {vocabulary} cannot be summed to words of {coarser}")
     directions, speeds = np.divmod(np.arange(vocabulary.per_cell), vocabulary.speeds)
@@ -443,22 +377,10 @@ def scale_of(width: int, height: int) -> float:
 def count_words(
     moves: NDArray[np.int16], vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the words of all moving cells: the step from motion to words.
+    """Return the words of all moving cells, ascending, and how often each occurs.
 
-    Parameters
-    ----------
-    moves
-        Pairs of frames x rows x columns of cells: the move of each cell, which is its number among
-        the fine words of the cell, or -1 where nothing moved.
-    vocabulary
-        The words to count: fine, or sums of them.
-
-    Returns
-    -------
-    words
-        Ids of the words that occur, ascending.
-    counts
-        Number of occurrences of each.
+    This is the step from motion to words: `moves` are pairs of frames x rows x columns of cells,
+    with the number of each cell's move among its fine words, or -1 where nothing moved.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class ContextFit(NamedTuple):
 
 def context_levels(moved: Array, expected: Array, vocabulary: Vocabulary) -> Levels:
     """Return the levels of what moved and what was expected to: cells x contexts each."""
-    cells = (neighbourhoods(each, vocabulary) for each in (moved, expected))
+    cells = (neighbourhoods(counts, vocabulary) for counts in (moved, expected))
     return [(moved.sum(axis=0), expected.sum(axis=0)), *zip(*cells, strict=True)]
 
 
@@ -69,19 +69,13 @@ def fit_contexts(
 ) -> tuple[tuple[float, ...], float]:
     """Return the concentrations that predict held-out parts best, and the gain in nats.
 
-    Parameters
-    ----------
-    levels
-        Of all other parts, for each part.
-    moved, expected
-        Of each part itself, in the shape that `rates` returns.
-    rates
-        Rates of levels, given concentrations.
+    Of each part, `levels` are those of all others; `moved` and `expected` are its own, in the shape
+    that `rates` returns.
     """
     parts = list(zip(levels, moved, expected, strict=True))
 
     def likelihood(tried: Sequence[float], level: int = 0) -> float:
-        return sum(context_gain(rates(own, tried), n, e) for own, n, e in parts)
+        return sum(context_gain(rates(part_levels, tried), n, e) for part_levels, n, e in parts)
 
-    found = best_concentrations(likelihood, N_CONTEXT_LEVELS)
-    return found, likelihood(found)
+    best = best_concentrations(likelihood, N_CONTEXT_LEVELS)
+    return best, likelihood(best)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from functools import reduce
+from operator import add, sub
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,10 +15,29 @@ from habitus.habits.votes import DocumentVotes, Votes
 
 
 @dataclass(frozen=True, eq=False)
-class HabitCounts:
-    """How often each cell voted, and for what: all that is remembered of footage.
+class Additive:
+    """Counts of footage, which add up; whole numbers until they fade, so that this is exact."""
 
-    Counts are whole numbers until they fade, so that adding and taking back are exact.
+    @property
+    def _parts(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in fields(self))
+
+    def faded(self, factor: float) -> Self:
+        """Return the counts times a factor: old footage counts less."""
+        return type(self)(*(factor * part for part in self._parts))
+
+    def __add__(self, other: Self) -> Self:
+        """Return the counts of both footages."""
+        return type(self)(*map(add, self._parts, other._parts))
+
+    def __sub__(self, other: Self) -> Self:
+        """Return the counts without those of a part of the footage."""
+        return type(self)(*map(sub, self._parts, other._parts))
+
+
+@dataclass(frozen=True, eq=False)
+class HabitCounts(Additive):
+    """How often each cell voted, and for what: all that is remembered of footage.
 
     Examples
     --------
@@ -60,19 +81,9 @@ class HabitCounts:
         n_documents: float,
         hours: Indices | None = None,
     ) -> "HabitCounts":
-        """Return the counts of documents.
+        """Return the counts of documents, `n_documents` of which were usable.
 
-        Parameters
-        ----------
-        votes
-            Their votes.
-        vocabulary
-            The grid.
-        n_documents
-            How many of them were usable.
-        hours
-            Hour of each (see `hours_of`), `NO_HOUR` where it is not known or the document not
-            usable; of none where None.
+        `hours` (see `hours_of`) are `NO_HOUR` where not known or the document is not usable.
         """
         counts = cls.none(vocabulary)._tallied(Votes(*votes[1:]), 1.0)
         counts = replace(counts, n_documents=float(n_documents))
@@ -83,10 +94,7 @@ class HabitCounts:
     @classmethod
     def total(cls, parts: Sequence["HabitCounts"]) -> "HabitCounts":
         """Return the counts of all parts of footage, at least one."""
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole + part
-        return whole
+        return reduce(add, parts)
 
     @property
     def moving(self) -> Array:
@@ -96,24 +104,8 @@ class HabitCounts:
     def adding(self, votes: Votes, times: float = 1.0, hour: int = NO_HOUR) -> "HabitCounts":
         """Return the counts with one more document, counted several times or, below 0, not."""
         counts = replace(self._tallied(votes, times), n_documents=self.n_documents + times)
-        own = np.array([hour])
-        return counts._at_hours(votes.cells, np.repeat(own, len(votes.cells)), own, times)
-
-    def faded(self, factor: float) -> "HabitCounts":
-        """Return the counts times a factor: old footage counts less."""
-        return HabitCounts(*(factor * own for own in self._parts))
-
-    def __add__(self, other: "HabitCounts") -> "HabitCounts":
-        """Return the counts of both footages."""
-        return HabitCounts(*(a + b for a, b in zip(self._parts, other._parts, strict=True)))
-
-    def __sub__(self, other: "HabitCounts") -> "HabitCounts":
-        """Return the counts without those of a part of the footage."""
-        return HabitCounts(*(a - b for a, b in zip(self._parts, other._parts, strict=True)))
-
-    @property
-    def _parts(self) -> Iterator[Any]:
-        return (getattr(self, field.name) for field in fields(self))
+        at = np.array([hour])
+        return counts._at_hours(votes.cells, np.repeat(at, len(votes.cells)), at, times)
 
     def _at_hours(
         self, cells: Indices, hours: Indices, of_documents: Indices, times: float

@@ -58,19 +58,7 @@ class DocumentEvidence(NamedTuple):
 def document_evidence(
     votes: Votes, habits: Habits, levels: Array, vocabulary: Vocabulary
 ) -> DocumentEvidence:
-    """Return the evidence of one document.
-
-    Parameters
-    ----------
-    votes
-        Its votes.
-    habits
-        Surprisals.
-    levels
-        Level of each cue in nats; cues beyond the last are left out.
-    vocabulary
-        The grid.
-    """
+    """Return the evidence of one document; cues beyond the last of `levels` are left out."""
     indptr, n_cues = np.array([0, len(votes.cells)]), len(levels)
     grid = vocabulary.rows, vocabulary.columns
     excesses = np.empty((len(votes.cells), n_cues))

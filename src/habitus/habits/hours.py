@@ -48,17 +48,8 @@ def hour_rates(
 ) -> Array:
     """Return p(moves | cell, hour) / p(moves | cell): 48 x cells.
 
-    Parameters
-    ----------
-    counts
-        What was seen.
-    place
-        -ln p(moves) of each cell: `Habits.place`.
-    concentrations
-        One per level, from the frame to the cell; then as many for workdays and week-ends, where
-        they are apart.
-    vocabulary
-        The grid.
+    `place` is -ln p(moves) of each cell. Concentrations are one per level, from the frame to the
+    cell; then as many for workdays and week-ends, where they are apart.
 
     Examples
     --------
@@ -84,9 +75,9 @@ def hour_surprisals(
     The last row is of documents without a clock, for which it is 0.
     """
     rates = hour_rates(counts, place, concentrations, vocabulary)
-    found = np.zeros((N_WEEK_HOURS + 1, rates.shape[1]))
-    found[:N_WEEK_HOURS] = np.maximum(-np.log(rates), 0.0)
-    return found
+    surprisals = np.zeros((N_WEEK_HOURS + 1, rates.shape[1]))
+    surprisals[:N_WEEK_HOURS] = np.maximum(-np.log(rates), 0.0)
+    return surprisals
 
 
 def fit_hours(
@@ -98,37 +89,29 @@ def fit_hours(
 ) -> ContextFit:
     """Return the concentrations that predict each day, or group of days, best from all others.
 
-    Parameters
-    ----------
-    days
-        Counts of parts of the footage, none of which shares a day with another.
-    concentrations
-        Those of the place.
-    vocabulary
-        The grid.
-    weeks
-        Whether workdays and week-ends may be apart.
+    No part shares a day with another; `concentrations` are those of the place. With `weeks`,
+    workdays and week-ends may be apart.
     """
     total = HabitCounts.total(days)
     rest = [total - day for day in days]
-    places = [Habits.of(each, concentrations, vocabulary).place for each in rest]
+    places = [Habits.of(counts, concentrations, vocabulary).place for counts in rest]
     moved = [day.hours.T for day in days]
     expected = [
         day.hour_documents[:, None] * np.exp(-place)
         for day, place in zip(days, places, strict=True)
     ]
     daily = [_daily_levels(*pair, vocabulary) for pair in zip(rest, places, strict=True)]
-    found, reached = fit_contexts(daily, moved, expected, _rates)
+    best, reached = fit_contexts(daily, moved, expected, _rates)
     if weeks:
-        common = [_rates(levels, found) for levels in daily]
+        common = [_rates(levels, best) for levels in daily]
         weekly = [
-            _weekly_levels(*each, vocabulary) for each in zip(rest, places, common, strict=True)
+            _weekly_levels(*counts, vocabulary) for counts in zip(rest, places, common, strict=True)
         ]
         beyond = [rates * e for rates, e in zip(common, expected, strict=True)]
         apart, further = fit_contexts(weekly, moved, beyond, _rates)
         if further > 0:
-            found, reached = found + apart, reached + further
-    return ContextFit(found, reached / max(float(total.hours.sum()), 1.0))
+            best, reached = best + apart, reached + further
+    return ContextFit(best, reached / max(float(total.hours.sum()), 1.0))
 
 
 def hour_gain(
@@ -138,17 +121,7 @@ def hour_gain(
     concentrations: Sequence[float],
     vocabulary: Vocabulary,
 ) -> float:
-    """Return the nats per moving cell by which the hour predicts further footage better.
-
-    Parameters
-    ----------
-    counts
-        What was seen before.
-    further
-        What is predicted.
-    place, concentrations, vocabulary
-        As of `hour_rates`.
-    """
+    """Return the nats per moving cell by which the hour predicts further footage better."""
     rates = hour_rates(counts, place, concentrations, vocabulary)
     expected = further.hour_documents[:, None] * np.exp(-place)
     return context_gain(rates, further.hours.T, expected) / max(float(further.hours.sum()), 1.0)
@@ -167,8 +140,8 @@ def gather_hours(
     """Return the statistics of many documents by their hours: documents x `HOUR_STATISTICS`."""
     statistics = np.zeros((votes.n_documents, len(HOUR_STATISTICS)))
     for hour in np.unique(hours):
-        own, habits = np.flatnonzero(hours == hour), _as_place(surprisals[hour], vocabulary)
-        statistics[own] = gather_statistics(votes.take(own), habits, NO_LEVEL, vocabulary)
+        chosen, habits = np.flatnonzero(hours == hour), _as_place(surprisals[hour], vocabulary)
+        statistics[chosen] = gather_statistics(votes.take(chosen), habits, NO_LEVEL, vocabulary)
     return statistics
 
 
@@ -188,7 +161,8 @@ def _rates(levels: Levels, concentrations: Sequence[float]) -> Array:
 def _daily_levels(counts: HabitCounts, place: Array, vocabulary: Vocabulary) -> Levels:
     """Return the levels of hours of the day, on whatever day."""
     moved, documents = (
-        each[..., :N_HOURS] + each[..., N_HOURS:] for each in (counts.hours, counts.hour_documents)
+        hourly[..., :N_HOURS] + hourly[..., N_HOURS:]
+        for hourly in (counts.hours, counts.hour_documents)
     )
     return _levels(moved, np.exp(-place)[:, None] * documents, vocabulary)
 
@@ -208,8 +182,8 @@ def _levels(moved: Array, expected: Array, vocabulary: Vocabulary) -> Levels:
 def _about_hours(counts: Array) -> Array:
     """Return counts summed over the hours around each, with the weights of a Gaussian (1 at 0)."""
     days = counts.reshape(len(counts), -1, N_HOURS)
-    found = days.copy()
+    sums = days.copy()
     for hours in range(1, FARTHEST + 1):
         both = np.roll(days, hours, axis=-1) + np.roll(days, -hours, axis=-1)
-        found += np.exp(-0.5 * (hours / SPREAD) ** 2) * both
-    return found.reshape(counts.shape)
+        sums += np.exp(-0.5 * (hours / SPREAD) ** 2) * both
+    return sums.reshape(counts.shape)

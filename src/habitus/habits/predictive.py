@@ -51,15 +51,6 @@ class Habits(NamedTuple):
     ) -> "Habits":
         """Return the habits that counts amount to.
 
-        Parameters
-        ----------
-        counts
-            What was seen.
-        concentrations
-            How far each level trusts the next wider one.
-        vocabulary
-            The grid.
-
         Examples
         --------
         >>> from habitus.habits.votes import Votes
@@ -72,11 +63,11 @@ class Habits(NamedTuple):
         >>> np.exp(-habits.place).round(6), np.exp(-habits.direction[0]).round(6)
         (array([0.25]), array([0., 1., 0., 0.]))
         """
-        found = (
+        probabilities = (
             _predicted(list(_levels(question, counts, vocabulary)), concentrations[question])
             for question in N_LEVELS
         )
-        place, direction, speed = (-np.log(probability) for probability in found)
+        place, direction, speed = (-np.log(probability) for probability in probabilities)
         return cls(place[:, 1].copy(), direction, speed)
 
 
@@ -84,13 +75,6 @@ def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> 
     """Return the concentrations that predict each fold best from all others.
 
     One concentration after the other is set to the best of `CONCENTRATIONS`, twice over all levels.
-
-    Parameters
-    ----------
-    folds
-        Counts of parts of the footage that follow each other.
-    vocabulary
-        The grid.
     """
     total = HabitCounts.total(folds)
     return _fitted([(total - fold, fold) for fold in folds], vocabulary)
@@ -99,19 +83,10 @@ def fit_concentrations(folds: Sequence[HabitCounts], vocabulary: Vocabulary) -> 
 def fit_young_concentrations(
     parts: Sequence[HabitCounts], total: HabitCounts, vocabulary: Vocabulary
 ) -> Concentrations:
-    """Return the concentrations that predict all other footage best from each part alone.
+    """Return the concentrations that predict all other footage best from each short part alone.
 
     What a camera knows after the length of a part is so little that the parts before and after a
     held-out one, which show the same things, would be mistaken for habits.
-
-    Parameters
-    ----------
-    parts
-        Counts of short parts of the footage, all of one length.
-    total
-        Counts of the whole footage.
-    vocabulary
-        The grid.
     """
     return _fitted([(part, total - part) for part in parts], vocabulary)
 
@@ -120,12 +95,14 @@ def _fitted(
     pairs: Sequence[tuple[HabitCounts, HabitCounts]], vocabulary: Vocabulary
 ) -> Concentrations:
     """Return the concentrations that predict the second of each pair best from the first."""
-    found: Concentrations = {}
+    best: Concentrations = {}
     for question in N_LEVELS:
         parts = [_seen(question, *pair, vocabulary) for pair in pairs]
-        counts, totals, weights = (np.concatenate(each, -1) for each in zip(*parts, strict=True))
-        found[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
-    return found
+        counts, totals, weights = (
+            np.concatenate(columns, -1) for columns in zip(*parts, strict=True)
+        )
+        best[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
+    return best
 
 
 def _n_classes(question: str, counts: HabitCounts) -> int:
@@ -136,16 +113,10 @@ def _n_classes(question: str, counts: HabitCounts) -> int:
 
 
 def _best(counts: Array, totals: Array, weights: Array, n_classes: int) -> tuple[float, ...]:
-    """Return the concentrations of the highest likelihood.
+    """Return the concentrations of the highest likelihood of the classes that were seen.
 
-    Parameters
-    ----------
-    counts, totals
-        Of each level: the count of the class that was seen, and of all classes; levels x seen.
-    weights
-        How often it was seen.
-    n_classes
-        Number of classes.
+    Of each level, `counts` are those of the class that was seen, `totals` of all classes; levels x
+    seen. `weights` say how often it was seen.
     """
     probability, divisor = np.empty((2, counts.shape[1]))
 
@@ -179,13 +150,8 @@ def best_concentrations(
 ) -> tuple[float, ...]:
     """Return the concentrations of the highest likelihood, found level after level.
 
-    Parameters
-    ----------
-    likelihood
-        Of the concentrations of all levels, and the level of which values are tried: those before
-        it stay as they are from call to call.
-    n_levels
-        Number of levels.
+    `likelihood` is given the concentrations of all levels, and the level of which values are tried:
+    those before it stay as they are from call to call.
     """
     best = [START] * n_levels
     highest = likelihood(best, 0)

@@ -25,6 +25,7 @@ from habitus.habits.contexts import (
     context_rates,
     fit_contexts,
 )
+from habitus.habits.counts import Additive
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
 from habitus.habits.predictive import Habits
 from habitus.habits.votes import DocumentVotes, Votes
@@ -58,16 +59,8 @@ def turns_of(
 ) -> Indices:
     """Return the turn of each document, a number below the square of `n_behaviours`.
 
-    Parameters
-    ----------
-    behaviours
-        The most probable behaviour of each document.
-    n_behaviours
-        Number of behaviours.
-    first
-        Which documents start a sequence; the very first one goes on where `before` is given.
-    before
-        Behaviours of the documents just before these, of the same sequence.
+    `behaviours` are the most probable ones. The very first document of `first` goes on where
+    `before` has the behaviours of those just before it, of the same sequence.
 
     Examples
     --------
@@ -75,14 +68,14 @@ def turns_of(
     >>> turns_of(np.array([0, 1, 1, 1]), 2, first).tolist()  # 0 to 0, 0 to 1, 0 to 1, 1 to 1
     [0, 1, 1, 3]
     """
-    known = np.concatenate([np.array(before[-BACK:], dtype=np.int64), behaviours])
-    n_before = len(known) - len(first)
-    starts = np.zeros(len(known), dtype=np.bool_)
+    labels = np.concatenate([np.array(before[-BACK:], dtype=np.int64), behaviours])
+    n_before = len(labels) - len(first)
+    starts = np.zeros(len(labels), dtype=np.bool_)
     starts[n_before + 1 :] = first[1:]  # the sequence of the very first one starts at 0
-    number = np.arange(len(known))
+    number = np.arange(len(labels))
     earliest = np.maximum.accumulate(np.where(starts, number, 0))
-    found = n_behaviours * known[np.maximum(number - BACK, earliest)] + known
-    return np.asarray(found[n_before:], dtype=np.int64)
+    turns = n_behaviours * labels[np.maximum(number - BACK, earliest)] + labels
+    return np.asarray(turns[n_before:], dtype=np.int64)
 
 
 def turn_after(recent: Sequence[int], behaviour: int, n_behaviours: int) -> int:
@@ -91,7 +84,7 @@ def turn_after(recent: Sequence[int], behaviour: int, n_behaviours: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class TurnCounts:
+class TurnCounts(Additive):
     """How often cells moved in each of four ways at each turn."""
 
     moved: Array
@@ -120,18 +113,6 @@ class TurnCounts:
         moved[votes.cells, ways] += 1.0
         return TurnCounts(moved, self.documents + 1.0)
 
-    def faded(self, factor: float) -> "TurnCounts":
-        """Return the counts times a factor: old footage counts less."""
-        return TurnCounts(factor * self.moved, factor * self.documents)
-
-    def __add__(self, other: "TurnCounts") -> "TurnCounts":
-        """Return the counts of both footages."""
-        return TurnCounts(self.moved + other.moved, self.documents + other.documents)
-
-    def __sub__(self, other: "TurnCounts") -> "TurnCounts":
-        """Return the counts without those of a part of the footage."""
-        return TurnCounts(self.moved - other.moved, self.documents - other.documents)
-
 
 def turn_surprisals(
     counts: TurnCounts, habits: Habits, concentrations: Sequence[float], vocabulary: Vocabulary
@@ -148,24 +129,14 @@ def turn_surprisals(
 def fit_turns(
     parts: Sequence[TurnCounts], habits: Sequence[Habits], vocabulary: Vocabulary
 ) -> ContextFit:
-    """Return the concentrations that predict each part best from all others.
-
-    Parameters
-    ----------
-    parts
-        Counts of parts of the footage.
-    habits
-        Habits of all other parts, for each part.
-    vocabulary
-        The grid.
-    """
+    """Return the concentrations that predict each part best from all others, with their habits."""
     total = reduce(add, parts)
     pairs = list(zip(parts, habits, strict=True))
-    levels = [_levels(total - part, own, vocabulary) for part, own in pairs]
+    levels = [_levels(total - part, part_habits, vocabulary) for part, part_habits in pairs]
     moved = [_flat(part.moved) for part in parts]
-    expected = [_flat(_expected(part, own)) for part, own in pairs]
-    found, reached = fit_contexts(levels, moved, expected)
-    return ContextFit(found, reached / max(float(total.moved.sum()), 1.0))
+    expected = [_flat(_expected(part, part_habits)) for part, part_habits in pairs]
+    best, reached = fit_contexts(levels, moved, expected)
+    return ContextFit(best, reached / max(float(total.moved.sum()), 1.0))
 
 
 def turn_habits(surprisals: Array, vocabulary: Vocabulary) -> tuple[Habits, ...]:
@@ -178,11 +149,11 @@ def turn_habits(surprisals: Array, vocabulary: Vocabulary) -> tuple[Habits, ...]
 
 def turn_evidence(votes: Votes, habits: Habits, vocabulary: Vocabulary) -> DocumentEvidence:
     """Return the evidence of one document by the habits of its turn: one cue, a scan."""
-    found = document_evidence(votes, habits, _LEVELS, vocabulary)
+    evidence = document_evidence(votes, habits, _LEVELS, vocabulary)
     return DocumentEvidence(
-        found.statistics[2 * _OWN : 2 * _OWN + 1],
-        found.windows[_OWN:],
-        found.excesses[:, _OWN:],
+        evidence.statistics[2 * _OWN : 2 * _OWN + 1],
+        evidence.windows[_OWN:],
+        evidence.excesses[:, _OWN:],
     )
 
 
@@ -190,12 +161,12 @@ def gather_turns(
     votes: DocumentVotes, habits: Sequence[Habits], turns: Indices, vocabulary: Vocabulary
 ) -> Array:
     """Return the scan of many documents by the habits of their turns; 0 where there is none."""
-    found = np.zeros(votes.n_documents)
+    scans = np.zeros(votes.n_documents)
     for turn in np.unique(turns[turns != NO_TURN]).tolist():
-        own = np.flatnonzero(turns == turn)
-        statistics = gather_statistics(votes.take(own), habits[turn], _LEVELS, vocabulary)
-        found[own] = statistics[:, 2 * _OWN]
-    return found
+        chosen = np.flatnonzero(turns == turn)
+        statistics = gather_statistics(votes.take(chosen), habits[turn], _LEVELS, vocabulary)
+        scans[chosen] = statistics[:, 2 * _OWN]
+    return scans
 
 
 def _levels(counts: TurnCounts, habits: Habits, vocabulary: Vocabulary) -> Levels:

@@ -57,8 +57,8 @@ class DocumentVotes(NamedTuple):
 
     def of(self, t: int) -> Votes:
         """Return the votes of one document."""
-        own = slice(self.indptr[t], self.indptr[t + 1])
-        return Votes(self.cells[own], self.directions[own], self.speeds[own])
+        votes = slice(self.indptr[t], self.indptr[t + 1])
+        return Votes(self.cells[votes], self.directions[votes], self.speeds[votes])
 
     def take(self, documents: NDArray[Any]) -> "DocumentVotes":
         """Return the votes of some of the documents."""
@@ -73,8 +73,8 @@ class DocumentVotes(NamedTuple):
     @classmethod
     def of_documents(cls, documents: Sequence[Votes]) -> "DocumentVotes":
         """Return the votes of at least one document, one after the other."""
-        indptr = np.concatenate([[0], np.cumsum([len(each.cells) for each in documents])])
-        return cls(indptr, *(np.concatenate(each) for each in zip(*documents, strict=True)))
+        indptr = np.concatenate([[0], np.cumsum([len(votes.cells) for votes in documents])])
+        return cls(indptr, *(np.concatenate(votes) for votes in zip(*documents, strict=True)))
 
     @property
     def n_documents(self) -> int:
@@ -82,12 +82,7 @@ class DocumentVotes(NamedTuple):
         return len(self.indptr) - 1
 
 
-def least_words(corpus: Corpus) -> int:
-    """Return the words of a cell from which on it votes, by the frames that documents have."""
-    return least_words_by_frames(corpus.n_frames)
-
-
-def least_words_by_frames(n_frames: NDArray[Any] | None) -> int:
+def least_words(n_frames: NDArray[Any] | None) -> int:
     """Return the words of a cell from which on it votes, by the frames of each document."""
     usual = np.inf if n_frames is None else np.median(n_frames)
     return LEAST_WORDS if usual >= FEWEST_FRAMES else 1
@@ -105,16 +100,9 @@ def known_vocabulary(corpus: Corpus | ShardedCorpus) -> Vocabulary:
 def votes_of(
     words: NDArray[Any], counts: NDArray[Any], vocabulary: Vocabulary, least: int = LEAST_WORDS
 ) -> Votes:
-    """Return the votes of one document.
+    """Return the votes of one document, given its distinct words, ascending, and their counts.
 
-    Parameters
-    ----------
-    words, counts
-        Ids of its distinct words, ascending, and how often each occurs.
-    vocabulary
-        Meaning of the ids.
-    least
-        Words of a cell from which on it votes.
+    `least` are the words of a cell from which on it votes.
 
     Examples
     --------
@@ -132,21 +120,16 @@ def votes_of(
 def votes_of_corpus(corpus: Corpus, least: int | None = None) -> DocumentVotes:
     """Return the votes of every document; none where the camera was not usable.
 
-    Parameters
-    ----------
-    corpus
-        Documents with a vocabulary.
-    least
-        Words of a cell from which on it votes; by the number of frames where None.
+    `least` are the words of a cell from which on it votes; by the number of frames where None.
     """
     v = known_vocabulary(corpus)
-    least = least_words(corpus) if least is None else least
+    least = least_words(corpus.n_frames) if least is None else least
     parts = [
         _votes_of_block(corpus, start, v, least) for start in range(0, max(len(corpus), 1), BLOCK)
     ]
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     cells, directions, speeds = (
-        np.concatenate(each) for each in list(zip(*parts, strict=True))[1:]
+        np.concatenate(column) for column in list(zip(*parts, strict=True))[1:]
     )
     return DocumentVotes(np.concatenate([[0], np.cumsum(lengths)]), cells, directions, speeds)
 
@@ -155,10 +138,10 @@ def _votes_of_block(corpus: Corpus, start: int, v: Vocabulary, least: int) -> Do
     """Return the votes of at most `BLOCK` documents from `start` on."""
     block, counts = slice(start, start + BLOCK), corpus.entries
     indptr = counts.indptr[start : start + BLOCK + 1].astype(np.int64)
-    own = slice(indptr[0], indptr[-1])
+    entries = slice(indptr[0], indptr[-1])
     unusable = np.repeat(corpus.conditions[block] != Condition.USABLE, np.diff(indptr))
-    data = np.where(unusable, 0.0, counts.data[own])
-    words = counts.indices[own].astype(np.int64)
+    data = np.where(unusable, 0.0, counts.data[entries])
+    words = counts.indices[entries].astype(np.int64)
     return DocumentVotes(*_votes(indptr - indptr[0], words, data, v.directions, v.speeds, least))
 
 

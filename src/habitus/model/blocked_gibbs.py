@@ -32,24 +32,7 @@ class BlockedGibbsState(NamedTuple):
 def init(
     parameters: Parameters, evidence: Evidence, prior: Concentrations, rng: np.random.Generator
 ) -> BlockedGibbsState:
-    """Draw the hidden variables given the parameters.
-
-    Parameters
-    ----------
-    parameters
-        Parameters to condition on.
-    evidence
-        Documents to learn from.
-    prior
-        Hyperparameters of the four distributions.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    BlockedGibbsState
-        Behaviours and counts drawn from p(y, z | x, Omega).
-    """
+    """Draw the hidden variables from p(y, z | x, Omega)."""
     phi, theta, pi, xi = parameters
     log_like = log_likelihoods(evidence, phi, theta)
     messages = filter_forward(log_like, evidence.first, pi, xi)
@@ -61,42 +44,14 @@ def init(
 def step(
     state: BlockedGibbsState, evidence: Evidence, prior: Concentrations, rng: np.random.Generator
 ) -> BlockedGibbsState:
-    """Run one sweep: draw the parameters given the hidden variables, then these given those.
-
-    Parameters
-    ----------
-    state
-        Previous state.
-    evidence, prior, rng
-        As in `init`.
-
-    Returns
-    -------
-    BlockedGibbsState
-        State after the sweep.
-    """
+    """Run one sweep: draw the parameters given the hidden variables, then these given those."""
     return init(posterior_draw(state.counts, prior, rng), evidence, prior, rng)
 
 
 def posterior_draw(
     counts: ExpectedCounts, prior: Concentrations, rng: np.random.Generator
 ) -> Parameters:
-    """Return one draw from p(Omega | x, y, z).
-
-    Parameters
-    ----------
-    counts
-        Counts of the hidden variables.
-    prior
-        Hyperparameters of the four distributions.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    drawn : Parameters
-        Every column from its Dirichlet.
-    """
+    """Return one draw from p(Omega | x, y, z): every column from its Dirichlet."""
     blocks = zip(counts, prior, strict=True)
     return Parameters(*(sample_dirichlet(n + h, rng) for n, h in blocks))
 

@@ -36,20 +36,10 @@ class SampleChain(NamedTuple):
 
 
 def aligned(sample: Parameters, reference: Parameters) -> Parameters:
-    """Renumber topics and behaviours to match a reference.
+    """Renumber topics and behaviours to match a reference of the same sizes.
 
     The assignment minimises the total variation distances between the paired distributions:
     p(word | topic) for topics, p(word | behaviour) for behaviours.
-
-    Parameters
-    ----------
-    sample, reference
-        Parameters of the same sizes.
-
-    Returns
-    -------
-    habitus.Parameters
-        The model of `sample`; only its topics and behaviours are renumbered.
     """
     return sample.relabelled(
         _matching(reference.phi, sample.phi),
@@ -67,15 +57,7 @@ def _matching(reference: Array, columns: Array) -> Indices:
 def total_variation(first: Array, second: Array) -> Array:
     """Return the total variation distance of each column of one matrix from each of another.
 
-    Parameters
-    ----------
-    first, second
-        Matrices with as many rows; their columns are distributions.
-
-    Returns
-    -------
-    Array
-        Columns of `first` x columns of `second`: 0 for equal, 1 for disjoint distributions.
+    0 for equal, 1 for disjoint distributions: columns of `first` x columns of `second`.
 
     Examples
     --------
@@ -90,29 +72,9 @@ def to_arviz(
     reference: Parameters,
     parameters: Sequence[str] = Parameters._fields,
 ) -> Any:
-    """Return samples of several chains as an ArviZ data set.
+    """Return samples of several chains as an ArviZ data set; see `TopicModel.to_arviz`.
 
-    Parameters
-    ----------
-    chains
-        Chains of the same number of samples.
-    reference
-        Parameters to which topics and behaviours of every sample are aligned.
-    parameters
-        Names of the parameters to include.
-
-    Returns
-    -------
-    arviz.InferenceData
-        Group `posterior` with `log_joint` and the parameters; group `sample_stats` with `lp`, the
-        log joint under the name that ArviZ uses. A `DataTree` from ArviZ 1 on.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no sample, or a name is not one of a parameter.
-    MissingPackageError
-        If ArviZ is not installed.
+    Topics and behaviours of every sample are aligned to those of `reference`.
     """
     if not any(chain.samples for chain in chains):
         raise InvalidInputError(

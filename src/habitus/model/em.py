@@ -35,22 +35,7 @@ class EMState(NamedTuple):
 
 
 def init(parameters: Parameters, evidence: EvidenceShards, prior: Concentrations) -> EMState:
-    """Return the state at given parameters, which are copied.
-
-    Parameters
-    ----------
-    parameters
-        Start of EM.
-    evidence
-        Documents to learn from.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    EMState
-        E-step and objective at `parameters`.
-    """
+    """Return the state at given parameters, which are copied."""
     (state,) = init_each([parameters], evidence, prior)
     return state
 
@@ -59,11 +44,11 @@ def init_each(
     starts: Sequence[Parameters], evidence: EvidenceShards, prior: Concentrations
 ) -> list[EMState]:
     """Return the state of each run, as `init` does, with one pass over the documents for all."""
-    owns = [Parameters(*(block.copy() for block in start)) for start in starts]
-    e_steps = expect_each(evidence, owns, [None] * len(owns))
+    copies = [Parameters(*(block.copy() for block in start)) for start in starts]
+    e_steps = expect_each(evidence, copies, [None] * len(copies))
     return [
-        EMState(own, e_step, e_step.log_likelihood + log_prior(own, prior), None)
-        for own, e_step in zip(owns, e_steps, strict=True)
+        EMState(parameters, e_step, e_step.log_likelihood + log_prior(parameters, prior), None)
+        for parameters, e_step in zip(copies, e_steps, strict=True)
     ]
 
 
@@ -72,20 +57,8 @@ def step(
 ) -> EMState:
     """Run one iteration: an M-step on the last expected counts, then an E-step.
 
-    Parameters
-    ----------
-    state
-        Previous state. Its arrays are reused, so that learning needs two copies of phi in all:
-        continue with the state returned.
-    evidence, prior
-        As in `init`.
-    smoothing
-        Added to the estimates where the prior allows a probability of zero.
-
-    Returns
-    -------
-    EMState
-        State after the iteration.
+    The arrays of the previous state are reused, so that learning needs two copies of phi in all:
+    continue with the state returned.
     """
     (after,) = step_each([state], evidence, prior, smoothing)
     return after
@@ -95,13 +68,13 @@ def step_each(
     states: Sequence[EMState], evidence: EvidenceShards, prior: Concentrations, smoothing: float
 ) -> list[EMState]:
     """Run one iteration of each run, as `step` does, with one pass over the documents for all."""
-    found = [maximise(state.e_step.counts, prior, smoothing) for state in states]
+    maximised = [maximise(state.e_step.counts, prior, smoothing) for state in states]
     e_steps = expect_each(
-        evidence, [estimates for estimates, _ in found], [s.parameters.phi for s in states]
+        evidence, [estimates for estimates, _ in maximised], [s.parameters.phi for s in states]
     )
     return [
         EMState(estimates, e_step, e_step.log_likelihood + log_prior(estimates, prior), empty)
-        for (estimates, empty), e_step in zip(found, e_steps, strict=True)
+        for (estimates, empty), e_step in zip(maximised, e_steps, strict=True)
     ]
 
 
@@ -119,17 +92,7 @@ class BatchMean(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Parameters, transitions: Array, n_tokens: float) -> "BatchMean":
-        """Return what a model that was learnt otherwise knows.
-
-        Parameters
-        ----------
-        parameters
-            Its estimates.
-        transitions
-            Expected number of transitions between its documents.
-        n_tokens
-            Of a document.
-        """
+        """Return what a model knows that was learnt otherwise, from documents of `n_tokens`."""
         phi, theta, pi, _ = parameters
         n = 1 + float(transitions.sum())
         # The first document has no transition to it; the last has none from it.
@@ -151,17 +114,6 @@ def next_batch(
     Expected counts per document of the batch, under the parameters so far, are averaged with those
     of the batches before. The M-step takes the mean as that of all documents so far, beside which
     the prior weighs ever less.
-
-    Parameters
-    ----------
-    before
-        What is known so far.
-    evidence
-        Documents of the batch; at least one.
-    parameters
-        Estimates so far.
-    prior, smoothing
-        As of `step`.
     """
     n = before.n_documents + evidence.n_documents
     weight = (evidence.n_documents / n) ** DECAY
@@ -179,24 +131,10 @@ def next_batch(
 def maximise(
     counts: ExpectedCounts, prior: Concentrations, smoothing: float
 ) -> tuple[Parameters, EmptyColumns]:
-    """Run the M-step, in place of the counts.
+    """Run the M-step, in place of the counts; return the estimates and the columns without mass.
 
-    Parameters
-    ----------
-    counts
-        Expected counts; overwritten by the estimates.
-    prior
-        Hyperparameters of the four distributions.
-    smoothing
-        Added to the estimates, which are then renormalised, where the prior allows a probability
-        of zero.
-
-    Returns
-    -------
-    estimates : Parameters
-        Estimates. A column without any mass becomes uniform: nothing is known about it.
-    empty : EmptyColumns
-        The columns without mass.
+    `smoothing` is added to the estimates, which are then renormalised, where the prior allows a
+    probability of zero. A column without any mass becomes uniform: nothing is known about it.
     """
     empty = (
         _to_mode(counts.phi, prior.phi.reshape(-1), smoothing),  # Eq. (6)
@@ -235,20 +173,7 @@ def _to_mode(counts: Array, hyperparameter: Array, smoothing: float) -> Flags:
 
 
 def log_prior(parameters: Parameters, prior: Concentrations) -> float:
-    """Return ln p(Omega) of Eq. (5) without its constants.
-
-    Parameters
-    ----------
-    parameters
-        Point estimates.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    float
-        Sum of the log Dirichlet densities of all columns.
-    """
+    """Return ln p(Omega) of Eq. (5), the sum over all columns, without its constants."""
     return (
         _log_powers(parameters.phi, prior.phi.reshape(-1))
         + _log_powers(parameters.theta, prior.theta.reshape(-1))

@@ -43,28 +43,12 @@ class MarkovClusteringTopicModel(
     """
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the constructor by name.
-
-        Parameters
-        ----------
-        **params
-            Values by name.
-
-        Returns
-        -------
-        MarkovClusteringTopicModel
-            The model itself.
-
-        Raises
-        ------
-        InvalidInputError
-            If there is no parameter of that name.
-        """
-        known = self._get_param_names()
+        """Set parameters of the constructor by name; an unknown name is an `InvalidInputError`."""
+        names = self._get_param_names()
         for name in params:
-            if name not in known:
+            if name not in names:
                 raise InvalidInputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}",
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}",
                     parameter=name,
                 )
         super().set_params(**params)

@@ -11,74 +11,32 @@ come in shards: each is counted alone (`count_shard`), the counts are added as a
 split runs once. What an E-step gives therefore depends on the shards alone, not on who counts them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from functools import cached_property, partial
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from habitus.arrays import Array, Flags, Indices, WordIds
 from habitus.compiled import compiled, compiled_lanes
 from habitus.corpus.documents import Bag, Corpus
-from habitus.corpus.tree_sum import Summable, Sums
+from habitus.corpus.shards import ShardedCorpus, go_on, pick_documents, without_number
+from habitus.corpus.tree_sum import Summable, Sums, tree_sum
 from habitus.errors import LearningError
 from habitus.model.messages import Filtered, filter_forward, smooth_backward
 from habitus.model.parameters import Parameters
 
 Counted = TypeVar("Counted", bound=Summable)
-
-
-class EvidenceShards(Protocol):
-    """Documents to learn from, in one or several shards; a shard starts a new sequence."""
-
-    @property
-    def shard_lengths(self) -> Sequence[int]:
-        """Number of documents of each shard."""
-        ...
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents of all shards."""
-        ...
-
-    @property
-    def n_filled(self) -> int:
-        """Number of documents with words."""
-        ...
-
-    @property
-    def n_sequences(self) -> int:
-        """Number of sequences of all shards."""
-        ...
-
-    @property
-    def n_tokens(self) -> float:
-        """Number of tokens of all shards."""
-        ...
-
-    @property
-    def n_words(self) -> int:
-        """Size of the vocabulary."""
-        ...
-
-    def map_reduce(self, function: Callable[["Evidence"], Counted]) -> Counted:
-        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        ...
-
-    def pick(self, documents: Indices) -> list[Bag]:
-        """Return documents by their numbers, in that order; other shards are not read."""
-        ...
-
-    def interruptible(self, check: Callable[[], None]) -> "EvidenceShards":
-        """Return the same documents; `check`, called between shards, may raise to end a pass."""
-        ...
+R = TypeVar("R")
 
 
 class Evidence(NamedTuple):
     """Documents as the learners see them: counts by rows as in SciPy's CSR, and sequence starts.
 
-    By itself it is a corpus in one shard: it has all that `EvidenceShards` asks for.
+    By itself it is a corpus in one shard: it has all that learners ask of `ShardedEvidence`.
     """
 
     indptr: Indices
@@ -133,18 +91,8 @@ class Evidence(NamedTuple):
 def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
     """Return the evidence of a corpus.
 
-    Parameters
-    ----------
-    corpus
-        Documents in time order.
-    min_words
-        Documents with fewer tokens, and those during which the camera was not in order, keep their
-        place in time and lose their words.
-
-    Returns
-    -------
-    Evidence
-        Arrays that the learners and the filter take.
+    Documents with fewer tokens than `min_words`, and those during which the camera was not in
+    order, keep their place in time and lose their words.
 
     Examples
     --------
@@ -165,6 +113,89 @@ def gather(corpus: Corpus, *, min_words: float = 0) -> Evidence:
         indptr = np.concatenate([[0], np.cumsum(np.where(short, 0, lengths))])
     return Evidence(indptr, words, data, corpus.first, corpus.n_words)
 
+
+class ShardedEvidence:
+    """Evidence of a corpus in shards, with all that `Evidence` has for learners.
+
+    Shards are loaded when a pass needs them, and gathered as `gather` does, once as far as the
+    corpus allows to keep them: see `ShardCache`. `n_threads` of them are worked on at a time, and
+    are in memory beside those that are kept; that never changes a result.
+    """
+
+    def __init__(self, corpus: ShardedCorpus, *, min_words: float = 0, n_threads: int = 1) -> None:
+        self.corpus, self.min_words, self.n_threads = corpus, min_words, n_threads
+        self._check: Callable[[], None] = go_on
+        self._gathered = corpus.kept(partial(gather, min_words=min_words))
+
+    @property
+    def shard_lengths(self) -> tuple[int, ...]:
+        """Number of documents of each shard."""
+        return tuple(shard.n_documents for shard in self.corpus.shards)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents of all shards."""
+        return self.corpus.n_documents
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return self.corpus.n_words
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences of all shards."""
+        return sum(n_sequences for _, n_sequences, _ in self.figures)
+
+    @property
+    def n_filled(self) -> int:
+        """Number of documents with words."""
+        return sum(n_filled for _, _, n_filled in self.figures)
+
+    @property
+    def n_tokens(self) -> float:
+        """Number of tokens of all shards."""
+        return tree_sum(n_tokens for n_tokens, _, _ in self.figures)
+
+    @cached_property
+    def figures(self) -> tuple[tuple[float, int, int], ...]:
+        """Tokens, sequences and filled documents of each shard; the first use reads all."""
+        return tuple(self.map(attrgetter("n_tokens", "n_sequences", "n_filled")))
+
+    def map(self, function: Callable[[Evidence], R]) -> Iterator[R]:
+        """Call a pure function with all shards, and yield the results in order."""
+        return self._gathered.map(
+            partial(without_number, function),
+            range(self.corpus.n_shards),
+            n_threads=self.n_threads,
+            check=self._check,
+        )
+
+    def map_reduce(self, function: Callable[[Evidence], Counted]) -> Counted:
+        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
+        return self._gathered.sum(
+            partial(without_number, function), n_threads=self.n_threads, check=self._check
+        )
+
+    def pick(self, documents: Indices) -> list[Bag]:
+        """Return documents by their numbers, in that order; other shards are not read."""
+        starts, options = self.corpus.starts, {"n_threads": self.n_threads, "check": self._check}
+        return pick_documents(self._gathered, starts, documents, _copies, **options)
+
+    def interruptible(self, check: Callable[[], None]) -> "ShardedEvidence":
+        """Return the same documents; `check`, called between shards, may raise to end a pass."""
+        same = copy(self)
+        same._check = check
+        return same
+
+
+def _copies(shard: Evidence, documents: Indices) -> list[Bag]:
+    """Return documents that do not keep the shard in memory."""
+    return [Bag(bag.words.copy(), bag.counts.copy()) for bag in shard.pick(documents)]
+
+
+EvidenceShards = Evidence | ShardedEvidence
+"""Documents to learn from, in one or several shards; a shard starts a new sequence."""
 
 LANES = 4
 # A posterior below this is taken as zero: products with it would be subnormal numbers, which take
@@ -239,20 +270,7 @@ class ShardCounts:
 
 
 def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
-    """Return ln p(x_t | z_t) of each document and behaviour: `C @ log(phi @ theta)`.
-
-    Parameters
-    ----------
-    evidence
-        Documents, with counts C.
-    phi, theta
-        Parameters.
-
-    Returns
-    -------
-    Array
-        Documents x behaviours; minus infinity where a word is impossible.
-    """
+    """Return ln p(x_t | z_t), documents x behaviours: `C @ log(phi @ theta)`."""
     mixed = _mix(phi, padded(theta))
     with np.errstate(divide="ignore"):
         np.log(mixed, out=mixed)
@@ -263,80 +281,42 @@ def log_likelihoods(evidence: Evidence, phi: Array, theta: Array) -> Array:
 def topic_proportions(evidence: Evidence, parameters: Parameters, behaviours: Array) -> Array:
     """Return the mean over tokens of p(y | x, z), averaged over behaviours: documents x topics.
 
-    A document without words has those of its behaviours.
-
-    Parameters
-    ----------
-    evidence
-        Documents.
-    parameters
-        Of the model.
-    behaviours
-        p(z) of each document, documents x behaviours.
+    `behaviours` are p(z) of each document. A document without words has the topics of these.
     """
     from scipy.sparse import csr_array
 
     phi, theta, _, _ = parameters
     mixed = parameters.word_given_behaviour[evidence.words]
-    found = np.zeros((evidence.n_documents, len(theta)))
+    topics = np.zeros((evidence.n_documents, len(theta)))
     for z, weights in enumerate(behaviours.T):
         # A behaviour that rules a word out has no weight in its document.
         possible = mixed[:, z] > 0
         tokens = np.divide(evidence.counts, mixed[:, z], out=np.zeros(len(mixed)), where=possible)
         shape = (evidence.n_documents, evidence.n_words)
         words = csr_array((tokens, evidence.words, evidence.indptr), shape=shape)
-        found += weights[:, None] * theta[:, z] * (words @ phi)
-    without = found.sum(axis=1) == 0
-    found[without] = behaviours[without] @ theta.T
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+        topics += weights[:, None] * theta[:, z] * (words @ phi)
+    without = topics.sum(axis=1) == 0
+    topics[without] = behaviours[without] @ theta.T
+    return np.asarray(topics / topics.sum(axis=1, keepdims=True))
 
 
 def expect(evidence: EvidenceShards, parameters: Parameters, out: Array | None = None) -> EStep:
-    """Run the E-step.
+    """Run the E-step; the counts of phi are written to `out` where given.
 
-    Parameters
-    ----------
-    evidence
-        Documents.
-    parameters
-        Parameters, or the tilde parameters of variational Bayes, which need not be normalised.
-    out
-        Array of phi's shape to write the counts of phi to.
-
-    Returns
-    -------
-    EStep
-        Expected counts, forward messages and log-likelihood.
-
-    Raises
-    ------
-    LearningError
-        Where a document has probability zero.
+    VB passes its tilde parameters, which need not be normalised. A document of probability zero
+    raises a `LearningError`.
     """
-    (found,) = expect_each(evidence, [parameters], [out])
-    return found
+    (e_step,) = expect_each(evidence, [parameters], [out])
+    return e_step
 
 
 def expect_each(
     evidence: EvidenceShards, sets: Sequence[Parameters], outs: Sequence[Array | None]
 ) -> list[EStep]:
-    """Run the E-steps of several sets of parameters in one pass over the shards.
-
-    Parameters
-    ----------
-    evidence
-        Documents.
-    sets, outs
-        As `parameters` and `out` of `expect`, one for each.
-
-    Returns
-    -------
-    list of EStep
-        For each set what `expect` returns, to the bit.
-    """
+    """Run the E-steps of several sets of parameters, as `expect` does, in one pass over shards."""
     mixtures = [Mixture.of(parameters) for parameters in sets]
     counted = evidence.map_reduce(partial(_count_each, mixtures))
-    return [_divided(*each) for each in zip(counted.parts, mixtures, sets, outs, strict=True)]
+    return [_divided(*parts) for parts in zip(counted.parts, mixtures, sets, outs, strict=True)]
 
 
 def _count_each(mixtures: Sequence[Mixture], shard: Evidence) -> Sums[ShardCounts]:
@@ -344,25 +324,7 @@ def _count_each(mixtures: Sequence[Mixture], shard: Evidence) -> Sums[ShardCount
 
 
 def count_shard(shard: Evidence, mixture: Mixture) -> ShardCounts:
-    """Return the part of the E-step that adds up over shards.
-
-    Parameters
-    ----------
-    shard
-        Documents.
-    mixture
-        Parameters.
-
-    Returns
-    -------
-    ShardCounts
-        Expected counts of these documents.
-
-    Raises
-    ------
-    LearningError
-        Where a document has probability zero.
-    """
+    """Return the part of the E-step that adds up over shards."""
     indptr, words, counts, first, _ = shard
     tokens = np.empty_like(mixture.probability)
     *forward, pi_counts, xi_counts = _count(
@@ -480,22 +442,7 @@ def scatter(
     posterior: Array,
     n_words: int,
 ) -> Array:
-    """Return `C.T @ posterior`, words x behaviours.
-
-    Parameters
-    ----------
-    indptr, words, counts
-        Documents, as in `Evidence`.
-    posterior
-        Documents x behaviours, padded to a multiple of LANES columns.
-    n_words
-        Size of the vocabulary.
-
-    Returns
-    -------
-    Array
-        Words x behaviours, padded likewise.
-    """
+    """Return `C.T @ posterior`, words x behaviours, both padded to a multiple of LANES columns."""
     sums = np.empty((n_words, posterior.shape[1]))
     _scatter(indptr, words, counts, posterior, sums)
     return sums

@@ -28,21 +28,7 @@ class Generated(NamedTuple):
 
 
 def draw_parameters(prior: Prior, sizes: Sizes, rng: np.random.Generator) -> Parameters:
-    """Draw parameters from their Dirichlet priors: lines 1 to 7 of Algorithm 1.
-
-    Parameters
-    ----------
-    prior
-        Hyperparameters.
-    sizes
-        Numbers of words, topics and behaviours.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    drawn : Parameters
-        One draw from p(Omega), the priors of Eq. (2).
+    """Draw parameters from their Dirichlet priors, Eq. (2): lines 1 to 7 of Algorithm 1.
 
     Examples
     --------

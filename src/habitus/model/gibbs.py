@@ -43,30 +43,13 @@ class GibbsState(NamedTuple):
 def init(
     assignments: Assignments, tokens: Tokens, sizes: Sizes, prior: Concentrations
 ) -> GibbsState:
-    """Return the state at given assignments, which are copied.
-
-    Parameters
-    ----------
-    assignments
-        Topic of each token and behaviour of each document.
-    tokens
-        From `tokens_of`.
-    sizes
-        Numbers of words, topics and behaviours.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    GibbsState
-        Counts and log joint of `assignments`.
-    """
+    """Return the state at given assignments, which are copied."""
     topics = assignments.topics.astype(np.uint16)  # a copy: sweeps change it in place
     behaviours = assignments.behaviours.astype(np.int64)
     *blocks, document_topics = _count(tokens, topics, behaviours, sizes)
     counts = ExpectedCounts(*blocks)
-    own = Assignments(topics, behaviours)
-    return GibbsState(own, counts, document_topics, log_joint(counts, prior))
+    copies = Assignments(topics, behaviours)
+    return GibbsState(copies, counts, document_topics, log_joint(counts, prior))
 
 
 def step(
@@ -74,20 +57,8 @@ def step(
 ) -> GibbsState:
     """Run one sweep over every token and every document.
 
-    Parameters
-    ----------
-    state
-        Previous state. Its arrays are changed in place (copying them would take a tenth of the
-        sweep): continue with the state returned.
-    tokens, prior
-        As in `init`.
-    rng
-        Source of the sweep's seed.
-
-    Returns
-    -------
-    GibbsState
-        State after the sweep.
+    The arrays of the previous state are changed in place (copying them would take a tenth of the
+    sweep): continue with the state returned.
     """
     full = (  # copies: a view that cannot be written is another type, compiled anew
         np.array(np.broadcast_to(h.reshape(-1), (len(block),)))
@@ -106,19 +77,9 @@ def tokens_of(evidence: Evidence) -> Tokens:
 
 
 def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
-    """Return the point estimates of one sample; pi, which the paper leaves out, by the same rule.
+    """Return `(n + h)` over its column sum of each block: the point estimates of one sample.
 
-    Parameters
-    ----------
-    counts
-        Counts of the hidden variables.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    estimates : Parameters
-        `(n + h)` over its column sum, of each block.
+    The paper leaves pi out; it follows the same rule.
     """
     blocks = [n + h for n, h in zip(counts, prior, strict=True)]
     for block in blocks:
@@ -129,17 +90,7 @@ def estimate(counts: ExpectedCounts, prior: Concentrations) -> Parameters:
 def log_joint(counts: ExpectedCounts, prior: Concentrations) -> float:
     """Return ln p(x, y, z): Eq. (2) with the parameters integrated out.
 
-    Parameters
-    ----------
-    counts
-        Counts of the hidden variables.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    float
-        Sum over the columns of all blocks, each a Dirichlet-multinomial.
+    Every column of every block is a Dirichlet-multinomial.
     """
     from scipy.special import gammaln
 
@@ -229,23 +180,9 @@ def draw_topics(
     theta: Array,
     seed: np.uint64,
 ) -> NDArray[np.uint16]:
-    """Draw a topic for each token from p(y | x, z), given the parameters and the path.
+    """Draw `draw(phi[word] * theta[:, path[t]], uniform)` for each token: p(y | x, z).
 
-    Parameters
-    ----------
-    indptr, words, counts
-        Documents, as in `Evidence`.
-    path
-        Behaviour of each document.
-    phi, theta
-        Parameters.
-    seed
-        Seed of the uniform numbers, one per token.
-
-    Returns
-    -------
-    array of uint16
-        `draw(phi[word] * theta[:, path[t]], uniform)` of each token.
+    `path` is the behaviour of each document; there is one uniform number of the seed per token.
     """
     n_topics = len(theta)
     topics = np.empty(int(counts.sum()), dtype=np.uint16)

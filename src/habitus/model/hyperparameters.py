@@ -22,11 +22,14 @@ from habitus.errors import InvalidInputError
 from habitus.model import vb
 from habitus.model.expected_counts import gather
 from habitus.model.learning import IterationCallback
-from habitus.model.parameters import Concentrations, DirichletPosterior, Prior
+from habitus.model.parameters import (
+    HYPERPARAMETERS,
+    Concentrations,
+    DirichletPosterior,
+    Prior,
+)
 from habitus.model.topic_model import TopicModel
 
-NAMES = ("beta", "alpha", "eta", "gamma")
-"""Names of the hyperparameters in the order of the blocks phi, theta, pi, xi."""
 LEAST, MOST = 1e-3, 1e4
 """Range of a hyperparameter: below, exp(psi(h)) underflows; above, the prior allows no doubt."""
 
@@ -94,29 +97,14 @@ def best_hyperparameter(h: float, block: BlockStatistics) -> float:
 def update_prior(
     posterior: DirichletPosterior, prior: Concentrations
 ) -> tuple[Concentrations, float]:
-    """Return the symmetric prior of the highest ELBO for a given q(Omega).
-
-    Parameters
-    ----------
-    posterior
-        q(Omega).
-    prior
-        Current hyperparameters, symmetric.
-
-    Returns
-    -------
-    found : Concentrations
-        New hyperparameters.
-    gain : float
-        Gain in ELBO.
-    """
-    found, gain = [], 0.0
-    for concentration, given in zip(posterior, prior, strict=True):
-        block, h = summarise_block(concentration), float(given.item())
+    """Return the symmetric prior of the highest ELBO for a given q(Omega), and the gain in ELBO."""
+    columns, gain = [], 0.0
+    for concentration, hyperparameter in zip(posterior, prior, strict=True):
+        block, h = summarise_block(concentration), float(hyperparameter.item())
         best = best_hyperparameter(h, block)
         gain += expected_log_prior(best, block) - expected_log_prior(h, block)
-        found.append(np.full_like(given, best))
-    return Concentrations(*found), gain
+        columns.append(np.full_like(hyperparameter, best))
+    return Concentrations(*columns), gain
 
 
 def fit_hyperparameters(
@@ -134,25 +122,13 @@ def fit_hyperparameters(
     Parameters
     ----------
     model
-        Model learnt by VB under a symmetric prior: the start.
+        Model learnt by VB under a symmetric prior: the start; any other is refused.
     corpus
         Documents that it was learnt from.
-    n_iterations
-        Largest number of iterations.
-    tolerance
-        Stop once an iteration raises the ELBO by less than this per token.
+    n_iterations, tolerance
+        Most iterations, and the gain in ELBO per token under which they stop.
     callback
         Function of the iteration and the ELBO after it.
-
-    Returns
-    -------
-    HyperparameterFit
-        Hyperparameters, the model under them, and the values of each iteration.
-
-    Raises
-    ------
-    InvalidInputError
-        Where `model` was learnt otherwise or under a prior that is not symmetric.
     """
     start = _checked(model, n_iterations)
     evidence = gather(model.in_own_words(corpus), min_words=model.min_words)
@@ -171,10 +147,10 @@ def fit_hyperparameters(
             callback(iteration, state.objective)
         if state.objective - before < enough:
             break
-    course = dict(zip(NAMES, np.array(values).T, strict=True))
-    found = Prior(**{name: float(series[-1]) for name, series in course.items()})
-    learnt = _learn_under(found, state.posterior, model, corpus)
-    return HyperparameterFit(found, learnt, np.array(bounds), course)
+    course = dict(zip(HYPERPARAMETERS, np.array(values).T, strict=True))
+    fitted = Prior(**{name: float(series[-1]) for name, series in course.items()})
+    learnt = _learn_under(fitted, state.posterior, model, corpus)
+    return HyperparameterFit(fitted, learnt, np.array(bounds), course)
 
 
 def _checked(model: TopicModel, n_iterations: int) -> DirichletPosterior:

@@ -45,26 +45,9 @@ class TransitionGraph(NamedTuple):
 
 
 def top_words(parameters: Parameters, n: int = 10, *, of: WordsOf = "topics") -> TopWords:
-    """Return the most probable words of each topic or behaviour.
+    """Return the `n` most probable words of each topic or behaviour.
 
-    Parameters
-    ----------
-    parameters
-        Parameters of a model.
-    n
-        Number of words, at most the size of the vocabulary.
-    of
-        "topics" for p(word | topic), "behaviours" for p(word | behaviour).
-
-    Returns
-    -------
-    TopWords
-        Word ids and their probabilities; equal probabilities are in the order of the ids.
-
-    Raises
-    ------
-    InvalidInputError
-        If `n` is not between 1 and the number of words, or `of` is neither name.
+    Equal probabilities are in the order of the ids.
     """
     distributions = word_distributions(parameters, of)
     n_words = len(distributions)
@@ -77,20 +60,7 @@ def top_words(parameters: Parameters, n: int = 10, *, of: WordsOf = "topics") ->
 
 
 def word_distributions(parameters: Parameters, of: WordsOf) -> Array:
-    """Return the word distributions of topics or behaviours.
-
-    Parameters
-    ----------
-    parameters
-        Parameters of a model.
-    of
-        "topics" or "behaviours".
-
-    Returns
-    -------
-    Array
-        p(word | topic) or p(word | behaviour), one column each.
-    """
+    """Return p(word | topic) or p(word | behaviour), one column each."""
     if of == "topics":
         return parameters.phi
     if of == "behaviours":
@@ -100,16 +70,6 @@ def word_distributions(parameters: Parameters, of: WordsOf) -> Array:
 
 def transition_graph(xi: Array) -> TransitionGraph:
     """Return the transition matrix together with what follows from it.
-
-    Parameters
-    ----------
-    xi
-        p(next behaviour | behaviour), next behaviours x behaviours.
-
-    Returns
-    -------
-    TransitionGraph
-        Probabilities, expected durations, long-run shares and successors.
 
     Examples
     --------
@@ -131,17 +91,9 @@ def transition_graph(xi: Array) -> TransitionGraph:
 
 
 def expected_durations(xi: Array) -> Array:
-    """Return the mean number of consecutive documents of each behaviour, `1 / (1 - diag(xi))`.
+    """Return `1 / (1 - diag(xi))`: the mean number of consecutive documents of each behaviour.
 
-    Parameters
-    ----------
-    xi
-        p(next behaviour | behaviour), next behaviours x behaviours.
-
-    Returns
-    -------
-    Array
-        Durations in documents; infinite for a behaviour that is never left.
+    It is infinite for a behaviour that is never left.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / np.maximum(1 - np.diag(xi), 0))
@@ -150,16 +102,7 @@ def expected_durations(xi: Array) -> Array:
 def long_run_shares(xi: Array) -> Array:
     """Return the stationary distribution of the behaviours: p with `xi @ p = p`.
 
-    Parameters
-    ----------
-    xi
-        p(next behaviour | behaviour), next behaviours x behaviours.
-
-    Returns
-    -------
-    Array
-        Share of documents of each behaviour, summing to one. Where the Markov chain has several
-        closed classes, the solution of smallest norm.
+    Where the Markov chain has several closed classes, it is the solution of smallest norm.
     """
     n = len(xi)
     system = np.vstack([xi - np.eye(n), np.ones(n)])
@@ -169,20 +112,7 @@ def long_run_shares(xi: Array) -> Array:
 
 
 def successors(xi: Array, behaviour: int) -> tuple[Successor, ...]:
-    """Return the behaviours that follow one when it ends, most probable first.
-
-    Parameters
-    ----------
-    xi
-        p(next behaviour | behaviour), next behaviours x behaviours.
-    behaviour
-        The behaviour that ends.
-
-    Returns
-    -------
-    tuple of Successor
-        Behaviours of positive probability; none where `behaviour` is never left.
-    """
+    """Return the behaviours that follow one when it ends, most probable first; maybe none."""
     leave = xi[:, behaviour].copy()
     leave[behaviour] = 0
     if leave.sum() == 0:
@@ -195,29 +125,10 @@ def successors(xi: Array, behaviour: int) -> tuple[Successor, ...]:
 def dataframe(
     parameters: Parameters, vocabulary: Vocabulary | None = None, *, of: FrameOf = "topics"
 ) -> Any:
-    """Return one of the model's distributions as a pandas data frame.
+    """Return one of the model's distributions as a pandas data frame, one column per distribution.
 
-    Parameters
-    ----------
-    parameters
-        Parameters of a model.
-    vocabulary
-        Adds the cell and the direction of each word to the index of words.
-    of
-        "topics" for p(word | topic), "behaviours" for p(word | behaviour), "mixtures" for
-        p(topic | behaviour), "transitions" for p(next behaviour | behaviour).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One column per distribution; topics, behaviours and words are numbered from 0.
-
-    Raises
-    ------
-    InvalidInputError
-        If `of` is none of these names.
-    MissingPackageError
-        If pandas is not installed.
+    Topics, behaviours and words are numbered from 0. A vocabulary adds the cell and the direction
+    of each word to the index of words.
     """
     frames: dict[str, tuple[Array, str, str]] = {
         "topics": (parameters.phi, "word", "topic"),

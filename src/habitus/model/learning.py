@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from threading import Event
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -72,36 +72,16 @@ class LearningResult(NamedTuple):
     assignments: Assignments | None = None
 
 
-class Learner(Protocol):
-    """A learning algorithm."""
+Learner = Callable[
+    [EvidenceShards, LearnerSettings, Sequence[np.random.Generator], IterationCallback],
+    list[LearningResult],
+]
+"""A learning algorithm: learns from documents in one or several runs, each with random numbers.
 
-    def __call__(
-        self,
-        evidence: EvidenceShards,
-        settings: LearnerSettings,
-        rngs: Sequence[np.random.Generator],
-        callback: IterationCallback,
-    ) -> list[LearningResult]:
-        """Learn from documents, in one or several runs.
-
-        Parameters
-        ----------
-        evidence
-            Documents to learn from. The runs of EM and VB share every pass over the shards:
-            reading them is what costs where they do not fit into memory.
-        settings
-            Sizes, prior, start and number of iterations.
-        rngs
-            Source of random numbers of each run.
-        callback
-            Called after every iteration of each run.
-
-        Returns
-        -------
-        list of LearningResult
-            Parameters, and what else the algorithm yields; the same for a run alone.
-        """
-        ...
+The runs of EM and VB share every pass over the shards: reading them is what costs where they do not
+fit into memory. The callback is called after every iteration of each run. A run alone has the same
+result.
+"""
 
 
 def learn_em(
@@ -112,11 +92,10 @@ def learn_em(
 ) -> list[LearningResult]:
     """Compute maximum a posteriori estimates by EM."""
     starts = start_parameters_each(settings.init, evidence, settings.sizes, rngs)
-
-    def steps(states: Sequence[EMState]) -> list[EMState]:
-        return em.step_each(states, evidence, settings.prior, settings.smoothing)
-
     states = em.init_each(starts, evidence, settings.prior)
+    steps = partial(
+        em.step_each, evidence=evidence, prior=settings.prior, smoothing=settings.smoothing
+    )
     return [
         LearningResult(state.parameters, trace, _degenerate(state))
         for state, trace in _climb(states, steps, evidence, settings, callback)
@@ -131,11 +110,8 @@ def learn_vb(
 ) -> list[LearningResult]:
     """Compute Dirichlet posteriors by variational Bayes."""
     starts = start_posterior_each(settings.init, evidence, settings.sizes, settings.prior, rngs)
-
-    def steps(states: Sequence[VBState]) -> list[VBState]:
-        return vb.step_each(states, evidence, settings.prior)
-
     states = vb.init_each(starts, evidence, settings.prior)
+    steps = partial(vb.step_each, evidence=evidence, prior=settings.prior)
     return [
         LearningResult(state.posterior.mean(), trace, posterior=state.posterior)
         for state, trace in _climb(states, steps, evidence, settings, callback)
@@ -149,27 +125,15 @@ def learn_gibbs(
     callback: IterationCallback,
 ) -> list[LearningResult]:
     """Draw posterior samples by the paper's collapsed sampler, which takes one shard."""
-    shard = _one_shard(evidence)
-    return [_learn_gibbs(shard, settings, rng, callback) for rng in rngs]
-
-
-def _learn_gibbs(
-    evidence: Evidence,
-    settings: LearnerSettings,
-    rng: np.random.Generator,
-    callback: IterationCallback,
-) -> LearningResult:
-    """Run the collapsed sampler once."""
-    tokens = gibbs.tokens_of(evidence)
-    start = start_assignments(settings.init, evidence, settings.sizes, rng)
-
-    def step(state: GibbsState) -> GibbsState:
-        return gibbs.step(state, tokens, settings.prior, rng)
-
-    state, trace, chain = _walk(
-        gibbs.init(start, tokens, settings.sizes, settings.prior), step, settings, callback
-    )
-    return LearningResult(chain.samples[-1], trace, chain=chain, assignments=state.assignments)
+    shard, results = _one_shard(evidence), []
+    tokens = gibbs.tokens_of(shard)
+    for rng in rngs:
+        start = start_assignments(settings.init, shard, settings.sizes, rng)
+        state = gibbs.init(start, tokens, settings.sizes, settings.prior)
+        step = partial(gibbs.step, tokens=tokens, prior=settings.prior, rng=rng)
+        state, trace, samples = _walk(state, step, settings, callback)
+        results.append(_sampled(trace, samples, state.assignments))
+    return results
 
 
 def learn_blocked_gibbs(
@@ -179,26 +143,21 @@ def learn_blocked_gibbs(
     callback: IterationCallback,
 ) -> list[LearningResult]:
     """Draw posterior samples by the blocked sampler, which takes one shard."""
-    shard = _one_shard(evidence)
-    return [_learn_blocked_gibbs(shard, settings, rng, callback) for rng in rngs]
+    shard, results = _one_shard(evidence), []
+    for rng in rngs:
+        start = _blocked_start(shard, settings, rng)
+        state = blocked_gibbs.init(start, shard, settings.prior, rng)
+        step = partial(blocked_gibbs.step, evidence=shard, prior=settings.prior, rng=rng)
+        _, trace, samples = _walk(state, step, settings, callback)
+        results.append(_sampled(trace, samples))
+    return results
 
 
-def _learn_blocked_gibbs(
-    evidence: Evidence,
-    settings: LearnerSettings,
-    rng: np.random.Generator,
-    callback: IterationCallback,
+def _sampled(
+    trace: Array, samples: SampleChain, assignments: Assignments | None = None
 ) -> LearningResult:
-    """Run the blocked sampler once."""
-    start = _blocked_start(evidence, settings, rng)
-
-    def step(state: BlockedGibbsState) -> BlockedGibbsState:
-        return blocked_gibbs.step(state, evidence, settings.prior, rng)
-
-    _, trace, chain = _walk(
-        blocked_gibbs.init(start, evidence, settings.prior, rng), step, settings, callback
-    )
-    return LearningResult(chain.samples[-1], trace, chain=chain)
+    """Return the result of a sampler: its last sample is the farthest from the start."""
+    return LearningResult(samples.samples[-1], trace, chain=samples, assignments=assignments)
 
 
 def _blocked_start(
@@ -208,8 +167,8 @@ def _blocked_start(
     if not isinstance(settings.init, Assignments):
         return start_parameters(settings.init, evidence, settings.sizes, rng)
     tokens = gibbs.tokens_of(evidence)
-    given = gibbs.init(settings.init, tokens, settings.sizes, settings.prior)
-    return blocked_gibbs.posterior_draw(given.counts, settings.prior, rng)
+    state = gibbs.init(settings.init, tokens, settings.sizes, settings.prior)
+    return blocked_gibbs.posterior_draw(state.counts, settings.prior, rng)
 
 
 def _one_shard(evidence: EvidenceShards) -> Evidence:
@@ -337,25 +296,16 @@ def run_restarts(
 
     Parameters
     ----------
-    learner
-        One of `LEARNERS`.
-    evidence, settings
-        What it learns from, and how.
+    learner, evidence, settings, seeds
+        One of `LEARNERS`, what it learns from, how, and a seed per run.
     callback
         Called after every iteration of every run.
-    seeds
-        One seed per run.
     n_jobs
         Runs at a time, as `n_threads_of` reads it, where there is one shard.
     keep_chains
         Keep the samples of all runs, not of the best one alone.
     workers
         What carries out the runs where there is one shard, a run each; threads where None.
-
-    Returns
-    -------
-    Restarts
-        The best run, and the objective of each.
     """
     if workers is not None and isinstance(evidence, Evidence):
         task = partial(_run_alone, learner, evidence, settings)
@@ -394,8 +344,8 @@ def _run_alone(
     seed: np.random.SeedSequence,
 ) -> LearningResult:
     """Run a learner once."""
-    (found,) = learner(evidence, settings, [np.random.default_rng(seed)], _ignore)
-    return found
+    (result,) = learner(evidence, settings, [np.random.default_rng(seed)], ignore_iteration)
+    return result
 
 
 def _runs_elsewhere(
@@ -416,7 +366,7 @@ def _runs_elsewhere(
             position += 1
 
 
-def _ignore(iteration: int, objective: float) -> None:
+def ignore_iteration(iteration: int, objective: float) -> None:
     """Do nothing."""
 
 

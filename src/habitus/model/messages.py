@@ -64,20 +64,9 @@ def log_predict(
 def filter_forward(log_like: Array, first: Flags, pi: Array, xi: Array) -> Filtered:
     """Run the forward pass: predict and update, document by document.
 
-    Parameters
-    ----------
-    log_like
-        ln p(x_t | z_t), documents x behaviours.
-    first
-        Whether a document starts a sequence.
-    pi, xi
-        p(first behaviour) and p(next behaviour | behaviour).
-
-    Returns
-    -------
-    Filtered
-        Messages. A document that is impossible under every reachable behaviour has a log evidence
-        of minus infinity and leaves p(z_t) as predicted.
+    `log_like` is ln p(x_t | z_t), documents x behaviours; `first` are starts of sequences. A
+    document that is impossible under every reachable behaviour has a log evidence of minus
+    infinity and leaves p(z_t) as predicted.
     """
     n_documents, n = log_like.shape
     log_xi = np.log(xi)
@@ -133,18 +122,6 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
     Instead of the backward messages of Eq. (11), p(z_t, z_{t-1} | x_{1:T}) is computed as
     p(z_t | x_{1:T}) p(z_{t-1} | z_t, x_{1:t-1}): the same as the product of both messages in
     Eq. (14), but a sum of positive terms that are at most one.
-
-    Parameters
-    ----------
-    messages
-        From `filter_forward`.
-    first, xi
-        As there.
-
-    Returns
-    -------
-    Smoothed
-        Posteriors of the behaviours, and their expected counts.
     """
     n_documents, n = messages.log_filtered.shape
     posterior = np.zeros((n_documents, n))
@@ -183,20 +160,7 @@ def smooth_backward(messages: Filtered, first: Flags, xi: Array) -> Smoothed:
 
 @compiled
 def sample_backward(messages: Filtered, first: Flags, xi: Array, uniforms: Array) -> Indices:
-    """Draw a path of behaviours from p(z_{1:T} | x_{1:T}).
-
-    Parameters
-    ----------
-    messages, first, xi
-        As in `smooth_backward`.
-    uniforms
-        One uniform number per document.
-
-    Returns
-    -------
-    Indices
-        Behaviour of each document.
-    """
+    """Draw a path of behaviours from p(z_{1:T} | x_{1:T}), with one uniform number per document."""
     n_documents = len(uniforms)
     path = np.empty(n_documents, dtype=np.int64)
     for t in range(n_documents - 1, -1, -1):
@@ -240,18 +204,7 @@ def draw_log(log_weights: Array, uniform: float) -> int:
 
 @compiled
 def most_probable_path(log_like: Array, first: Flags, pi: Array, xi: Array) -> Indices:
-    """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi).
-
-    Parameters
-    ----------
-    log_like, first, pi, xi
-        As in `filter_forward`.
-
-    Returns
-    -------
-    Indices
-        Behaviour of each document; the lowest number of a tie.
-    """
+    """Return the path z_{1:T} of highest p(z_{1:T}, x_{1:T}) (Viterbi), the lowest of a tie."""
     n_documents, n = log_like.shape
     log_pi, log_xi = np.log(pi), np.log(xi)
     came_from = np.zeros((n_documents, n), dtype=np.int64)

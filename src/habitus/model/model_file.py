@@ -1,7 +1,9 @@
 """Model files: a fitted model as tensors and a JSON header, safe to read."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,21 +38,6 @@ KIND = "model"
 VERSION = 4
 """Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
-SETTINGS = (
-    "n_topics",
-    "n_behaviours",
-    "learning",
-    "n_iterations",
-    "tolerance",
-    "n_restarts",
-    "n_jobs",
-    "smoothing",
-    "min_words",
-    "burn_in",
-    "n_samples",
-    "thinning",
-    "keep_chains",
-)
 
 
 class ModelSettings(TypedDict):
@@ -69,6 +56,9 @@ class ModelSettings(TypedDict):
     n_samples: AtLeastOne
     thinning: AtLeastOne
     keep_chains: bool
+
+
+SETTINGS = tuple(ModelSettings.__annotations__)
 
 
 class PriorValues(TypedDict):
@@ -135,52 +125,36 @@ Model = TypeVar("Model", bound=TopicModel)
 
 
 def save_model(model: TopicModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to one file.
+    """Write a fitted model to one file, whole or not at all.
 
-    Parameters
-    ----------
-    model
-        A fitted model. A given `init`, a generator as `random_state`, and `n_jobs` are not kept.
-    path
-        File to write; an existing one is replaced, whole or not at all.
+    A given `init`, a generator as `random_state`, and `n_jobs` are not kept.
     """
     header, tensors = model_contents(model)
     write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
 
 
 def load_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
-    """Read a fitted model from a file.
-
-    Parameters
-    ----------
-    path
-        A file written by `save_model`.
-    kind
-        Class of the model: `TopicModel`, or the estimator.
-
-    Returns
-    -------
-    TopicModel
-        The fitted model.
-
-    Raises
-    ------
-    FileError
-        If the file is damaged, of another program, or holds no valid model.
-    """
+    """Read a fitted model of this class from a file; a `FileError` says why there is none."""
     contents = read_tensors(
         path, kind=KIND, version=VERSION, schema=ModelHeader, layouts=LAYOUTS, sizes=sizes_of
     )
-    try:
+    with understood(path):
         return restore_model(contents, kind)
+
+
+@contextmanager
+def understood(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in an error that its contents are the reason of."""
+    try:
+        yield
     except KeyError as error:
-        raise FileError(f"{path}: the array {error} is missing") from error
+        raise FileError(f"{Path(path)}: the array {error} is missing") from error
     except (HabitusError, ValueError) as error:
-        raise FileError(f"{path}: not a model this habitus understands: {error}") from error
+        raise FileError(f"{Path(path)}: not a model this habitus understands: {error}") from error
 
 
 def sizes_of(header: ModelHeader) -> Mapping[str, int | range]:
-    """Return the sizes of arrays that the header of a model tells."""
+    """Return the sizes of arrays that the header of a model states."""
     settings, vocabulary = header["settings"], header["vocabulary"]
     return {
         "topics": settings["n_topics"],
@@ -191,18 +165,7 @@ def sizes_of(header: ModelHeader) -> Mapping[str, int | range]:
 
 
 def model_contents(model: TopicModel) -> Contents:
-    """Return the header and the tensors that describe a fitted model.
-
-    Parameters
-    ----------
-    model
-        A fitted model.
-
-    Returns
-    -------
-    Contents
-        What `restore_model` takes; more header entries and tensors may be added to it.
-    """
+    """Return the header and the tensors of a fitted model; `SceneModel.save` adds others."""
     tensors: Tensors = {name: getattr(model, name) for name in ARRAYS}
     tensors |= _named("parameters", model.parameters_)
     if model.posterior_ is not None:
@@ -236,25 +199,7 @@ def _header(model: TopicModel) -> dict[str, Any]:
 
 
 def restore_model(contents: Contents, kind: type[Model]) -> Model:
-    """Return the fitted model that a header and tensors describe.
-
-    Parameters
-    ----------
-    contents
-        From `model_contents`. Header entries and tensors of other names are ignored.
-    kind
-        Class of the model.
-
-    Returns
-    -------
-    TopicModel
-        The fitted model.
-
-    Raises
-    ------
-    InvalidInputError, KeyError, ValueError
-        If the contents describe no valid model.
-    """
+    """Return the fitted model that `model_contents` described; other entries are ignored."""
     header, tensors = contents
     prior, vocabulary = header["prior"], header["vocabulary"]
     settings = header["settings"]

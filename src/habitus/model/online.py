@@ -109,19 +109,14 @@ def filter_tables(
         Lower bound of p(word | behaviour). With 0, a word that the model rules out makes its
         document impossible: its log evidence is minus infinity and it leaves the belief as
         predicted.
-
-    Returns
-    -------
-    FilterTables
-        Tables that `filter_document` and `filter_documents` take.
     """
-    mixed = np.concatenate([each.word_given_behaviour for each in sets], axis=1)
+    mixed = np.concatenate([parameters.word_given_behaviour for parameters in sets], axis=1)
     if background is not None:
         mixed = background.mixed(mixed)
     probability = np.ascontiguousarray(np.maximum(mixed, least_probability))
-    xi = np.stack([each.xi for each in sets])
+    xi = np.stack([parameters.xi for parameters in sets])
     with np.errstate(divide="ignore"):
-        log_pi = np.log(np.stack([each.pi for each in sets]))
+        log_pi = np.log(np.stack([parameters.pi for parameters in sets]))
         return FilterTables(probability, np.log(probability), xi, np.log(xi), log_pi)
 
 
@@ -130,20 +125,8 @@ def filter_document(
 ) -> FilterStep:
     """Filter one document: one step of the recursion of Eq. (39).
 
-    Parameters
-    ----------
-    log_predicted
-        ln p(z_t | x_{1:t-1}), sets x behaviours.
-    words, counts
-        Distinct words of the document, and how often each occurs. A document without words carries
-        no evidence: only the behaviour is predicted one step further.
-    tables
-        From `filter_tables`.
-
-    Returns
-    -------
-    FilterStep
-        Evidence of the document, its parts, and the belief after it.
+    `log_predicted` is ln p(z_t | x_{1:t-1}), sets x behaviours. A document without words carries no
+    evidence: only the behaviour is predicted one step further.
     """
     return FilterStep(*_filter_document(log_predicted, words, counts, *tables[:4]))
 
@@ -153,19 +136,7 @@ def filter_documents(
 ) -> FilteredDocuments:
     """Filter all documents of a corpus in order: `filter_document` in one compiled loop.
 
-    Parameters
-    ----------
-    evidence
-        Documents; each sequence starts from pi.
-    tables
-        From `filter_tables`.
-    log_opening
-        ln p(z_1) of the very first document, sets x behaviours, where it is not pi.
-
-    Returns
-    -------
-    FilteredDocuments
-        One row per document, one surprisal per distinct word of a document.
+    Each sequence starts from pi, the very first document from `log_opening` where that is given.
     """
     opening = tables.log_pi if log_opening is None else log_opening
     indptr, words, counts, first, _ = evidence
@@ -173,22 +144,7 @@ def filter_documents(
 
 
 def word_surprisals(log_predicted: Array, words: WordIds, tables: FilterTables) -> Array:
-    """Return the surprisal of each word: Eq. (42), and Eq. (43) for several sets.
-
-    Parameters
-    ----------
-    log_predicted
-        ln p(z_t | x_{1:t-1}), sets x behaviours.
-    words
-        Word ids.
-    tables
-        From `filter_tables`.
-
-    Returns
-    -------
-    Array
-        -ln p(word | x_{1:t-1}) of each word.
-    """
+    """Return -ln p(word | x_{1:t-1}) of each word: Eq. (42), and Eq. (43) for several sets."""
     return _word_surprisals(log_predicted, words, tables.probability)
 
 

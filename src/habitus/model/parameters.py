@@ -46,20 +46,7 @@ class Parameters(NamedTuple):
         return self.phi @ self.theta
 
     def relabelled(self, topics: Indices, behaviours: Indices) -> Self:
-        """Return the same model with other numbers for its topics and behaviours.
-
-        Parameters
-        ----------
-        topics
-            Topic that gets number i, for each i.
-        behaviours
-            Behaviour that gets number j, for each j.
-
-        Returns
-        -------
-        relabelled : Parameters
-            Parameters with their rows and columns reordered.
-        """
+        """Return the same model, in which `topics[i]` has number i and `behaviours[j]` number j."""
         return type(self)(
             phi=self.phi[:, topics],
             theta=self.theta[np.ix_(topics, behaviours)],
@@ -68,24 +55,9 @@ class Parameters(NamedTuple):
         )
 
     def checked(self, sizes: Sizes | None = None, *, tolerance: float = 1e-6) -> Self:
-        """Return the same parameters as float64, if they are distributions.
+        """Return the same parameters as contiguous float64, if they are distributions.
 
-        Parameters
-        ----------
-        sizes
-            Sizes that they must have; any if None.
-        tolerance
-            Largest difference of a column's sum from one.
-
-        Returns
-        -------
-        checked : Parameters
-            The four blocks, contiguous.
-
-        Raises
-        ------
-        InvalidInputError
-            Names the block at fault.
+        An `InvalidInputError` names the block at fault; sums may differ from one by `tolerance`.
         """
         blocks = _as_blocks(self, sizes)
         for name, block in blocks.items():
@@ -148,35 +120,22 @@ class Assignments(NamedTuple):
             ("behaviours", self.behaviours, n_documents, sizes.n_behaviours),
         )
         for name, labels, n, size in wanted:
-            found = np.asarray(labels)
-            if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
+            values = np.asarray(labels)
+            if values.shape != (n,) or not np.issubdtype(values.dtype, np.integer):
                 raise InvalidInputError(
-                    f"init must give {n} {name} as whole numbers, found {found.dtype} values of "
-                    f"shape {found.shape}"
+                    f"init must give {n} {name} as whole numbers, found {values.dtype} values of "
+                    f"shape {values.shape}"
                 )
-            if n and (found.min() < 0 or found.max() >= size):
+            if n and (values.min() < 0 or values.max() >= size):
                 raise InvalidInputError(
-                    f"init's {name} must run from 0 to {size - 1}, found {found.min()} to "
-                    f"{found.max()}"
+                    f"init's {name} must run from 0 to {size - 1}, found {values.min()} to "
+                    f"{values.max()}"
                 )
         return type(self)(*(np.asarray(labels, dtype=np.int64) for labels in self))
 
 
 def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
-    """Draw each column from its Dirichlet.
-
-    Parameters
-    ----------
-    concentration
-        Parameters of the Dirichlets, one per column.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    Array
-        Draws, of the same shape; each column sums to one.
-    """
+    """Draw each column from its Dirichlet, given their concentrations."""
     draws = rng.standard_gamma(concentration)
     totals = draws.sum(axis=0)
     if np.all(totals > 0):
@@ -190,17 +149,17 @@ def sample_dirichlet(concentration: Array, rng: np.random.Generator) -> Array:
     return np.asarray(draws / draws.sum(axis=0))
 
 
-def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> dict[str, Array]:
+def _as_blocks(parts: Parameters | DirichletPosterior, sizes: Sizes | None) -> dict[str, Array]:
     """Return the four blocks as finite float64 arrays of consistent shapes."""
     blocks = {
         name: np.ascontiguousarray(block, dtype=np.float64)
-        for name, block in found._asdict().items()
+        for name, block in parts._asdict().items()
     }
     if sizes is None:
         if not all(block.ndim for block in blocks.values()):
             raise InvalidInputError("phi, theta, pi and xi must be arrays, found a number")
         sizes = Sizes(*(len(blocks[name]) for name in ("phi", "theta", "pi")))
-    for name, shape in block_shapes(sizes)._asdict().items():
+    for name, shape in zip(Parameters._fields, block_shapes(sizes), strict=True):
         if blocks[name].shape != shape:
             raise InvalidInputError(f"{name} must have shape {shape}, found {blocks[name].shape}")
         if not np.isfinite(blocks[name]).all():
@@ -208,25 +167,18 @@ def _as_blocks(found: Parameters | DirichletPosterior, sizes: Sizes | None) -> d
     return blocks
 
 
-class Shapes(NamedTuple):
-    """Shapes of the four blocks."""
-
-    phi: tuple[int, int]
-    theta: tuple[int, int]
-    pi: tuple[int]
-    xi: tuple[int, int]
-
-
-def block_shapes(sizes: Sizes) -> Shapes:
+def block_shapes(sizes: Sizes) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of phi, theta, pi and xi in a model of these sizes."""
-    n_words, n_topics, n_behaviours = sizes
-    return Shapes(
-        (n_words, n_topics), (n_topics, n_behaviours), (n_behaviours,), (n_behaviours, n_behaviours)
-    )
+    n_words, n_topics, n = sizes
+    return (n_words, n_topics), (n_topics, n), (n,), (n, n)
 
 
 Hyperparameter = float | Sequence[float] | Array
 """A symmetric hyperparameter, or one value per component."""
+
+
+HYPERPARAMETERS = ("beta", "alpha", "eta", "gamma")
+"""Names of the hyperparameters in the order of the blocks phi, theta, pi, xi."""
 
 
 class Concentrations(NamedTuple):
@@ -286,18 +238,9 @@ class Prior:
 
     @classmethod
     def of(cls, prior: "str | Prior") -> Self | "Prior":
-        """Return the prior of a name or of a text with values.
+        """Return the prior of a name or of a text with values; a `Prior` is returned as it is.
 
-        Parameters
-        ----------
-        prior
-            One of the paper's types "1", "H" and "H+1"; values such as "alpha=8,beta=0.05", where
-            those left out are 1; or a `Prior`, which is returned.
-
-        Returns
-        -------
-        Prior
-            The prior.
+        Names are the paper's types "1", "H" and "H+1"; of values, those left out are 1.
 
         Examples
         --------
@@ -324,16 +267,13 @@ class Prior:
 
     def concentrations(self, sizes: Sizes) -> Concentrations:
         """Return the hyperparameters as columns for a model of these sizes."""
-        columns = {}
-        shapes = block_shapes(sizes)._asdict()
-        for name, block in (("beta", "phi"), ("alpha", "theta"), ("eta", "pi"), ("gamma", "xi")):
+        columns = []
+        for name, (n, *other) in zip(HYPERPARAMETERS, block_shapes(sizes), strict=True):
             value = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
-            if value.size not in (1, shapes[block][0]):
-                raise InvalidInputError(
-                    f"{name} must be one value or {shapes[block][0]}, found {value.size}"
-                )
-            columns[block] = value.reshape(-1, *[1] * (len(shapes[block]) - 1))
-        return Concentrations(**columns)
+            if value.size not in (1, n):
+                raise InvalidInputError(f"{name} must be one value or {n}, found {value.size}")
+            columns.append(value.reshape(-1, *[1] * len(other)))
+        return Concentrations(*columns)
 
     def __str__(self) -> str:
         """Return a text that `of` takes, where the prior is symmetric."""
@@ -349,14 +289,14 @@ class Prior:
 def _checked(name: str, value: Hyperparameter) -> float | tuple[float, ...]:
     """Return a hyperparameter as a number or a tuple of them, all above 0."""
     try:
-        found = np.asarray(value, dtype=np.float64)
+        values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must be numbers above 0, found {value!r}") from error
-    if found.ndim > 1 or found.size == 0 or not np.isfinite(found).all() or found.min() <= 0:
+    if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or values.min() <= 0:
         raise InvalidInputError(
             f"{name} must be a number above 0, or a list of them, found {value!r}"
         )
-    return tuple(found.tolist()) if found.ndim else float(found)
+    return tuple(values.tolist()) if values.ndim else float(values)
 
 
 PAPER: dict[str, Prior] = {

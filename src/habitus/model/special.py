@@ -16,20 +16,10 @@ SHIFT = 8.0
 
 
 def log_gamma_and_digamma(x: Array) -> tuple[Array, Array]:
-    """Return `scipy.special.gammaln(x), scipy.special.psi(x)` for x > 0.
+    """Return `scipy.special.gammaln(x), scipy.special.psi(x)` of a contiguous array x > 0.
 
     Both are Stirling's series at X = x + 8 (or at x, if x is 8 or more), and the recurrence back
     through P = x (x + 1) ... (x + 7). The logarithms are NumPy's, which are vectorised.
-
-    Parameters
-    ----------
-    x
-        Positive numbers, any shape, contiguous.
-
-    Returns
-    -------
-    log_gamma, digamma
-        Arrays of the same shape.
     """
     shifted, product, slope = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     _recurrence(x.reshape(-1), shifted.reshape(-1), product.reshape(-1), slope.reshape(-1))

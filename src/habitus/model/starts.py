@@ -44,26 +44,9 @@ MOST_SEEDED = 1 << 17
 
 
 def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards) -> Init:
-    """Return the given start as it will be used.
+    """Return the given start as it will be used, in float64 or int64 arrays.
 
-    Parameters
-    ----------
-    init
-        None, "random", or a start of the type that the learner takes.
-    learning
-        Name of the learner.
-    sizes, evidence
-        What a given start must fit.
-
-    Returns
-    -------
-    Init
-        `init`, as float64 or int64 arrays.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the type that the learner takes, or what does not fit.
+    An `InvalidInputError` names the type that the learner takes, or what does not fit.
     """
     if init is None or (isinstance(init, str) and init == "random"):
         return init
@@ -82,22 +65,7 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards
 def start_parameters(
     init: Init, evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator
 ) -> Parameters:
-    """Return the parameters to start from.
-
-    Parameters
-    ----------
-    init
-        Given parameters, "random", or None for a start around documents.
-    evidence, sizes
-        Documents to learn from, and sizes of the model.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    start : Parameters
-        Start of EM and of the blocked sampler.
-    """
+    """Return the parameters that EM or the blocked sampler starts from."""
     (start,) = start_parameters_each(init, evidence, sizes, [rng])
     return start
 
@@ -120,24 +88,7 @@ def start_posterior_each(
     prior: Concentrations,
     rngs: Sequence[np.random.Generator],
 ) -> list[DirichletPosterior]:
-    """Return q(Omega) that each run starts from.
-
-    Parameters
-    ----------
-    init
-        A given posterior, or as in `start_parameters`.
-    evidence, sizes
-        As in `start_parameters`.
-    prior
-        Hyperparameters of the four distributions.
-    rngs
-        Source of random numbers of each run.
-
-    Returns
-    -------
-    list of DirichletPosterior
-        Starts of variational Bayes.
-    """
+    """Return q(Omega) that each run of variational Bayes starts from."""
     if isinstance(init, DirichletPosterior):
         return [init for _ in rngs]
     starts = start_parameters_each(init, evidence, sizes, rngs)
@@ -147,20 +98,7 @@ def start_posterior_each(
 def start_assignments(
     init: Init, evidence: Evidence, sizes: Sizes, rng: np.random.Generator
 ) -> Assignments:
-    """Return the hidden variables to start from.
-
-    Parameters
-    ----------
-    init
-        Given assignments, "random", or None for draws under a start around documents.
-    evidence, sizes, rng
-        As in `start_parameters`.
-
-    Returns
-    -------
-    Assignments
-        Start of the collapsed sampler.
-    """
+    """Return the hidden variables that the collapsed sampler starts from."""
     if isinstance(init, Assignments):
         return init
     if init == "random":
@@ -186,24 +124,8 @@ def documents_start(evidence: EvidenceShards, sizes: Sizes, rng: np.random.Gener
     Documents are so long that the first E-step all but decides every behaviour: a start that is
     equally wrong everywhere ends in a poor optimum. Seeds are drawn as in k-means++ on the square
     roots of word frequencies (Hellinger distance), every document joins its nearest seed, and each
-    topic is a random thinning of the words of one behaviour.
+    topic is a random thinning of the words of one behaviour. No parameter is zero.
 
-    Parameters
-    ----------
-    evidence
-        Documents to learn from.
-    sizes
-        Numbers of words, topics and behaviours.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    start : Parameters
-        Parameters without zeros.
-
-    Notes
-    -----
     Every distance belongs to one document, and counts of a group are whole numbers: the start is to
     the bit the same however the documents are sharded, up to `MOST_SEEDED` of them. Of more, seeds
     are drawn from as many, and it depends on the shards too.
@@ -217,7 +139,7 @@ def documents_starts(
 ) -> list[Parameters]:
     """Return the start of each run, as `documents_start` does; they share passes over shards."""
     groups = _groups(evidence, sizes.n_behaviours, rngs)
-    return [_around(own, sizes, rng) for own, rng in zip(groups, rngs, strict=True)]
+    return [_around(counts, sizes, rng) for counts, rng in zip(groups, rngs, strict=True)]
 
 
 def _around(behaviours: Array, sizes: Sizes, rng: np.random.Generator) -> Parameters:
@@ -228,10 +150,10 @@ def _around(behaviours: Array, sizes: Sizes, rng: np.random.Generator) -> Parame
     home = np.arange(n_topics) % n_behaviours
     phi = rng.standard_gamma(1.0, (n_words, n_topics))
     phi *= behaviours[:, home]
-    own = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
+    home_shares = (home[:, None] == np.arange(n_behaviours)).astype(np.float64)
     _, *shapes = block_shapes(sizes)
     theta, pi, xi = (sample_dirichlet(np.ones(shape), rng) for shape in shapes)
-    return Parameters(_mix_in(phi, overall), _mix_in(own, theta), pi, xi)
+    return Parameters(_mix_in(phi, overall), _mix_in(home_shares, theta), pi, xi)
 
 
 def _groups(
@@ -251,7 +173,8 @@ def _group_shard(seeds: Sequence["_Roots"], shard: Evidence) -> Sums[Array]:
     """Return the word counts of the documents that are nearest to each seed, for each run."""
     groups = []
     for roots in seeds:
-        member = np.eye(roots.values.shape[1])[_cosines_of(shard, roots, 1).argmax(axis=1)]
+        (cosines,) = _cosines_of(roots, 1, shard)
+        member = np.eye(roots.values.shape[1])[cosines.argmax(axis=1)]
         groups.append(
             scatter(shard.indptr, shard.words, shard.counts, padded(member), shard.n_words)
         )
@@ -265,7 +188,7 @@ def _seeds(
 
     Of several candidates the one that leaves the smallest sum of distances is taken, as in
     k-means++. The distances of all documents that take part are known before a draw: each shard
-    tells those of its own, in order.
+    gives those of its own, in order.
     """
     n_candidates = 2 + int(np.log(n_seeds))
     stride = -(-evidence.n_documents // MOST_SEEDED) or 1
@@ -279,8 +202,8 @@ def _seeds(
             drawn.append(rng.choice(len(weights), n_candidates, p=weights / weights.sum()))
         likeness = _likeness(evidence, numbers[np.concatenate(drawn)], stride)
         for r, candidates in enumerate(drawn):
-            own = likeness[:, r * n_candidates : (r + 1) * n_candidates]
-            left = np.minimum(distances[r][:, None], np.maximum(1 - own, 0))
+            cosines = likeness[:, r * n_candidates : (r + 1) * n_candidates]
+            left = np.minimum(distances[r][:, None], np.maximum(1 - cosines, 0))
             best = int(left.sum(axis=0).argmin())
             seeds[r, i], distances[r] = numbers[candidates[best]], left[:, best]
     return list(seeds)
@@ -301,11 +224,7 @@ def _filled(stride: int, shard: Evidence) -> list[Array]:
 def _likeness(evidence: EvidenceShards, seeds: Indices, stride: int = 1) -> Array:
     """Return the cosine of the square roots of word frequencies, documents x seeds."""
     roots = _Roots.of(evidence.pick(seeds), evidence.n_words)
-    return np.concatenate(evidence.map_reduce(partial(_likeness_of_shard, roots, stride)))
-
-
-def _likeness_of_shard(roots: "_Roots", stride: int, shard: Evidence) -> list[Array]:
-    return [_cosines_of(shard, roots, stride)]
+    return np.concatenate(evidence.map_reduce(partial(_cosines_of, roots, stride)))
 
 
 class _Roots(NamedTuple):
@@ -325,8 +244,8 @@ class _Roots(NamedTuple):
         return cls(values, totals)
 
 
-def _cosines_of(shard: Evidence, roots: _Roots, stride: int) -> Array:
-    return _cosines(shard.indptr, shard.words, shard.counts, roots.values, roots.totals, stride)
+def _cosines_of(roots: _Roots, stride: int, shard: Evidence) -> list[Array]:
+    return [_cosines(shard.indptr, shard.words, shard.counts, roots.values, roots.totals, stride)]
 
 
 @compiled
@@ -368,22 +287,7 @@ def _mix_in(own: Array, rest: Array) -> Array:
 def posterior_around(
     parameters: Parameters, evidence: EvidenceShards, prior: Concentrations
 ) -> DirichletPosterior:
-    """Return q(Omega) with these means, as concentrated as if learnt from the corpus.
-
-    Parameters
-    ----------
-    parameters
-        Means.
-    evidence
-        Documents to learn from.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    DirichletPosterior
-        Start of variational Bayes.
-    """
+    """Return q(Omega) with these means, as concentrated as if learnt from the corpus."""
     _, n_topics, n_behaviours = parameters.sizes
     n_tokens = evidence.n_tokens
     strengths = (
@@ -400,24 +304,7 @@ def posterior_around(
 def assignments_under(
     parameters: Parameters, path: Indices, evidence: Evidence, rng: np.random.Generator
 ) -> Assignments:
-    """Draw a topic for every token, given the behaviour of its document.
-
-    Parameters
-    ----------
-    parameters
-        Parameters to draw under.
-    path
-        Behaviour of each document.
-    evidence
-        Documents to learn from.
-    rng
-        Source of random numbers.
-
-    Returns
-    -------
-    Assignments
-        Start of the collapsed sampler.
-    """
+    """Draw a topic for every token, given the behaviour of its document."""
     seed = rng.integers(2**64, dtype=np.uint64)
     topics = draw_topics(
         evidence.indptr, evidence.words, evidence.counts, path, *parameters[:2], seed

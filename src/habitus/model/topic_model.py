@@ -31,6 +31,7 @@ from habitus.model.learning import (
     IterationCallback,
     LearnerSettings,
     LearningResult,
+    ignore_iteration,
     n_threads_of,
     run_restarts,
 )
@@ -210,18 +211,18 @@ class TopicModel:
             learning=self.learning,
             n_threads=n_threads_of(self.n_jobs),
         )
-        found = run_restarts(
+        restarts = run_restarts(
             LEARNERS[self.learning],
             evidence,
             self._settings(evidence),
-            callback or _ignore,
+            callback or ignore_iteration,
             seeds=seed_of(self.random_state).spawn(self.n_restarts),
             n_jobs=self.n_jobs,
             keep_chains=self.keep_chains,
             workers=workers,
         )
-        self.restarts_, self.chains_ = found.objectives, found.chains
-        self._keep(found.best, corpus, evidence)
+        self.restarts_, self.chains_ = restarts.objectives, restarts.chains
+        self._keep(restarts.best, corpus, evidence)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Self:
@@ -406,33 +407,11 @@ class TopicModel:
         return topic_proportions(evidence, self.parameters_, behaviours)
 
     def fit_transform(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Array:
-        """Learn, and return the topic proportions of the same documents.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        array
-            As of `transform`.
-        """
+        """Learn, and return the topic proportions of the same documents, as `transform` does."""
         return self.fit(X, y, lengths=lengths).transform(X, lengths=lengths)
 
     def fit_predict(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Indices:
-        """Learn, and return the most probable sequence of behaviours of the same documents.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        array of int
-            Behaviour of each document.
-        """
+        """Learn, and return the most probable sequence of behaviours of the same documents."""
         return self.fit(X, y, lengths=lengths).predict(X, lengths=lengths)
 
     def sample(
@@ -583,13 +562,7 @@ class TopicModel:
         return convergence.to_arviz(self.chains_, self.parameters_, parameters)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file.
-
-        Parameters
-        ----------
-        path
-            File to write, whole or not at all.
-        """
+        """Write the fitted model to a file, whole or not at all."""
         from habitus.model.model_file import save_model
 
         self._check_fitted()
@@ -597,22 +570,9 @@ class TopicModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a fitted model from a file; nothing in the file is executed.
+        """Read a fitted model that `save` wrote; nothing in the file is executed.
 
-        Parameters
-        ----------
-        path
-            File that `save` wrote.
-
-        Returns
-        -------
-        TopicModel
-            The fitted model.
-
-        Raises
-        ------
-        FileError
-            If the file is damaged, of another program, or holds no valid model.
+        A `FileError` says why a file is damaged, of another program, or holds no valid model.
         """
         from habitus.model.model_file import load_model
 
@@ -633,24 +593,11 @@ class TopicModel:
     def in_own_words(self, corpus: Corpus) -> Corpus:
         """Return documents in the words of the fitted model, sums of finer words where need be.
 
-        Parameters
-        ----------
-        corpus
-            Documents in the model's words, or in finer words of the same grid.
-
-        Returns
-        -------
-        Corpus
-            Documents in the model's words.
-
-        Raises
-        ------
-        InvalidInputError
-            If the corpus has another vocabulary.
+        A corpus of another grid, or of coarser words, is an `InvalidInputError`.
         """
-        found, known = corpus.vocabulary, self.vocabulary_
-        if found is not None and known is not None and found.refines(known):
-            corpus = corpus.summed(known)
+        vocabulary, coarser = corpus.vocabulary, self.vocabulary_
+        if vocabulary is not None and coarser is not None and vocabulary.refines(coarser):
+            corpus = corpus.summed(coarser)
         if corpus.n_words != self.n_features_in_:
             raise InvalidInputError(
                 f"the corpus has a vocabulary of {corpus.n_words} words, the model was learnt on "
@@ -772,8 +719,8 @@ class TopicModel:
         evidence = gather(corpus, min_words=self.min_words)
         # Bare estimates (smoothing 0) may rule a word out: its document then scores -inf.
         tables = filter_tables([self.parameters_], least_probability=0.0)
-        found = filter_documents(evidence, tables, self._log_opening(start))
-        return found.log_evidence, evidence
+        filtered = filter_documents(evidence, tables, self._log_opening(start))
+        return filtered.log_evidence, evidence
 
     def _log_opening(self, start: Start) -> Array:
         """Return ln p(z) of the first document, 1 x behaviours."""
@@ -825,7 +772,3 @@ def _passage(parameters: Parameters, shard: Evidence) -> _Passage:
     messages = filter_forward(log_likelihoods(shard, phi, theta), shard.first, pi, xi)
     belief = np.exp(messages.log_filtered[-1]) if shard.n_documents else np.empty(0)
     return _Passage(belief, smooth_backward(messages, shard.first, xi).transitions)
-
-
-def _ignore(iteration: int, objective: float) -> None:
-    """Take a report of progress and do nothing with it."""

@@ -11,10 +11,9 @@ from habitus.arrays import Array
 from habitus.corpus.documents import Corpus
 from habitus.corpus.shards import ShardedCorpus
 from habitus.errors import InvalidInputError
-from habitus.model.expected_counts import EvidenceShards, gather
+from habitus.model.expected_counts import EvidenceShards, ShardedEvidence, gather
 from habitus.model.learning import LEARNERS
 from habitus.model.parameters import Prior
-from habitus.model.sharded_evidence import ShardedEvidence
 
 # Counts are checked for fractions in chunks of this size: no second copy of a large corpus.
 CHUNK = 65_536

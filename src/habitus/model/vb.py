@@ -26,22 +26,7 @@ class VBState(NamedTuple):
 
 
 def init(posterior: DirichletPosterior, evidence: EvidenceShards, prior: Concentrations) -> VBState:
-    """Return the state at a given posterior of the parameters, which is copied.
-
-    Parameters
-    ----------
-    posterior
-        Start: q(Omega).
-    evidence
-        Documents to learn from.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    VBState
-        E-like step and ELBO at `posterior`.
-    """
+    """Return the state at a given posterior of the parameters, which is copied."""
     (state,) = init_each([posterior], evidence, prior)
     return state
 
@@ -57,17 +42,7 @@ def init_each(
 def step(state: VBState, evidence: EvidenceShards, prior: Concentrations) -> VBState:
     """Run one iteration: an M-like step on the last expected counts, then an E-like step.
 
-    Parameters
-    ----------
-    state
-        Previous state. Its arrays are reused, as in EM: continue with the state returned.
-    evidence, prior
-        As in `init`.
-
-    Returns
-    -------
-    VBState
-        State after the iteration.
+    The arrays of the previous state are reused, as in EM: continue with the state returned.
     """
     (after,) = step_each([state], evidence, prior)
     return after
@@ -96,29 +71,16 @@ def _at_each(
         [expected_logs(q, h) for q, h in zip(posterior, prior, strict=True)]
         for posterior in posteriors
     ]
-    tildes = [Parameters(*(block.tilde for block in own)) for own in blocks]
+    tildes = [Parameters(*(block.tilde for block in logs)) for logs in blocks]
     e_steps = expect_each(evidence, tildes, outs)
     return [
-        VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in own))
-        for posterior, e_step, own in zip(posteriors, e_steps, blocks, strict=True)
+        VBState(posterior, e_step, e_step.log_likelihood - sum(block.divergence for block in logs))
+        for posterior, e_step, logs in zip(posteriors, e_steps, blocks, strict=True)
     ]
 
 
 def update(counts: ExpectedCounts, prior: Concentrations) -> DirichletPosterior:
-    """Run the M-like step, in place of the counts.
-
-    Parameters
-    ----------
-    counts
-        Expected counts; overwritten by the result.
-    prior
-        Hyperparameters of the four distributions.
-
-    Returns
-    -------
-    DirichletPosterior
-        q(Omega).
-    """
+    """Run the M-like step, in place of the counts."""
     for n, h in zip(counts, prior, strict=True):
         n += h  # Eq. (19) for phi, (20) for theta, (21) for pi, (22) for xi
     return DirichletPosterior(*counts)
@@ -134,20 +96,7 @@ class ExpectedLogs(NamedTuple):
 
 
 def expected_logs(concentration: Array, hyperparameter: Array) -> ExpectedLogs:
-    """Return `exp(psi(c) - psi(c.sum(axis=0)))` of a block, and its part of the ELBO.
-
-    Parameters
-    ----------
-    concentration
-        Block c of q(Omega), one Dirichlet per column.
-    hyperparameter
-        Column of the prior for this block.
-
-    Returns
-    -------
-    ExpectedLogs
-        Tilde parameters and KL divergence of the block.
-    """
+    """Return `exp(psi(c) - psi(c.sum(axis=0)))` of a block of q(Omega), and its part of ELBO."""
     from scipy.special import gammaln, psi
 
     rows = len(concentration)

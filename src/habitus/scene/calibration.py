@@ -8,7 +8,7 @@ had.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -82,8 +82,7 @@ class CalibrationSettings:
     Words that five minutes of training do not show at all, a few per cent, must be above it.
     """
     known_share: Share = 0.97
-    """Share of the tokens of held-out footage that tell nothing about where new words occur.
-    """
+    """Share of the tokens of held-out footage that say nothing about where new words occur."""
     novelty_spread: Positive = 3.0
     """Standard deviation of the blur around new words, in cells: about the size of an object."""
     least_uniform_share: Share = 0.1
@@ -122,16 +121,18 @@ class Calibration:
 
     def held_out(self, approximation: str) -> HeldOutScores:
         """Return the scores by an approximation, "plug-in" or "monte-carlo"."""
-        found = self.monte_carlo if approximation == MONTE_CARLO else self.plug_in
-        if found is None:
+        scores = self.monte_carlo if approximation == MONTE_CARLO else self.plug_in
+        if scores is None:
             raise InvalidInputError(
                 "this calibration has no monte-carlo scores: calibrate a model learnt by vb or "
                 "gibbs",
                 parameter="approximation",
             )
-        return found
+        return scores
 
-    def updated(self, model: TopicModel, corpus: Corpus, *, seed: int = 0) -> "Calibration":
+    def updated(
+        self, model: TopicModel, corpus: Corpus, tail: Array | None = None, *, seed: int = 0
+    ) -> "Calibration":
         """Return the calibration with the scores of further normal footage.
 
         Parameters
@@ -141,70 +142,43 @@ class Calibration:
         corpus
             The footage. Of all scores the latest `MOST_REMEMBERED` are kept; level and novelty
             stay.
+        tail
+            What `behaviours_of` says of it, where that is known already.
         seed
             Seed of posterior samples.
         """
         evidence = gather(model.in_own_words(corpus), min_words=model.min_words)
-        plug_in = _with_further(self.plug_in, evidence, [model.parameters_])
+        plug_in = _with_further(self.plug_in, evidence, [model.parameters_], tail)
         if self.monte_carlo is None:
             return replace(self, plug_in=plug_in)
-        n_samples = min(self.settings.n_samples, len(model.samples_) or self.settings.n_samples)
-        sets = parameter_sets(model, MONTE_CARLO, n_samples, seed)
+        sets = parameter_sets(model, MONTE_CARLO, _n_samples(model, self.settings), seed)
         return replace(
             self, plug_in=plug_in, monte_carlo=_with_further(self.monte_carlo, evidence, sets)
         )
 
-    def tail_of(self, model: TopicModel, corpus: Corpus | ShardedCorpus) -> Array:
-        """Return `tail` of documents, as a detector with this model scores them.
+    def behaviours_of(
+        self, model: TopicModel, corpus: Corpus | ShardedCorpus
+    ) -> "DocumentBehaviours":
+        """Return what a detector with this model, the calibrated one, has of documents' behaviours.
 
-        Parameters
-        ----------
-        model
-            The model that is calibrated.
-        corpus
-            The documents, in the model's words or finer ones; they are taken in parts of
-            `AT_ONCE`, so that a day of them needs little memory.
+        Words may be finer than the model's. Documents are taken in parts of `AT_ONCE`, so that a
+        day of them needs little memory.
         """
         tables = filter_tables([model.parameters_], self.plug_in.background)
-        tail = partial(self._tail_of_shard, model, tables)
-        return tail(corpus) if isinstance(corpus, Corpus) else corpus.column(tail)
-
-    def turns_of(self, model: TopicModel, corpus: Corpus | ShardedCorpus) -> Turns | None:
-        """Return the turns of documents, as a detector with this model has them.
-
-        Parameters
-        ----------
-        model, corpus
-            As of `tail_of`.
-
-        Returns
-        -------
-        Turns or None
-            None where there are too many behaviours: see `MOST_BEHAVIOURS`.
-        """
-        if len(model.parameters_.pi) > MOST_BEHAVIOURS:
-            return None
-        tables = filter_tables([model.parameters_], self.plug_in.background)
-        turns = partial(_turns_of_shard, model, tables)
-        found = turns(corpus) if isinstance(corpus, Corpus) else corpus.column(turns)
-        return Turns(found, len(model.parameters_.pi) ** 2)
-
-    def _tail_of_shard(self, model: TopicModel, tables: FilterTables, corpus: Corpus) -> Array:
-        """Return `tail` of documents in memory."""
-        found = [
-            score_documents("tail", evidence, filtered, self.plug_in.level)
-            for evidence, filtered in _filtered_parts(model, tables, corpus)
-        ]
-        return np.concatenate([np.empty(0), *found])
+        judge = partial(_behaviours_of_shard, model, tables, self.plug_in.level)
+        shards = [judge(corpus)] if isinstance(corpus, Corpus) else corpus.map(judge)
+        tail, turns = (np.concatenate(column) for column in zip(*shards, strict=True))
+        n = len(model.parameters_.pi)
+        return DocumentBehaviours(tail, Turns(turns, n**2) if n <= MOST_BEHAVIOURS else None)
 
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `calibration.`."""
-        found = {PLUG_IN: self.plug_in, MONTE_CARLO: self.monte_carlo}
-        tensors: Tensors = {}
-        for approximation, scores in found.items():
-            if scores is not None:
-                named = _tensors(scores)
-                tensors |= {f"{PREFIX}{approximation}.{n}": v for n, v in named.items()}
+        tensors = {
+            f"{PREFIX}{approximation}.{name}": tensor
+            for approximation, scores in ((PLUG_IN, self.plug_in), (MONTE_CARLO, self.monte_carlo))
+            if scores is not None
+            for name, tensor in _tensors(scores).items()
+        }
         return Contents({"calibration": asdict(self.settings)}, tensors)
 
     @classmethod
@@ -217,26 +191,30 @@ class Calibration:
         return cls(header["calibration"], plug_in, _held_out(tensors, MONTE_CARLO))
 
 
-def _filtered_parts(
-    model: TopicModel, tables: FilterTables, corpus: Corpus
-) -> Iterator[tuple[Evidence, FilteredDocuments]]:
-    """Yield documents in memory and what the filter says of them, `AT_ONCE` at a time."""
+class DocumentBehaviours(NamedTuple):
+    """What the topic model says of documents."""
+
+    tail: Array
+    """Normality of each by the measure `tail`; 0 where it is too short."""
+    turns: Turns | None
+    """None where there are more than `MOST_BEHAVIOURS`."""
+
+
+def _behaviours_of_shard(
+    model: TopicModel, tables: FilterTables, level: float, corpus: Corpus
+) -> tuple[Array, Indices]:
+    """Return `tail` and the turn of each document in memory; `AT_ONCE` are filtered at a time."""
     belief, first = tables.log_pi, corpus.first
+    tail, behaviours = [np.empty(0)], [np.empty(0, dtype=np.int64)]
     for start in range(0, len(corpus), AT_ONCE):
         part = corpus.take(np.arange(start, min(start + AT_ONCE, len(corpus))))
         evidence = gather(model.in_own_words(part), min_words=model.min_words)
         filtered = filter_documents(evidence, tables, tables.log_pi if first[start] else belief)
         belief = filtered.log_next
-        yield evidence, filtered
-
-
-def _turns_of_shard(model: TopicModel, tables: FilterTables, corpus: Corpus) -> Indices:
-    """Return the turns of documents in memory."""
-    found = [
-        filtered.posterior.argmax(axis=1) for _, filtered in _filtered_parts(model, tables, corpus)
-    ]
-    behaviours = np.concatenate([np.empty(0, dtype=np.int64), *found])
-    return turns_of(behaviours, len(model.parameters_.pi), corpus.first)
+        tail.append(score_documents("tail", evidence, filtered, level))
+        behaviours.append(filtered.posterior.argmax(axis=1))
+    turns = turns_of(np.concatenate(behaviours), len(model.parameters_.pi), first)
+    return np.concatenate(tail), turns
 
 
 def _layouts(approximation: str) -> dict[str, Layout]:
@@ -269,15 +247,15 @@ def _tensors(scores: HeldOutScores) -> Tensors:
 
 def _held_out(tensors: Tensors, approximation: str) -> HeldOutScores | None:
     prefix = f"{PREFIX}{approximation}."
-    found = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
-    if not found:
+    stored = {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
+    if not stored:
         return None
     return HeldOutScores(
-        level=float(found["level"][0]),
-        background=Background(float(found["novelty_share"][0]), found["novelty"]),
-        scores={name: found[name] for name in MEASURES},
-        judged=found["judged"].astype(np.bool_),
-        n_tokens=float(found["n_tokens"][0]),
+        level=float(stored["level"][0]),
+        background=Background(float(stored["novelty_share"][0]), stored["novelty"]),
+        scores={name: stored[name] for name in MEASURES},
+        judged=stored["judged"].astype(np.bool_),
+        n_tokens=float(stored["n_tokens"][0]),
     )
 
 
@@ -286,17 +264,8 @@ def parameter_sets(
 ) -> list[Parameters]:
     """Return the parameters to score with: one set for plug-in, samples for Monte Carlo.
 
-    Parameters
-    ----------
-    model
-        A fitted model.
-    approximation
-        "plug-in" or "monte-carlo".
-    n_samples
-        Posterior samples: 100 drawn from VB's posterior, or all that Gibbs kept, where None. Of
-        Gibbs' samples the last ones are taken, furthest from the start of the chain.
-    seed
-        Seed of the samples drawn from VB's posterior.
+    Where `n_samples` is None, these are 100 drawn from VB's posterior, or all that Gibbs kept. Of
+    Gibbs' samples the last ones are taken, furthest from the start of the chain.
     """
     if approximation == PLUG_IN:
         return [model.parameters_]
@@ -351,7 +320,7 @@ def calibrate(
     workers
         What learns from all but one fold, a task each; this process where None.
     progress
-        Told of every iteration.
+        Called after every iteration.
 
     Returns
     -------
@@ -374,13 +343,18 @@ def calibrate(
     200
     """
     settings = settings or CalibrationSettings(join=join_of(model.clip_))
-    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress, workers))
-    plug_in = _held_out_scores(folds, [[fold.model.parameters_] for fold in folds], settings)
+    folds = _folds(model, model.in_own_words(corpus), settings, seed, progress, workers)
+    plug_in = _held_out_scores(folds, [[fold.parameters_] for fold, _ in folds], settings)
     if model.posterior_ is None and not model.samples_:
         return Calibration(settings, plug_in)
-    n_samples = min(settings.n_samples, len(model.samples_) or settings.n_samples)
-    sets = [parameter_sets(fold.model, MONTE_CARLO, n_samples, seed) for fold in folds]
+    n_samples = _n_samples(model, settings)
+    sets = [parameter_sets(fold, MONTE_CARLO, n_samples, seed) for fold, _ in folds]
     return Calibration(settings, plug_in, _held_out_scores(folds, sets, settings))
+
+
+def _n_samples(model: TopicModel, settings: CalibrationSettings) -> int:
+    """Return the posterior samples to calibrate with: no more than a sampler kept."""
+    return min(settings.n_samples, len(model.samples_) or settings.n_samples)
 
 
 class CalibratedFold(NamedTuple):
@@ -405,24 +379,23 @@ def held_out_folds(
     other folds: what a detector with that model says of the fold is what it says of new footage.
     """
     settings = calibration.settings
-    folds = list(_folds(model, model.in_own_words(corpus), settings, seed, progress))
-    bare = [_filtered(fold, [fold.model.parameters_]) for fold in folds]
-    novelty = _novelty(folds, bare, settings)
+    folds = _folds(model, model.in_own_words(corpus), settings, seed, progress)
+    bare = [_filtered(fold, [fold[0].parameters_]) for fold in folds]
+    _, of_others = _novelty(folds, bare, settings)
     return [
         CalibratedFold(
-            fold.model,
+            fold_model,
             replace(calibration, plug_in=calibration.plug_in._replace(background=background)),
-            fold.held_out,
+            held_out,
         )
-        for fold, background in zip(folds, novelty.of_others, strict=True)
+        for (fold_model, held_out), background in zip(folds, of_others, strict=True)
     ]
 
 
-class _Fold(NamedTuple):
-    """Held-out documents, and a model of all others."""
-
-    model: TopicModel
-    held_out: Corpus
+_Fold = tuple[TopicModel, Corpus]
+"""Held-out documents, and before them a model of all others."""
+_Filtered = tuple[Evidence, FilteredDocuments]
+"""Held-out documents as seen by a model that has not learnt from them."""
 
 
 def _folds(
@@ -432,118 +405,95 @@ def _folds(
     seed: int,
     progress: ProgressCallback | None,
     workers: Workers | None = None,
-) -> Iterator[_Fold]:
-    """Yield each fold with a model of all other documents."""
+) -> list[_Fold]:
+    """Return each fold with a model of all other documents."""
     parts = np.array_split(np.arange(len(corpus)), min(settings.n_folds, len(corpus)))
-    report = _IterationCounter(_n_iterations(model, settings) * len(parts), progress)
-    learn = partial(_model_without, model, corpus, settings, seed, parts)
+    shorter = replace(
+        model,
+        n_restarts=1,
+        n_iterations=min(settings.n_iterations, model.n_iterations),
+        burn_in=min(settings.n_iterations, model.burn_in),
+        n_samples=min(settings.n_samples, model.n_samples),
+    )
+    listener = progress or ignore_progress
+    report = IterationCounter("calibrating", shorter, listener, times=len(parts))
+    learn = partial(_model_without, model, shorter, corpus, seed, parts)
+    learnt: dict[int, TopicModel] = {}
     # A generator is used up from fold to fold: others cannot go on with it.
     if workers is None or isinstance(model.random_state, np.random.Generator):
-        for number, part in enumerate(parts):
-            yield _Fold(learn(number, report), corpus.take(part))
-        return
-    learnt: dict[int, TopicModel] = {}
-    for number, found in workers.as_completed(learn, range(len(parts))):
-        learnt[number] = found
-        for iteration, objective in enumerate(found.objective_.tolist()):
-            report(iteration, objective)
-    for number, part in enumerate(parts):
-        yield _Fold(learnt[number], corpus.take(part))
+        learnt = {number: learn(number, report) for number in range(len(parts))}
+    else:
+        for number, fold_model in workers.as_completed(learn, range(len(parts))):
+            learnt[number] = fold_model
+            for iteration, objective in enumerate(fold_model.objective_.tolist()):
+                report(iteration, objective)
+    return [(learnt[number], corpus.take(part)) for number, part in enumerate(parts)]
 
 
 def _model_without(
     model: TopicModel,
+    shorter: TopicModel,
     corpus: Corpus,
-    settings: CalibrationSettings,
     seed: int,
     parts: Sequence[Indices],
     number: int,
     report: Callable[[int, float], None] | None = None,
 ) -> TopicModel:
-    """Return a model of all documents but those of one part."""
+    """Return a model of all documents but one part, which starts where the whole model is."""
     rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts[number]))
-    forgetful = _forgetful(model, rest, settings, np.random.default_rng([seed, number]))
+    init: Any = model.posterior_ or model.parameters_
+    if model.samples_:  # hidden variables under the last sample that was kept
+        evidence, rng = (
+            gather(rest, min_words=model.min_words),
+            np.random.default_rng([seed, number]),
+        )
+        init = assignments_under(model.samples_[-1], model.predict(rest), evidence, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
-        return forgetful.fit(rest, callback=report)
+        return replace(shorter, init=init).fit(rest, callback=report)
 
 
-def _forgetful(
-    model: TopicModel,
-    rest: Corpus,
-    settings: CalibrationSettings,
-    rng: np.random.Generator,
-) -> TopicModel:
-    """Return an unfitted model that starts where `model` is and forgets all but `rest`."""
-    if model.samples_:
-        return replace(
-            model,
-            n_restarts=1,
-            burn_in=min(settings.n_iterations, model.burn_in),
-            n_samples=min(settings.n_samples, model.n_samples),
-            init=_kept_state(model, rest, rng),
-        )
-    return replace(
-        model,
-        n_restarts=1,
-        n_iterations=min(settings.n_iterations, model.n_iterations),
-        init=model.posterior_ or model.parameters_,
-    )
+class IterationCounter:
+    """A callback of `fit` that reports the iterations of all runs together."""
 
-
-def _kept_state(model: TopicModel, rest: Corpus, rng: np.random.Generator) -> Any:
-    """Return hidden variables of `rest` under the last sample that the sampler kept."""
-    evidence = gather(rest, min_words=model.min_words)
-    return assignments_under(model.samples_[-1], model.predict(rest), evidence, rng)
-
-
-def _n_iterations(model: TopicModel, settings: CalibrationSettings) -> int:
-    """Return the iterations that one fold takes."""
-    if model.samples_:
-        kept = min(settings.n_samples, model.n_samples)
-        return min(settings.n_iterations, model.burn_in) + (kept - 1) * model.thinning
-    return min(settings.n_iterations, model.n_iterations)
-
-
-class _IterationCounter:
-    """A callback of `fit` that reports the iterations of all folds together."""
-
-    def __init__(self, total: int, progress: ProgressCallback | None) -> None:
-        self.done, self.total, self.progress = 0, total, progress or ignore_progress
+    def __init__(
+        self,
+        stage: str,
+        model: TopicModel,
+        progress: ProgressCallback,
+        *,
+        times: int = 1,
+        n_tokens: float = 0.0,
+    ) -> None:
+        self.stage, self.model, self.progress = stage, model, progress
+        self.times, self.n_tokens, self.done = times, n_tokens, 0
 
     def __call__(self, iteration: int, objective: float) -> None:
+        """Report one more iteration."""
         self.done += 1
-        self.progress(Progress("calibrating", self.done, self.total))
-
-
-class _Filtered(NamedTuple):
-    """Held-out documents as seen by a model that has not learnt from them."""
-
-    evidence: Evidence
-    documents: FilteredDocuments
+        note = f"{objective / self.n_tokens:.4f} nats per word" if self.n_tokens else ""
+        self.progress(Progress(self.stage, self.done, self.times * self.model.n_steps, note))
 
 
 def _filtered(
     fold: _Fold, sets: list[Parameters], background: Background | None = None
 ) -> _Filtered:
-    evidence = gather(fold.held_out, min_words=fold.model.min_words)
-    return _Filtered(evidence, filter_documents(evidence, filter_tables(sets, background)))
+    model, held_out = fold
+    evidence = gather(held_out, min_words=model.min_words)
+    return evidence, filter_documents(evidence, filter_tables(sets, background))
 
 
-class _Novelty(NamedTuple):
-    """Background distributions of new words."""
+def _novelty(
+    folds: list[_Fold], bare: list[_Filtered], settings: CalibrationSettings
+) -> tuple[Background, list[Background]]:
+    """Estimate the background of new words from folds that were filtered without it.
 
-    whole: Background
-    """From the new words of all folds."""
-    of_others: list[Background]
-    """For each fold from all other folds: its own new words are not known beforehand."""
-
-
-def _novelty(folds: list[_Fold], bare: list[_Filtered], settings: CalibrationSettings) -> _Novelty:
-    """Estimate novelty from folds that were filtered without it."""
-    known = _level(bare, settings.known_share)
-    new = [_new_words(filtered, known) for filtered in bare]
-    vocabulary, spread = folds[0].held_out.vocabulary, settings.novelty_spread
+    That of all folds comes first, then for each fold that of all others: its own new words are not
+    known beforehand.
+    """
+    level = _level(bare, settings.known_share)
+    new = [_new_words(filtered, level) for filtered in bare]
+    vocabulary, spread = folds[0][1].vocabulary, settings.novelty_spread
     uniform = estimate_uniform_share(
         new, vocabulary, spread=spread, least=settings.least_uniform_share
     )
@@ -555,59 +505,53 @@ def _novelty(folds: list[_Fold], bare: list[_Filtered], settings: CalibrationSet
         uniform_share=uniform,
     )
     everything = np.sum(new, axis=0)
-    of_others = [background(everything - own) for own in new]
-    share = _novelty_share(bare, of_others)
-    return _Novelty(
-        background(everything)._replace(share=share),
-        [each._replace(share=share) for each in of_others],
-    )
-
-
-def _novelty_share(bare: list[_Filtered], of_others: list[Background]) -> float:
-    """Return the share of new tokens, each judged by what the other folds know."""
-    return estimate_novelty_share(
+    of_others = [background(everything - counts) for counts in new]
+    # The share of new tokens, each judged by what the other folds know.
+    pairs = list(zip(bare, of_others, strict=True))
+    share = estimate_novelty_share(
         np.concatenate([evidence.counts for evidence, _ in bare]),
         np.exp(-np.concatenate([documents.surprisals for _, documents in bare])),
-        np.concatenate(
-            [
-                background.probability[evidence.words]
-                for (evidence, _), background in zip(bare, of_others, strict=True)
-            ]
-        ),
+        np.concatenate([other.probability[evidence.words] for (evidence, _), other in pairs]),
     )
+    whole = background(everything)._replace(share=share)
+    return whole, [other._replace(share=share) for other in of_others]
 
 
 def _held_out_scores(
     folds: list[_Fold], sets: list[list[Parameters]], settings: CalibrationSettings
 ) -> HeldOutScores:
     """Score all folds: `mean` by the bare models, as in the paper, `tail` with novelty."""
-    bare = [_filtered(fold, own) for fold, own in zip(folds, sets, strict=True)]
-    novelty = _novelty(folds, bare, settings)
-    filtered = [_filtered(*each) for each in zip(folds, sets, novelty.of_others, strict=True)]
+    bare = [_filtered(*pair) for pair in zip(folds, sets, strict=True)]
+    whole, of_others = _novelty(folds, bare, settings)
+    filtered = [_filtered(*triple) for triple in zip(folds, sets, of_others, strict=True)]
     level = _level(filtered, settings.level_quantile)
     judged = np.concatenate([np.diff(evidence.indptr) > 0 for evidence, _ in filtered])
-    scores = {"mean": _scores("mean", bare, level), "tail": _scores("tail", filtered, level)}
+    scores = {
+        measure: np.concatenate([score_documents(measure, *fold, level) for fold in seen])
+        for measure, seen in (("mean", bare), ("tail", filtered))
+    }
     if not judged.any():
         raise InvalidInputError("found no document that is long enough to judge")
     n_tokens = np.concatenate([documents.n_tokens for _, documents in filtered])[judged]
-    return HeldOutScores(level, novelty.whole, scores, judged, float(np.median(n_tokens)))
+    return HeldOutScores(level, whole, scores, judged, float(np.median(n_tokens)))
 
 
 def _with_further(
-    known: HeldOutScores, evidence: Evidence, sets: list[Parameters]
+    before: HeldOutScores,
+    evidence: Evidence,
+    sets: list[Parameters],
+    tail: Array | None = None,
 ) -> HeldOutScores:
     """Return held-out scores with those of further documents, as a detector would score them."""
     kept, scores = slice(-MOST_REMEMBERED, None), {}
-    for measure, background in (("mean", None), ("tail", known.background)):
-        filtered = filter_documents(evidence, filter_tables(sets, background))
-        further = score_documents(measure, evidence, filtered, known.level)
-        scores[measure] = np.concatenate([known.scores[measure], further])[kept]
-    judged = np.concatenate([known.judged, np.diff(evidence.indptr) > 0])[kept]
-    return known._replace(scores=scores, judged=judged)
-
-
-def _scores(measure: str, filtered: list[_Filtered], level: float) -> Array:
-    return np.concatenate([score_documents(measure, *each, level) for each in filtered])
+    for measure, background in (("mean", None), ("tail", before.background)):
+        further = tail if measure == "tail" else None
+        if further is None:
+            filtered = filter_documents(evidence, filter_tables(sets, background))
+            further = score_documents(measure, evidence, filtered, before.level)
+        scores[measure] = np.concatenate([before.scores[measure], further])[kept]
+    judged = np.concatenate([before.judged, np.diff(evidence.indptr) > 0])[kept]
+    return before._replace(scores=scores, judged=judged)
 
 
 def _new_words(filtered: _Filtered, level: float) -> Array:

@@ -105,16 +105,16 @@ class Detection:
     def summary(self) -> str:
         """Return how many alarms there were, beside how many normal footage brings."""
         n = len(self.events)
-        found = f"{n or 'no'} alarm{'' if n < 2 else 's'} in {clock(self.seconds)} of video"
+        summary = f"{n or 'no'} alarm{'' if n < 2 else 's'} in {clock(self.seconds)} of video"
         if not self.judged.any():
-            return f"{found}: nothing moved enough to be judged"
+            return f"{summary}: nothing moved enough to be judged"
         if n == 0:
             lowest = self.normality[self.judged].min()
-            found += f" (lowest normality {lowest:.3g}, threshold {self.threshold:.3g})"
+            summary += f" (lowest normality {lowest:.3g}, threshold {self.threshold:.3g})"
         if self.expected_false_alarms is None:
-            return found
+            return summary
         low, _, high = self.expected_false_alarms
-        return f"{found}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
+        return f"{summary}; expected false alarms: {low:.0f} to {high:.0f} (90 % interval)"
 
 
 def _spans(events: list[Event]) -> list[EventSpan]:
@@ -177,26 +177,26 @@ def detect_events(
     Detection
         Scores of every document, and the events.
     """
-    found = detector.judge_all(corpus)
+    judgements = detector.judge_all(corpus)
     corpus = detector.model.in_own_words(corpus)
     threshold = detector.threshold
-    if share is not None and found.judged.any():
-        threshold = share_threshold(found.normality[found.judged], share)
+    if share is not None and judgements.judged.any():
+        threshold = share_threshold(judgements.normality[judgements.judged], share)
     joiner = EventJoiner(detector, source=source, n_top=n_top)
-    abnormal_words, events = _joined_events(joiner, corpus, found, threshold, localise_all)
-    moments = _ranked_moments(joiner, corpus, found, threshold, events)
-    filtered, judged = found.filtered, found.judged
+    abnormal_words, events = _joined_events(joiner, corpus, judgements, threshold, localise_all)
+    moments = _ranked_moments(joiner, corpus, judgements, threshold, events)
+    filtered, judged = judgements.filtered, judgements.judged
     return Detection(
         source=source,
         corpus=corpus,
         model=detector.model,
-        normality=found.normality,
+        normality=judgements.normality,
         judged=judged,
-        abnormal=judged & (found.normality < threshold),
+        abnormal=judged & (judgements.normality < threshold),
         behaviours=filtered.posterior.argmax(axis=1),
         misfit=filtered.misfit / np.maximum(corpus.n_tokens, 1),
         shift=np.where(judged, filtered.shift, 0.0),
-        surprisals=_entry_surprisals(corpus, found),
+        surprisals=_entry_surprisals(corpus, judgements),
         threshold=threshold,
         abnormal_words=abnormal_words,
         events=events,
@@ -212,7 +212,7 @@ def detect_events(
 def _joined_events(
     joiner: EventJoiner,
     corpus: Corpus,
-    found: JudgedCorpus,
+    judgements: JudgedCorpus,
     threshold: float,
     localise_all: bool,
 ) -> tuple[dict[int, AbnormalWords], list[Event]]:
@@ -222,7 +222,7 @@ def _joined_events(
     for t, document in enumerate(corpus.bags()):
         if first[t]:
             ended.append(joiner.new_sequence())
-        judgement = found.judgement(t, threshold, explained=localise_all)
+        judgement = judgements.judgement(t, threshold, explained=localise_all)
         wanted = judgement.abnormal or (localise_all and judgement.judged)
         where = joiner.localise(document, judgement) if wanted else None
         if where is not None:
@@ -236,7 +236,7 @@ def _joined_events(
 def _ranked_moments(
     joiner: EventJoiner,
     corpus: Corpus,
-    found: JudgedCorpus,
+    judgements: JudgedCorpus,
     threshold: float,
     events: list[Event],
 ) -> list[Event]:
@@ -244,14 +244,14 @@ def _ranked_moments(
 
     Documents that would join an alarm, and neighbours of a moment that was chosen, are left out.
     """
-    moments, behaviours = list(events), found.filtered.posterior.argmax(axis=1)
+    moments, behaviours = list(events), judgements.filtered.posterior.argmax(axis=1)
     taken = np.zeros(len(corpus), dtype=np.bool_)
     for event in events:
         if event.first_document is not None and event.last_document is not None:
             first = max(event.first_document - joiner.join, 0)
             taken[first : event.last_document + joiner.join + 1] = True
-    for t in np.argsort(np.where(found.judged, found.normality, np.inf), kind="stable"):
-        if len(moments) >= MOST_MOMENTS or not found.judged[t]:
+    for t in np.argsort(np.where(judgements.judged, judgements.normality, np.inf), kind="stable"):
+        if len(moments) >= MOST_MOMENTS or not judgements.judged[t]:
             break
         if taken[t]:
             continue
@@ -260,7 +260,7 @@ def _ranked_moments(
             joiner.moment(
                 float(corpus.times[t]),
                 corpus.bag(t),
-                found.judgement(t, threshold, explained=True),
+                judgements.judgement(t, threshold, explained=True),
                 threshold,
                 number=int(t),
                 before=-1 if corpus.first[t] else int(behaviours[t - 1]),
@@ -269,10 +269,10 @@ def _ranked_moments(
     return sorted(moments, key=lambda event: event.normality)
 
 
-def _entry_surprisals(corpus: Corpus, found: JudgedCorpus) -> Array:
+def _entry_surprisals(corpus: Corpus, judgements: JudgedCorpus) -> Array:
     """Return a surprisal for every entry of the counts, whether the model saw it or not."""
-    seen = np.diff(found.evidence.indptr) > 0
+    seen = np.diff(judgements.evidence.indptr) > 0
     judged = np.repeat(seen, corpus.entries.lengths)
     surprisals = np.zeros(len(judged))
-    surprisals[judged] = found.filtered.surprisals
+    surprisals[judged] = judgements.filtered.surprisals
     return surprisals

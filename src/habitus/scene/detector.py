@@ -28,7 +28,7 @@ from habitus.model.online import (
     filter_tables,
     predicted_behaviours,
 )
-from habitus.scene.calibration import Calibration, HeldOutScores, parameter_sets
+from habitus.scene.calibration import Calibration, parameter_sets
 from habitus.scene.habit_model import HabitJudgement, HabitModel, JudgedHabits
 from habitus.scene.measures import MEASURES, score_documents
 from habitus.scene.rarity import NormalFootage, rarity_in_words
@@ -220,7 +220,13 @@ class Detector:
         calibrated = calibration.held_out(approximation) if calibration else None
         if calibrated is None and measure == "tail":
             raise _uncalibrated("the measure tail")
-        self.held_out = _known_scores(calibrated, self.habits, measure)
+        self.held_out: KnownScores | None = None
+        """None without a calibration."""
+        if self.habits is not None:
+            fusion = self.habits.fusion
+            self.held_out = KnownScores(-fusion.held_out_scores, fusion.judged)
+        elif calibrated is not None:
+            self.held_out = KnownScores(calibrated.scores[measure], calibrated.judged)
         self.join = calibration.settings.join if calibration else join_of(model.clip_)
         self.n_usual = calibrated.n_tokens if calibrated else None
         background = calibrated.background if calibrated and measure != "mean" else None
@@ -228,7 +234,6 @@ class Detector:
         self.level = calibrated.level if calibrated else 0.0
         self.behaviours_count = calibrated is not None
         """By habits, whether the normality by the topic model is part of the score."""
-        self._known_tail: Tail | None = None
         self.notes: tuple[str, ...] = ()
         """What there is to say about the threshold, one line each."""
         self.threshold = self._threshold(threshold, share, alerts_per_day)
@@ -265,9 +270,9 @@ class Detector:
         if not judged:
             words, counts = words[:0], counts[:0]
         expected = self.log_predicted
-        found = filter_document(expected, words, counts, self.tables)
-        self.log_predicted = found.log_next
-        posterior = np.asarray(found.posterior.sum(axis=0))
+        step = filter_document(expected, words, counts, self.tables)
+        self.log_predicted = step.log_next
+        posterior = np.asarray(step.posterior.sum(axis=0))
         behaviour = int(posterior.argmax())
         turn = turn_after(self._recent, behaviour, len(posterior))
         self._recent = [*self._recent, behaviour][-BACK:]
@@ -275,23 +280,15 @@ class Detector:
         if self.habits is not None:
             judged = usable and n_tokens > 0
             if judged:
-                behaviours = self._score("tail", found, counts) if self.behaviours_count else 0.0
+                behaviours = self._score("tail", step, counts) if self.behaviours_count else 0.0
                 votes = self._votes(self.habits, document, vocabulary)
                 habit = self.habits.judge(votes, behaviours, clock=clock, turn=turn)
                 normality = habit.normality
         elif judged:
-            normality = self._score(self.measure, found, counts)
+            normality = self._score(self.measure, step, counts)
+        abnormal, predicted = judged and normality < self.threshold, predicted_behaviours(expected)
         return Judgement(
-            normality,
-            judged and normality < self.threshold,
-            judged,
-            found.log_evidence,
-            found.misfit,
-            found.shift,
-            predicted_behaviours(expected),
-            posterior,
-            found.surprisals,
-            habit,
+            normality, abnormal, judged, *step[:3], predicted, posterior, step.surprisals, habit
         )
 
     def _turns(self, behaviours: Indices, first: Flags) -> Indices:
@@ -303,12 +300,12 @@ class Detector:
         self._recent = [*self._recent, *behaviours[-BACK:].tolist()][-BACK:]
         return turns
 
-    def _score(self, measure: str, found: FilterStep, counts: Array) -> float:
+    def _score(self, measure: str, step: FilterStep, counts: Array) -> float:
         """Return the normality of a filtered document by the topic model; 0 of an empty one."""
         if not len(counts):
             return 0.0
         return MEASURES[measure](
-            found.log_evidence, found.n_tokens, counts, found.surprisals, self.level
+            step.log_evidence, step.n_tokens, counts, step.surprisals, self.level
         )
 
     def _votes(self, habits: HabitModel, document: BagLike, vocabulary: Vocabulary | None) -> Votes:
@@ -326,10 +323,10 @@ class Detector:
 
     def in_model_words(self, document: BagLike, vocabulary: Vocabulary | None) -> BagLike:
         """Return a document in the model's words, sums of finer ones where need be."""
-        known = self.model.vocabulary_
-        if vocabulary is None or known is None or vocabulary == known:
+        coarser = self.model.vocabulary_
+        if vocabulary is None or coarser is None or vocabulary == coarser:
             return document
-        return summed_bag(Bag(document.words, document.counts), vocabulary, known)
+        return summed_bag(Bag(document.words, document.counts), vocabulary, coarser)
 
     def new_sequence(self) -> None:
         """Start a new sequence: the next document does not follow the last one."""
@@ -342,13 +339,7 @@ class Detector:
             yield judged.judgement(t, self.threshold)
 
     def judge_all(self, corpus: Corpus) -> JudgedCorpus:
-        """Judge every document of a corpus at once.
-
-        Raises
-        ------
-        InvalidInputError
-            Where the corpus has another vocabulary than the model.
-        """
+        """Judge every document of a corpus at once."""
         words = self.model.in_own_words(corpus)
         evidence = gather(words, min_words=self.model.min_words)
         filtered = filter_documents(evidence, self.tables, self.log_predicted)
@@ -358,8 +349,10 @@ class Detector:
             behaviours = None
             if self.behaviours_count:
                 behaviours = score_documents("tail", evidence, filtered, self.level)
-            found = self.habits.judge_all(corpus, behaviours, turns)
-            return JudgedCorpus(found.normality, found.judged, evidence, filtered, found)
+            by_habits = self.habits.judge_all(corpus, behaviours, turns)
+            return JudgedCorpus(
+                by_habits.normality, by_habits.judged, evidence, filtered, by_habits
+            )
         normality = score_documents(self.measure, evidence, filtered, self.level)
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
 
@@ -372,21 +365,14 @@ class Detector:
     ) -> ExpectedAlarms | None:
         """Return the expected false alarms in normal footage; None if not calibrated.
 
-        Parameters
-        ----------
-        seconds
-            Length of the footage.
-        n_judged
-            Documents of it that were judged; where None, the share of them in the footage that was
-            learnt from.
-        threshold
-            Another threshold than the detector's.
+        Where `n_judged` is None, as large a share of the documents is judged as of the footage
+        that was learnt from. `threshold` may be another than the detector's.
         """
         if self.held_out is None:
             return None
-        n = self._n_judged(self.held_out, seconds) if n_judged is None else n_judged
+        n = self._n_judged(seconds) if n_judged is None else n_judged
         at = self._as_score(self.threshold if threshold is None else threshold)
-        return self.tail_of_normal(self.held_out).expected_alarms(at, n)
+        return self.tail.expected_alarms(at, n)
 
     def probability(self, normality: float) -> float | None:
         """Return how probable so low a normality is in normal footage; None if not calibrated."""
@@ -394,7 +380,7 @@ class Detector:
             return None
         if self.habits is not None:
             return float(np.exp(normality))
-        return float(self.tail_of_normal(self.held_out).survival(normality))
+        return float(self.tail.survival(normality))
 
     @cached_property
     def normal_footage(self) -> NormalFootage | None:
@@ -449,8 +435,8 @@ class Detector:
                 f"a document needs a count for each word, found {words.shape} words and "
                 f"{counts.shape} counts"
             )
-        n_tokens, known = examine(words, counts, self.n_words)
-        if not known:
+        n_tokens, within = examine(words, counts, self.n_words)
+        if not within:
             raise InvalidInputError(
                 f"word ids must run from 0 to {self.n_words - 1}, found {words.min()} to "
                 f"{words.max()}"
@@ -477,22 +463,16 @@ class Detector:
     def _threshold(
         self, threshold: float | None, share: float | None, alerts_per_day: float | None
     ) -> float:
-        given = [value for value in (threshold, share, alerts_per_day) if value is not None]
-        if len(given) > 1:
+        values = [value for value in (threshold, share, alerts_per_day) if value is not None]
+        if len(values) > 1:
             raise InvalidInputError(
                 "give one of threshold, share and alerts_per_day, found several"
             )
         if threshold is not None:
             return _possible(float(threshold), self.measure)
-        if self.held_out is None:
-            raise _uncalibrated("a threshold other than a fixed value")
-        return self._calibrated_threshold(self.held_out, share, alerts_per_day)
-
-    def _calibrated_threshold(
-        self, held_out: KnownScores, share: float | None, alerts_per_day: float | None
-    ) -> float:
+        scores, judged = self._normal("a threshold other than a fixed value")
         if share is not None:
-            return self._as_normality(share_threshold(held_out.scores[held_out.judged], share))
+            return self._as_normality(share_threshold(scores[judged], share))
         bar = self.bar(ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day)
         self.notes = bar.notes
         return bar.threshold
@@ -502,35 +482,23 @@ class Detector:
 
         It depends on the model and the budget alone: every command, and a camera after a restart,
         has the same.
-
-        Raises
-        ------
-        InvalidInputError
-            If the detector is not calibrated, or there is no such budget.
         """
-        if self.held_out is None:
-            raise _uncalibrated("an alert budget")
-        found = bar_of_budget(
-            self.tail_of_normal(self.held_out),
-            alerts_per_day,
-            self._n_judged(self.held_out, DAY),
-            reach=self._reach(self.held_out),
-            n_learnt=int(self.held_out.judged.sum()),
+        n_learnt = int(self._normal().judged.sum())
+        bar = bar_of_budget(
+            self.tail, alerts_per_day, self._n_judged(DAY), reach=self._reach(), n_learnt=n_learnt
         )
-        return found._replace(threshold=self._as_normality(found.threshold))
+        return bar._replace(threshold=self._as_normality(bar.threshold))
 
     def false_alarms_per_day(self, normality: float) -> float:
-        """Return the least alert budget at which a document of this normality is an alarm.
+        """Return the least alert budget at which a document of this normality is an alarm."""
+        self._normal()
+        return self.tail.least_alerts(self._as_score(normality), self._n_judged(DAY))
 
-        Raises
-        ------
-        InvalidInputError
-            If the detector is not calibrated.
-        """
+    def _normal(self, what: str = "an alert budget") -> KnownScores:
+        """Return what normal footage scores by the measure in use; raise unless that is known."""
         if self.held_out is None:
-            raise _uncalibrated("an alert budget")
-        tail, n = self.tail_of_normal(self.held_out), self._n_judged(self.held_out, DAY)
-        return tail.least_alerts(self._as_score(normality), n)
+            raise _uncalibrated(what)
+        return self.held_out
 
     def _as_score(self, normality: float) -> float:
         """Return the known score of a normality: the inverse of `_as_normality`."""
@@ -544,19 +512,16 @@ class Detector:
             return score
         return float(self.habits.fusion.normality_of_scores(np.array([-score]))[0])
 
-    def tail_of_normal(self, held_out: KnownScores) -> Tail:
-        """Return the tail of the held-out scores; it is computed once."""
-        if self.habits is not None:
-            return self.habits.fusion.tail
-        if self._known_tail is None:
-            self._known_tail = Tail.of(*held_out, self.join)
-        return self._known_tail
+    @cached_property
+    def tail(self) -> Tail:
+        """The tail of the held-out scores."""
+        return self.habits.fusion.tail if self.habits else Tail.of(*self._normal(), self.join)
 
-    def _n_judged(self, held_out: KnownScores, seconds: float) -> float:
+    def _n_judged(self, seconds: float) -> float:
         """Return how many documents of this time are judged, as of the footage learnt from."""
-        return seconds / self.model.clip_ * float(held_out.judged.mean())
+        return seconds / self.model.clip_ * float(self._normal().judged.mean())
 
-    def _reach(self, held_out: KnownScores) -> float:
+    def _reach(self) -> float:
         """Return the score that anomalies can be expected to reach.
 
         By habits, what one in four synthetic anomalies is below; otherwise that of a document of
@@ -569,19 +534,8 @@ class Detector:
         lowest = -highest
         if self.measure == "tail" and self.n_usual is not None:
             lowest = -max(highest - self.level, 0.0) * np.sqrt(self.n_usual)
-        return min(lowest, float(held_out.scores[held_out.judged].min()))
-
-
-def _known_scores(
-    calibrated: HeldOutScores | None, habits: HabitModel | None, measure: str
-) -> KnownScores | None:
-    """Return what normal footage scores by the measure in use, where that is known."""
-    if habits is not None:
-        fusion = habits.fusion
-        return KnownScores(-fusion.held_out_scores, fusion.judged)
-    if calibrated is not None:
-        return KnownScores(calibrated.scores[measure], calibrated.judged)
-    return None
+        scores, judged = self._normal()
+        return min(lowest, float(scores[judged].min()))
 
 
 def _uncalibrated(what: str) -> InvalidInputError:

@@ -130,8 +130,8 @@ class Event:
 
     def in_words(self) -> str:
         """Return when, why and how rare, in one line for a person."""
-        told = "; ".join(part for part in (self.explanation, self.rarity) if part)
-        return f"{clock(self.start)}-{clock(self.end)}  {told}"
+        reason = "; ".join(part for part in (self.explanation, self.rarity) if part)
+        return f"{clock(self.start)}-{clock(self.end)}  {reason}"
 
 
 class AbnormalWords(NamedTuple):
@@ -152,16 +152,8 @@ class AbnormalWords(NamedTuple):
 class EventJoiner:
     """Join abnormal documents that follow each other to events, as they come.
 
-    Nothing but the strongest document of the event under way is remembered.
-
-    Parameters
-    ----------
-    detector
-        The detector that judged the documents.
-    source
-        Name of the video, stream or corpus.
-    n_top
-        Least likely words to localise by, where habits do not.
+    Nothing but the strongest document of the event under way is remembered. `source` names the
+    video, stream or corpus; `n_top` least likely words localise, where habits do not.
     """
 
     def __init__(self, detector: Detector, *, source: str = "", n_top: int = N_TOP) -> None:
@@ -187,16 +179,8 @@ class EventJoiner:
     ) -> Event | None:
         """Take the next document; return the event that it ended, if it did.
 
-        Parameters
-        ----------
-        time
-            Start of the document in seconds.
-        document, judgement, threshold
-            The document, what the detector said of it, and the threshold in use.
-        number
-            Number of the document in its corpus, where there is one.
-        where
-            What `localise` returned for it, if that is known already.
+        `time` is its start in seconds, `number` that of the document in its corpus, `where` what
+        `localise` returned for it, if that is known already.
         """
         before, self.behaviour_before = self.behaviour_before, judgement.behaviour
         if judgement.abnormal:
@@ -249,12 +233,7 @@ class EventJoiner:
     ) -> Event:
         """Return one document as an event of its own, whether it is abnormal or not.
 
-        Parameters
-        ----------
-        time, document, judgement, threshold, number
-            As of `add`.
-        before
-            Behaviour of the document before it, counted from 0; -1 if there is none.
+        `before` is the behaviour of the document before it, counted from 0; -1 if there is none.
         """
         where = self.localise(document, judgement)
         return self._event(time, judgement, where, before, threshold, number)
@@ -263,8 +242,8 @@ class EventJoiner:
         """Return where a document is unusual by habits, in the model's words."""
         finding = find_unusual(judgement, habits)
         codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
-        known = self.model.vocabulary_
-        words = codes if known is None else habits.vocabulary.words_in(known, codes)
+        coarser = self.model.vocabulary_
+        words = codes if coarser is None else habits.vocabulary.words_in(coarser, codes)
         excesses = tuple(finding.excesses.tolist())
         return AbnormalWords(tuple(words.tolist()), excesses, excesses, finding.boxes, finding)
 
@@ -359,12 +338,7 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
 def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     """Return the events of a file of JSON Lines by the number of their line, from 1.
 
-    Lines about faults of the camera are left out.
-
-    Raises
-    ------
-    FileError
-        Where a line is not an event.
+    Lines about faults of the camera are left out; a line that is no event is a `FileError`.
     """
     file = checked_path(path)
     try:
@@ -374,8 +348,8 @@ def events_by_line(path: str | os.PathLike[str]) -> dict[int, Event]:
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: neither a habitus model nor a file of events") from error
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    told = ((number, line) for number, line in numbered if not line.startswith(FAULT))
-    return {number: _parsed(file, number, line) for number, line in told}
+    events = ((number, line) for number, line in numbered if not line.startswith(FAULT))
+    return {number: _parsed(file, number, line) for number, line in events}
 
 
 class _Stamp(TypedDict):

@@ -12,15 +12,17 @@ from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
 from habitus.habits.turns import TURN, TurnCounts
 from habitus.scene.habit_model import HabitJudgement, HabitModel
-from habitus.scene.localisation import Box, connected_groups, place_in_words
+from habitus.scene.localisation import (
+    MOST_BOXES,
+    WORTH,
+    Box,
+    connected_groups,
+    place_in_words,
+)
 
 PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
-MOST_BOXES = 3
-WORTH = 0.25
-"""Share of the heaviest group's excess that a further group needs for a box of its own, and of the
-heaviest vote's that a vote of the group needs."""
 ALSO = 0.35
-"""Share of the excess that a second cue needs to be told."""
+"""Share of the excess that a second cue needs to be named."""
 MOSTLY, NEARLY_ALL = 0.6, 0.9
 MANY = 0.25
 """Share of the votes from which on they are many."""
@@ -85,11 +87,13 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
             hot, excess[hot], (), "nothing beyond the usual", name, hot, excess[hot]
         )
     groups = _groups(judgement, model, cue, scan=gathering == 0)
-    boxes = tuple(_box(_whole(judgement, model, cue, group), model) for group in groups)
-    where, heavy = place_in_words(boxes[0], model.vocabulary), groups[0]
+    v, heavy = model.vocabulary, groups[0]
+    things = (_whole(judgement, model, cue, group) for group in groups)
+    boxes = tuple(Box.around(v.boxes(v.per_cell * thing)) for thing in things)
+    where = place_in_words(boxes[0], v)
     if by_turn is not None and model.all_turns is not None:
         vote = int(heavy[excess[heavy].argmax()])
-        explanation = f"{where}: {_turn_reason(judgement, model.all_turns, model.vocabulary, vote)}"
+        explanation = f"{where}: {_turn_reason(judgement, model.all_turns, v, vote)}"
     elif gathering == 0:
         explanation = f"{where}: {_reasons(judgement, model, cue, heavy)}"
     else:
@@ -137,8 +141,8 @@ def _things(judgement: HabitJudgement, model: HabitModel, cue: int, seed: int) -
     v, votes, excess = model.vocabulary, judgement.votes, judgement.evidence.excesses[:, cue]
     left = np.where(excess >= WORTH * excess[seed], excess, 0.0)
     while left[seed] > 0:
-        found = np.flatnonzero(_alike(votes.directions, seed, v.directions) & (left > 0))
-        parts = (found[own] for own in connected_groups(votes.cells[found], v.columns))
+        alike = np.flatnonzero(_alike(votes.directions, seed, v.directions) & (left > 0))
+        parts = (alike[members] for members in connected_groups(votes.cells[alike], v.columns))
         group = next(part for part in parts if seed in part)
         yield group
         left[group] = 0.0
@@ -152,29 +156,18 @@ def _whole(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indice
     """
     cells, directions, speeds = judgement.votes
     seed = int(group[judgement.evidence.excesses[group, cue].argmax()])
-    own = _alike(directions, seed, model.vocabulary.directions)
-    own &= abs(speeds - speeds[seed]) <= SAME_SPEED
-    own[group] = True
-    found = np.flatnonzero(own)
-    together = connected_groups(cells[found], model.vocabulary.columns)
-    return np.asarray(next(cells[found[part]] for part in together if seed in found[part]))
+    alike = _alike(directions, seed, model.vocabulary.directions)
+    alike &= abs(speeds - speeds[seed]) <= SAME_SPEED
+    alike[group] = True
+    members = np.flatnonzero(alike)
+    together = connected_groups(cells[members], model.vocabulary.columns)
+    return np.asarray(next(cells[members[part]] for part in together if seed in members[part]))
 
 
 def _alike(directions: Indices, seed: int, n_directions: int) -> Flags:
     """Return which directions are within 60 degrees of that of one vote."""
     turn = abs(directions - directions[seed])
     return np.asarray(np.minimum(turn, n_directions - turn) <= n_directions // 6)
-
-
-def _box(cells: Indices, model: HabitModel) -> Box:
-    v = model.vocabulary
-    rows, columns, side = cells // v.columns, cells % v.columns, v.cell_side
-    return Box(
-        int(columns.min() * side),
-        int(rows.min() * side),
-        int((columns.max() + 1) * side),
-        int((rows.max() + 1) * side),
-    )
 
 
 def _reasons(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indices) -> str:
@@ -185,12 +178,12 @@ def _reasons(judgement: HabitJudgement, model: HabitModel, cue: int, group: Indi
         return _reason(judgement, model, cue, seed)
     shares = excesses[group, :TOGETHER].sum(axis=0)
     order = np.argsort(-shares, kind="stable")
-    told = [
+    reasons = [
         _reason(judgement, model, int(k), int(group[excesses[group, k].argmax()]))
         for k in order
         if k == order[0] or shares[k] >= ALSO * shares.sum()
     ]
-    return " and ".join(told[:2])
+    return " and ".join(reasons[:2])
 
 
 def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -> str:
@@ -222,32 +215,32 @@ def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, v
     """Say how seldom a cell moves this way while the scene does as it does now."""
     ways, turn = WAYS[1::3], judgement.turn
     cell, direction = int(judgement.votes.cells[vote]), int(judgement.votes.directions[vote])
-    own = direction // (v.directions // N_DIRECTIONS)
+    way = direction // (v.directions // N_DIRECTIONS)
     by_way = counts.moved[:, :, turn].sum(axis=0)
     order = np.argsort(-by_way, kind="stable")
     others = [ways[k] for k in order if by_way[k] > by_way.max() / 2]
     when = f"while others move {' or '.join(others)}"
-    if ways[own] in others:
+    if ways[way] in others:
         when = "out of its turn"
-    seen = f"in {round(counts.moved[cell, own, turn]):,} of {round(counts.documents[turn]):,}"
-    return f"moving {ways[own]} {when} ({seen} such moments)"
+    seen = f"in {round(counts.moved[cell, way, turn]):,} of {round(counts.documents[turn]):,}"
+    return f"moving {ways[way]} {when} ({seen} such moments)"
 
 
 def _hour_reason(model: HabitModel, cells: Indices, clock: int) -> str:
     """Say how seldom cells move at this hour of the day, given the local minute.
 
-    Where nothing ever moved in them at this hour, hours around it of which that is true are told.
+    Where nothing ever moved in them at this hour, hours around it of which that is true are named.
     """
     weekend, hour = divmod(int(hours_of(np.array(clock))), N_HOURS)
     days, when = [0, 1], ""
     if model.weeks_apart:
         days, when = [weekend], " at week-ends" if weekend else " on workdays"
     counted = model.all_counts.hours[cells].sum(axis=0), model.all_counts.hour_documents
-    moved, documents_at = (each.reshape(2, N_HOURS)[days].sum(axis=0) for each in counted)
+    moved, documents_at = (counts.reshape(2, N_HOURS)[days].sum(axis=0) for counts in counted)
     first, n = _quiet_hours(np.round(moved) + (np.round(documents_at) == 0), hour)
-    told = (first + np.arange(max(n, 1))) % N_HOURS
-    times, documents = moved[told].sum(), documents_at[told].sum() * len(cells)
-    between = f"between {told[0]}:00 and {(told[-1] + 1) % N_HOURS}:00{when}"
+    hours = (first + np.arange(max(n, 1))) % N_HOURS
+    times, documents = moved[hours].sum(), documents_at[hours].sum() * len(cells)
+    between = f"between {hours[0]}:00 and {(hours[-1] + 1) % N_HOURS}:00{when}"
     at, rest = f" at {clock_text(clock)[-5:]}", moved.sum() - times
     if round(times) == 0:
         return f"{at}, when nothing moved before here (in {round(documents):,} moments {between})"
@@ -279,7 +272,7 @@ def _direction_reason(model: HabitModel, cell: int, direction: int) -> str:
     if round(n) == 0:
         return f"moving {way}, where nothing moved before"
     seen = _times(times, n, nearby)
-    by_way = {name: sum(here[d] for d, own in enumerate(ways) if own == name) for name in ways}
+    by_way = {name: sum(here[d] for d, other in enumerate(ways) if other == name) for name in ways}
     usual = max(by_way, key=lambda name: by_way[name])
     if times < LITTLE * n and times < by_way[way] / 2:
         return f"moving {way}, but at an angle that is rare there {seen}"

@@ -9,16 +9,16 @@ cameras of
 - the shares of implants that each statistic finds, and the score that one in four exceeds;
 - logarithms of the concentrations under which two minutes of a camera predict its other footage.
 
-Nothing of it tells places, times or pictures. Sums of two sites are added; each camera counts once.
+Nothing of it shows places, times or pictures. Sums of two sites are added; each camera counts once.
 """
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -44,7 +44,7 @@ EDGES = np.geomspace(NOTHING, 1000.0, 239)
 first step begins at 0, the last has no end."""
 N_STEPS, N_COUNTED = len(EDGES) + 1, len(STATISTICS) + 1
 WORTH = 1800
-"""Documents of its own that outweigh what the fleet tells of statistics: half an hour."""
+"""Documents of its own that outweigh what the fleet says of statistics: half an hour."""
 CONCENTRATION_WORTH = 300
 """Documents of its own that outweigh the concentrations of the fleet."""
 YOUTH = 120.0
@@ -109,7 +109,7 @@ class Fleet:
     reach: float
     """Score that one implant in four exceeds, in units of the median score, summed."""
     n_young: int
-    """Cameras that had the footage to tell concentrations."""
+    """Cameras that had the footage to estimate concentrations."""
     young: dict[str, Array] = field(default_factory=lambda: _no_concentrations())
     """Logarithms of their concentrations by question, summed."""
 
@@ -126,7 +126,7 @@ class Fleet:
         Raises
         ------
         InvalidInputError
-            Where no scene has habits that tell anything, or two differ in words, cells or clips.
+            Where no scene has habits that say anything, or two differ in words, cells or clips.
         """
         cameras = [
             _camera(scene, scene.habits)
@@ -143,9 +143,9 @@ class Fleet:
 
     @classmethod
     def told_by(cls, scene: "SceneModel") -> "Fleet | None":
-        """Return what a camera tells others; None where it has too little footage, or no habits.
+        """Return what a camera has for others; None where it has too little footage, or no habits.
 
-        A camera that needs a fleet itself tells others nothing.
+        A camera that needs a fleet itself has nothing for others.
         """
         if scene.corpus is None or len(scene.corpus) < WORTH:
             return None
@@ -157,17 +157,14 @@ class Fleet:
     def __add__(self, other: "Fleet") -> "Fleet":
         """Return the fleet of the cameras of both."""
         self._check(other.directions, other.speeds, other.cell, other.clip)
-        return Fleet(
-            self.directions,
-            self.speeds,
-            self.cell,
-            self.clip,
-            self.n_cameras + other.n_cameras,
-            self.shares + other.shares,
-            self.found + other.found,
-            self.reach + other.reach,
-            self.n_young + other.n_young,
-            {name: own + other.young[name] for name, own in self.young.items()},
+        return replace(
+            self,
+            n_cameras=self.n_cameras + other.n_cameras,
+            shares=self.shares + other.shares,
+            found=self.found + other.found,
+            reach=self.reach + other.reach,
+            n_young=self.n_young + other.n_young,
+            young={name: logs + other.young[name] for name, logs in self.young.items()},
         )
 
     def check_fits(self, vocabulary: Vocabulary, clip: float) -> None:
@@ -175,21 +172,21 @@ class Fleet:
         self._check(vocabulary.directions, vocabulary.speeds, vocabulary.cell, clip)
 
     def _check(self, directions: int, speeds: int, cell: int, clip: float) -> None:
-        for what, own, found in (
+        for what, expected, value in (
             ("words of {:g} directions", self.directions, directions),
             ("words of {:g} speeds", self.speeds, speeds),
             ("cells of {:g} pixels", self.cell, cell),
             ("documents of {:g} s", self.clip, clip),
         ):
-            if own != found:
+            if expected != value:
                 raise InvalidInputError(
-                    f"the fleet's cameras have {what.format(own)}, this one has "
-                    f"{what.format(found)}: a fleet holds for one kind of documents",
+                    f"the fleet's cameras have {what.format(expected)}, this one has "
+                    f"{what.format(value)}: a fleet holds for one kind of documents",
                     parameter="fleet",
                 )
 
     def prior(self, n_documents: int = WORTH) -> FusionPrior:
-        """Return what the fleet tells of statistics and scores, worth so many documents."""
+        """Return what the fleet says of statistics and scores, worth so many documents."""
         values = _quantiles(self.shares, n_documents)
         return FusionPrior(
             values[:-1].T.copy(),
@@ -198,41 +195,29 @@ class Fleet:
             self.reach / self.n_cameras,
         )
 
-    def concentrations(self, own: Concentrations, n_documents: float) -> Concentrations:
-        """Return a camera's own concentrations, completed by those of the fleet.
-
-        Parameters
-        ----------
-        own
-            Those that predict held-out footage of the camera best.
-        n_documents
-            Documents that they were estimated from.
-        """
+    def concentrations(self, estimates: Concentrations, n_documents: float) -> Concentrations:
+        """Return a camera's own concentrations, estimated from so many documents, completed."""
         if not self.n_young:
-            return own
+            return estimates
         weight = n_documents / (n_documents + CONCENTRATION_WORTH)
         return {
             name: tuple(
-                np.exp(weight * np.log(own[name]) + (1 - weight) * young / self.n_young).tolist()
+                np.exp(
+                    weight * np.log(estimates[name]) + (1 - weight) * young / self.n_young
+                ).tolist()
             )
             for name, young in self.young.items()
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fleet to a safe file, whole or not at all."""
-        kind = {"directions": self.directions, "speeds": self.speeds, "cell": self.cell}
         tensors = {"shares": self.shares, "found": self.found, "reach": np.array([self.reach])}
         write_tensors(
             path,
             kind=KIND,
             version=VERSION,
-            header={
-                **kind,
-                "clip": self.clip,
-                "n_cameras": self.n_cameras,
-                "n_young": self.n_young,
-            },
-            tensors=tensors | {f"young.{name}": own for name, own in self.young.items()},
+            header={name: getattr(self, name) for name in FleetHeader.__annotations__},
+            tensors=tensors | {f"young.{name}": logs for name, logs in self.young.items()},
         )
 
     @classmethod
@@ -243,14 +228,12 @@ class Fleet:
         )
         if not (tensors["shares"].sum(axis=1) > 0).all() or header["n_young"] > header["n_cameras"]:
             raise FileError(f"{Path(path)}: the sums do not fit {header['n_cameras']} cameras")
-        fields: dict[str, Any] = dict(header)
-        young = {name: tensors[f"young.{name}"] for name in N_LEVELS}
         return cls(
-            **fields,
+            **header,
             shares=tensors["shares"],
             found=tensors["found"],
             reach=float(tensors["reach"][0]),
-            young=young,
+            young={name: tensors[f"young.{name}"] for name in N_LEVELS},
         )
 
 
@@ -262,8 +245,8 @@ def _camera(scene: "SceneModel", habits: "HabitModel") -> Fleet:
     """Return the fleet of one camera."""
     fusion, vocabulary = habits.fusion, habits.vocabulary
     # The hour is a habit of one camera: what it says is not shared.
-    own = fusion.statistics[:, : len(STATISTICS)]
-    reached = np.column_stack([own, fusion.held_out_scores])[fusion.judged]
+    statistics = fusion.statistics[:, : len(STATISTICS)]
+    reached = np.column_stack([statistics, fusion.held_out_scores])[fusion.judged]
     units = median_units(reached)
     steps = np.searchsorted(EDGES, reached / units, side="right")
     shares = np.stack([np.bincount(column, minlength=N_STEPS) for column in steps.T])
@@ -294,8 +277,8 @@ def _young_concentrations(scene: "SceneModel", habits: "HabitModel") -> dict[str
         part = corpus.take(np.arange(start, start + n))
         usable = int((part.conditions == Condition.USABLE).sum())
         parts.append(HabitCounts.of(votes_of_corpus(part, habits.least_words), v, usable))
-    found = fit_young_concentrations(parts, habits.counts, v)
-    return {name: np.log(own) for name, own in found.items()}
+    concentrations = fit_young_concentrations(parts, habits.counts, v)
+    return {name: np.log(values) for name, values in concentrations.items()}
 
 
 def _quantiles(shares: Array, n: int) -> Array:
@@ -305,12 +288,12 @@ def _quantiles(shares: Array, n: int) -> Array:
     """
     wanted = (np.arange(n) + 0.5) / n
     ends = np.append(EDGES, EDGES[-1])
-    found = np.empty((len(shares), n))
-    for row, own in enumerate(shares):
-        below = np.concatenate([[0.0], np.cumsum(own)]) / own.sum()
+    quantiles = np.empty((len(shares), n))
+    for row, counts in enumerate(shares):
+        below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
         step = np.minimum(np.searchsorted(below, wanted, side="right") - 1, N_STEPS - 1)
         part = (wanted - below[step]) / (below[step + 1] - below[step])
         start = ends[np.maximum(step - 1, 0)]
         inside = start * (ends[step] / start) ** part
-        found[row] = np.where(step == 0, part * EDGES[0], inside)
-    return found
+        quantiles[row] = np.where(step == 0, part * EDGES[0], inside)
+    return quantiles

@@ -11,7 +11,7 @@ held-out footage, three tenths of it are added, and 0.15 of the rarity by the tu
 unusual anyway, and out of its turn, is more than either. That score has a tail of its own: the
 normality of a document is ln p of normal footage scoring as high.
 
-A few minutes of footage tell neither tails nor trust. A prior of other cameras may complete them:
+A few minutes of footage show neither tails nor trust. A prior of other cameras may complete them:
 values that normal documents of a fleet reach stand beside the camera's own, and shares of implants
 are weighed with those of the fleet. Statistics of different cameras are compared in units of their
 medians.
@@ -27,7 +27,7 @@ import numpy as np
 from habitus.arrays import Array, Flags, Indices
 from habitus.compiled import compiled
 from habitus.scene.implants import KINDS
-from habitus.scene.thresholds import JOIN, SHAPE_PRIOR, Tail
+from habitus.scene.thresholds import JOIN, SHAPE_PRIOR, Tail, bisected
 
 SCORE_SHAPE = (0.0, 0.1)
 """Prior of the shape of the score's tail: rarities are exponential in normal footage."""
@@ -52,7 +52,7 @@ traffic lights bring 0.4 to 0.7."""
 TURNING_TRUST, TURN_TRUST = 0.3, 0.15
 """Where they do, trust in the topic model with much footage, and in the turn."""
 NOTHING = 0.01
-"""Statistics in units of their medians are not told apart below this."""
+"""Statistics in units of their medians are not distinguished below this."""
 UNLIKE, MOST_COMPARED = 2.0, 300
 """Distance from which on a camera is not like a fleet, and the documents that it is measured with
 at most: young junctions are at most 1.3 from other junctions, a walkway is 2.6 from them."""
@@ -72,7 +72,7 @@ class ImplantStatistics(NamedTuple):
 
 
 class FusionPrior(NamedTuple):
-    """What other cameras tell of statistics and scores, in units of the median of a camera."""
+    """What other cameras say of statistics and scores, in units of the median of a camera."""
 
     statistics: Array
     """What normal documents reach, in equal steps of probability: documents x `STATISTICS`."""
@@ -90,14 +90,14 @@ class FusionPrior(NamedTuple):
         shares times sqrt(n), with n documents or `MOST_COMPARED`, in the mean over statistics.
         """
         n, worth = len(statistics), len(self.statistics)
-        own = np.maximum(statistics / median_units(statistics), NOTHING)
+        scaled = np.maximum(statistics / median_units(statistics), NOTHING)
         fleet = np.maximum(self.statistics, NOTHING)
         apart = [
             abs(
                 np.searchsorted(np.sort(theirs), column, side="right") / worth
                 - np.searchsorted(np.sort(column), column, side="right") / n
             ).max()
-            for theirs, column in zip(fleet.T, own.T, strict=True)
+            for theirs, column in zip(fleet.T, scaled.T, strict=True)
         ]
         return bool(np.sqrt(min(n, MOST_COMPARED)) * np.mean(apart) < UNLIKE)
 
@@ -174,15 +174,16 @@ class Fusion:
         if prior is not None:
             units = median_units(statistics[judged])
             alike = replace(alike, fleet_statistics=prior.statistics * units)
-        found = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
+        shares = (alike.rarities(implanted.statistics) > -np.log(FALSE_ALARMS)).mean(axis=0)
         if prior is not None:
-            found = prior.blended(found, prior.found, n)
+            shares = prior.blended(shares, prior.found, n)
         # By chance a statistic finds as many; with little footage to judge by, fewer are found.
-        trust = np.cbrt(np.maximum(found, FALSE_ALARMS))
-        fusion = replace(alike, trust=trust) if found.any() else alike
+        trust = np.cbrt(np.maximum(shares, FALSE_ALARMS))
+        fusion = replace(alike, trust=trust) if shares.any() else alike
         # An implant makes no document more usual: by topics and turn it is as unusual as it was.
         without = (
-            None if own is None else own[implanted.sources] for own in (behaviours, turn_scans)
+            None if column is None else column[implanted.sources]
+            for column in (behaviours, turn_scans)
         )
         scores = fusion.scores(implanted.statistics, *without)
         reach = float(np.quantile(scores, REACHED))
@@ -200,18 +201,7 @@ class Fusion:
 
         Of all implants, those at another hour are one kind more, and the only one that it finds.
         After n days, the next is unlike all of them with a probability of 1 / (n + 1), and says
-        nothing then: it is trusted n / (n + 1).
-
-        Parameters
-        ----------
-        statistics
-            Of the held-out documents: documents x further statistics.
-        implanted
-            Of documents as if they were of another hour.
-        gain
-            Nats per moving cell by which the hour predicts days that were held out.
-        n_days
-            Number of days that it was learnt from.
+        nothing then: it is trusted n / (n + 1). `gain` is that of `ContextFit` on held-out days.
         """
         alone = replace(
             self,
@@ -219,9 +209,9 @@ class Fusion:
             trust=np.ones(statistics.shape[1]),
             fleet_statistics=None,
         )
-        found = (alone.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0) / N_KINDS
+        shares = (alone.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0) / N_KINDS
         predicts = min(gain / FULL_GAIN, 1.0) * n_days / (n_days + 1)
-        trust = predicts * np.cbrt(np.maximum(found, FALSE_ALARMS))
+        trust = predicts * np.cbrt(np.maximum(shares, FALSE_ALARMS))
         return replace(
             self,
             statistics=np.hstack([self.statistics, statistics]),
@@ -233,8 +223,10 @@ class Fusion:
         """The tail of each statistic."""
         fleet = () if self.fleet_statistics is None else -self.fleet_statistics.T
         return tuple(
-            self._tail(-own, theirs)
-            for own, theirs in zip_longest(self.statistics.T, fleet)  # of hours, a fleet has none
+            self._tail(-column, theirs)
+            for column, theirs in zip_longest(
+                self.statistics.T, fleet
+            )  # of hours, a fleet has none
         )
 
     @cached_property
@@ -282,21 +274,11 @@ class Fusion:
     def scores(
         self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
     ) -> Array:
-        """Return the score of documents: the largest rarity, plus those of behaviours and turn.
-
-        Parameters
-        ----------
-        statistics
-            Documents x statistics.
-        behaviours
-            Their normality by the topic model; where None, it adds nothing.
-        turn_scans
-            Their evidence by the turn; where None, it adds nothing.
-        """
-        found = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+        """Return the score of documents: the largest rarity, plus those of behaviours and turn."""
+        scores = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
         if behaviours is not None:
-            found = found + self.behaviour_rarities(behaviours)
-        return found if turn_scans is None else found + self.turn_rarities(turn_scans)
+            scores = scores + self.behaviour_rarities(behaviours)
+        return scores if turn_scans is None else scores + self.turn_rarities(turn_scans)
 
     def normality(
         self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
@@ -310,16 +292,14 @@ class Fusion:
 
     def score_of_normality(self, normality: float) -> float:
         """Return the least score of this normality or less: the inverse of the above."""
-        low, high = 0.0, 1.0
-        while high < HIGHEST and self._normality_of(high) > normality:
-            high *= 2
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._normality_of(middle) > normality else (low, middle)
-        return high
 
-    def _normality_of(self, score: float) -> float:
-        return float(self.normality_of_scores(np.array([score]))[0])
+        def reached(score: float) -> bool:
+            return not self.normality_of_scores(np.array([score]))[0] > normality
+
+        high = 1.0
+        while high < HIGHEST and not reached(high):
+            high *= 2
+        return bisected(reached, 0.0, high, rounds=80)
 
     @cached_property
     def tail(self) -> Tail:
@@ -328,16 +308,16 @@ class Fusion:
         return self._tail(-self.held_out_scores, fleet, SCORE_SHAPE)
 
     def _tail(
-        self, own: Array, fleet: Array | None, shape_prior: tuple[float, float] = SHAPE_PRIOR
+        self, scores: Array, fleet: Array | None, shape_prior: tuple[float, float] = SHAPE_PRIOR
     ) -> Tail:
         """Return the tail of own documents, beside which those of a fleet stand one by one."""
         judged = self.judged
         if fleet is not None:
             apart = np.zeros((len(fleet), self.join + 2))
             apart[:, -1] = fleet
-            own = np.concatenate([own, apart.ravel()])
+            scores = np.concatenate([scores, apart.ravel()])
             judged = np.concatenate([judged, (np.arange(apart.size) + 1) % (self.join + 2) == 0])
-        return Tail.of(own, judged, self.join, shape_prior, int(self.judged.sum()))
+        return Tail.of(scores, judged, self.join, shape_prior, int(self.judged.sum()))
 
     @cached_property
     def _tables(self) -> _Tables:
@@ -345,15 +325,14 @@ class Fusion:
 
     @cached_property
     def _behaviour_tables(self) -> _Tables | None:
-        if self.behaviours is None:
-            return None
-        return _stacked((Tail.of(self.behaviours, self.judged, self.join),))
+        return None if self.behaviours is None else self._tables_of(self.behaviours)
 
     @cached_property
     def _turn_tables(self) -> _Tables | None:
-        if self.turn_scans is None:
-            return None
-        return _stacked((Tail.of(-self.turn_scans, self.judged, self.join),))
+        return None if self.turn_scans is None else self._tables_of(-self.turn_scans)
+
+    def _tables_of(self, scores: Array) -> _Tables:
+        return _stacked((Tail.of(scores, self.judged, self.join),))
 
     @cached_property
     def _score_tables(self) -> _Tables:

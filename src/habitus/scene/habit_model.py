@@ -19,7 +19,7 @@ from habitus.corpus.clocks import (
 )
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import Contents, Tensors
+from habitus.files import Contents
 from habitus.habits.contexts import N_CONTEXT_LEVELS
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import (
@@ -86,7 +86,7 @@ class LevelConcentrations(TypedDict):
 
 
 class HabitHeader(TypedDict):
-    """What a file's header tells of habits."""
+    """What a file's header says of habits."""
 
     vocabulary: Vocabulary
     least_words: AtLeastOne
@@ -238,7 +238,7 @@ class HabitModel:
 
     @property
     def leans_on_fleet(self) -> bool:
-        """Whether other cameras tell, as well, how far normal footage goes."""
+        """Whether other cameras say, as well, how far normal footage goes."""
         return self.fusion.fleet_scores is not None
 
     @cached_property
@@ -264,8 +264,8 @@ class HabitModel:
         """Surprisals of hours: see `habitus.habits.hours`; None where the hour is no cue."""
         if HOUR not in self.concentrations:
             return None
-        place, own = self.habits.place, self.concentrations[HOUR]
-        return hour_surprisals(self.all_counts, place, own, self.vocabulary)
+        place, concentrations = self.habits.place, self.concentrations[HOUR]
+        return hour_surprisals(self.all_counts, place, concentrations, self.vocabulary)
 
     @cached_property
     def all_turns(self) -> TurnCounts | None:
@@ -281,8 +281,8 @@ class HabitModel:
         """Habits of each turn: see `habitus.habits.turns`; none where the turn is no cue."""
         if self.all_turns is None:
             return ()
-        own, v = self.concentrations[TURN], self.vocabulary
-        return turn_habits(turn_surprisals(self.all_turns, self.habits, own, v), v)
+        concentrations, v = self.concentrations[TURN], self.vocabulary
+        return turn_habits(turn_surprisals(self.all_turns, self.habits, concentrations, v), v)
 
     def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
         """Return the votes of a document in the words of the vocabulary."""
@@ -296,24 +296,16 @@ class HabitModel:
         clock: int = NO_CLOCK,
         turn: int = NO_TURN,
     ) -> HabitJudgement:
-        """Judge the votes of one document.
-
-        Parameters
-        ----------
-        votes
-            Its votes.
-        behaviours
-            Its normality by the topic model.
-        clock, turn
-            Its local minute, and its turn, where they are known.
-        """
-        found = document_evidence(votes, self.habits, self.levels, self.vocabulary)
+        """Judge the votes of one document, given its normality by the topic model."""
+        evidence = document_evidence(votes, self.habits, self.levels, self.vocabulary)
         if self.hour_surprisals is not None:
             hour = int(hours_of(np.array(clock)))
-            found = found.beside(hour_evidence(votes, self.hour_surprisals, hour, self.vocabulary))
-        rarities = self.fusion.rarities(found.statistics[None])[0]
+            evidence = evidence.beside(
+                hour_evidence(votes, self.hour_surprisals, hour, self.vocabulary)
+            )
+        rarities = self.fusion.rarities(evidence.statistics[None])[0]
         added = float(self.fusion.behaviour_rarities(np.array([behaviours]))[0])
-        judgement = HabitJudgement(0.0, rarities, votes, found, behaviours, added, clock, turn)
+        judgement = HabitJudgement(0.0, rarities, votes, evidence, behaviours, added, clock, turn)
         if self.turn_habits:
             judgement = self._at_its_turn(judgement)
         normality = self.fusion.normality_of_scores(np.array([judgement.score]))
@@ -323,8 +315,8 @@ class HabitModel:
         """Return a judgement with what its turn says; where that is not known, nothing."""
         if not 0 <= judgement.turn < len(self.turn_habits):
             return judgement._replace(turn_rarity=float(self.fusion.turn_rarities(np.zeros(1))[0]))
-        own = self.turn_habits[judgement.turn]
-        evidence = turn_evidence(judgement.votes, own, self.vocabulary)
+        habits = self.turn_habits[judgement.turn]
+        evidence = turn_evidence(judgement.votes, habits, self.vocabulary)
         rarity = float(self.fusion.turn_rarities(evidence.statistics)[0])
         rarer = rarity > self.fusion.turn_trust * float(judgement.rarities.max())
         return judgement._replace(turn_rarity=rarity, turn_evidence=evidence, by_turn=rarer)
@@ -334,14 +326,7 @@ class HabitModel:
     ) -> JudgedHabits:
         """Judge all documents of a corpus; the same as `judge` for each.
 
-        Parameters
-        ----------
-        corpus
-            The documents.
-        behaviours
-            Their normality by the topic model; all 0, as usual as can be, where None.
-        turns
-            Their turns; not known where None.
+        Where `behaviours`, the normality by the topic model, are None, all are as usual as can be.
         """
         behaviours = np.zeros(len(corpus)) if behaviours is None else behaviours
         turns = np.full(len(corpus), NO_TURN) if turns is None else turns
@@ -387,30 +372,28 @@ class HabitModel:
         """
         factor = fading_factor(len(corpus) * corpus.clip, half_life)
         # Without the accepted moments, so that withdrawing one later leaves no trace of it.
-        found = replace(self, accepted=()).judge_all(corpus, behaviours, turns)
+        judged = replace(self, accepted=()).judge_all(corpus, behaviours, turns)
         usable = int((corpus.conditions == Condition.USABLE).sum())
-        further = HabitCounts.of(found.votes, self.vocabulary, usable, counted_hours(corpus))
-        counts = self.counts if half_life is None else self.counts.faded(factor)
+        further = HabitCounts.of(judged.votes, self.vocabulary, usable, counted_hours(corpus))
         by_turn = self.turns
         if by_turn is not None:
-            at = counted_turns(corpus, found.turns)
-            own = TurnCounts.of(found.votes, at, len(by_turn.documents), self.vocabulary)
-            by_turn = (by_turn if half_life is None else by_turn.faded(factor)) + own
+            at = counted_turns(corpus, judged.turns)
+            further_turns = TurnCounts.of(judged.votes, at, len(by_turn.documents), self.vocabulary)
+            by_turn = by_turn.faded(factor) + further_turns
         held = self.fusion
-        kept = slice(-MOST_REMEMBERED, None)
         return replace(
             self,
-            counts=counts + further,
+            counts=self.counts.faded(factor) + further,
             fusion=replace(
                 held,
-                statistics=np.concatenate([held.statistics, found.statistics])[kept],
-                judged=np.concatenate([held.judged, found.judged])[kept],
-                behaviours=None
+                statistics=_latest(held.statistics, judged.statistics),
+                judged=_latest(held.judged, judged.judged),
+                behaviours=held.behaviours
                 if held.behaviours is None
-                else np.concatenate([held.behaviours, found.behaviours])[kept],
-                turn_scans=None
+                else _latest(held.behaviours, judged.behaviours),
+                turn_scans=held.turn_scans
                 if held.turn_scans is None
-                else np.concatenate([held.turn_scans, found.turn_scans])[kept],
+                else _latest(held.turn_scans, judged.turn_scans),
             ),
             turns=by_turn,
         )
@@ -431,41 +414,40 @@ class HabitModel:
     def contents(self) -> Contents:
         """Return header and arrays for a file; names start with `habits.`."""
         codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
-        tensors: Tensors = {
-            "direction": self.counts.direction,
-            "speed": self.counts.speed,
+        hours = [moment.hour for moment in self.accepted]
+        counts, fusion, turns = self.counts, self.fusion, self.turns
+        timed = counts.hour_documents.any()
+        tensors = {
+            "direction": counts.direction,
+            "speed": counts.speed,
+            "hours": counts.hours if timed else None,
+            "hour_documents": counts.hour_documents if timed else None,
+            "turns": None if turns is None else turns.moved,
+            "turn_documents": None if turns is None else turns.documents,
             "levels": self.levels,
-            "statistics": self.fusion.statistics,
-            "judged": self.fusion.judged.astype(np.uint8),
-            "trust": self.fusion.trust,
-            "reach": np.array([self.fusion.reach]),
+            "statistics": fusion.statistics,
+            "judged": fusion.judged.astype(np.uint8),
+            "trust": fusion.trust,
+            "reach": np.array([fusion.reach]),
+            "behaviours": fusion.behaviours,
+            "turn_scans": fusion.turn_scans,
+            "fleet_statistics": fusion.fleet_statistics,
+            "fleet_scores": fusion.fleet_scores,
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
-            "accepted_lengths": np.array([len(each) for each in codes], dtype=np.int64),
+            "accepted_lengths": np.array([len(words) for words in codes], dtype=np.int64),
+            "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
         }
-        if self.counts.hour_documents.any():
-            tensors["hours"] = self.counts.hours
-            tensors["hour_documents"] = self.counts.hour_documents
-        if any(moment.hour != NO_HOUR for moment in self.accepted):
-            tensors["accepted_hours"] = np.array([moment.hour for moment in self.accepted])
-        if self.fusion.behaviours is not None:
-            tensors["behaviours"] = self.fusion.behaviours
-        if self.turns is not None and self.fusion.turn_scans is not None:
-            tensors["turns"] = self.turns.moved
-            tensors["turn_documents"] = self.turns.documents
-            tensors["turn_scans"] = self.fusion.turn_scans
-        if self.fusion.fleet_statistics is not None and self.fusion.fleet_scores is not None:
-            tensors["fleet_statistics"] = self.fusion.fleet_statistics
-            tensors["fleet_scores"] = self.fusion.fleet_scores
         header = {
             "vocabulary": self.vocabulary.to_json(),
             "least_words": self.least_words,
-            "n_documents": self.counts.n_documents,
-            "concentrations": {name: list(own) for name, own in self.concentrations.items()},
-            "join": self.fusion.join,
-            "turn_gain": self.fusion.turn_gain,
+            "n_documents": counts.n_documents,
+            "concentrations": {name: list(values) for name, values in self.concentrations.items()},
+            "join": fusion.join,
+            "turn_gain": fusion.turn_gain,
         }
         return Contents(
-            {"habits": header}, {f"{PREFIX}{name}": value for name, value in tensors.items()}
+            {"habits": header},
+            {f"{PREFIX}{name}": value for name, value in tensors.items() if value is not None},
         )
 
     @classmethod
@@ -474,55 +456,61 @@ class HabitModel:
         header = contents.header.get("habits")
         if header is None:
             return None
-        own = {
+        stored = {
             name.removeprefix(PREFIX): value
             for name, value in contents.tensors.items()
             if name.startswith(PREFIX)
         }
         vocabulary = header["vocabulary"]
-        codes, lengths = own["accepted"], own["accepted_lengths"]
+        codes, lengths = stored["accepted"], stored["accepted_lengths"]
         if codes.max(initial=-1) >= vocabulary.n_words or lengths.sum() != len(codes):
             raise FileError("the accepted moments do not fit the habits")
         parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
-        hours = own.get("accepted_hours", np.full(len(parts), NO_HOUR))
+        hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
         concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
         if len(concentrations.get(HOUR, ())) % N_CONTEXT_LEVELS:
             raise FileError(
                 f"hours have {N_CONTEXT_LEVELS} or {2 * N_CONTEXT_LEVELS} concentrations"
             )
         cued = len(STATISTICS) + len(HOUR_STATISTICS) * (HOUR in concentrations)
-        if len(own["trust"]) != cued:
-            raise FileError(f"the habits must have {cued} statistics, found {len(own['trust'])}")
+        if len(stored["trust"]) != cued:
+            raise FileError(f"the habits must have {cued} statistics, found {len(stored['trust'])}")
         return cls(
             vocabulary,
             int(header["least_words"]),
             HabitCounts(
                 float(header["n_documents"]),
-                own["direction"],
-                own["speed"],
-                own.get("hours", none.hours),
-                own.get("hour_documents", none.hour_documents),
+                stored["direction"],
+                stored["speed"],
+                stored.get("hours", none.hours),
+                stored.get("hour_documents", none.hour_documents),
             ),
             concentrations,
-            own["levels"],
+            stored["levels"],
             Fusion(
-                own["statistics"],
-                own["judged"] != 0,
-                own["trust"],
-                float(own["reach"][0]),
+                stored["statistics"],
+                stored["judged"] != 0,
+                stored["trust"],
+                float(stored["reach"][0]),
                 int(header["join"]),
-                own.get("behaviours"),
-                own.get("fleet_statistics"),
-                own.get("fleet_scores"),
-                own["turn_scans"] if TURN in concentrations else None,
+                stored.get("behaviours"),
+                stored.get("fleet_statistics"),
+                stored.get("fleet_scores"),
+                stored["turn_scans"] if TURN in concentrations else None,
                 float(header.get("turn_gain", 0.0)),
             ),
             tuple(
                 Moment(Votes.of_codes(part, vocabulary), int(hour))
                 for part, hour in zip(parts, hours, strict=True)
             ),
-            TurnCounts(own["turns"], own["turn_documents"]) if TURN in concentrations else None,
+            TurnCounts(stored["turns"], stored["turn_documents"])
+            if TURN in concentrations
+            else None,
         )
+
+
+def _latest(before: NDArray[Any], further: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([before, further])[-MOST_REMEMBERED:]
 
 
 def _moment_of(votes: Votes, clock: int) -> Moment:

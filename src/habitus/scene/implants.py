@@ -4,8 +4,6 @@ Things that move alike, a few cells wide, are turned, sped up or moved elsewhere
 the frame is sped up. Nothing is known of the anomalies to come: the four kinds are equally many.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from habitus.arrays import Array, Indices
@@ -22,34 +20,6 @@ FASTER, ALL_FASTER = (2, 5), (2, 4)
 """Classes of speed that a group, and everything, is sped up by; a class is a factor of 1.25."""
 
 
-class Implanted(NamedTuple):
-    """Documents with an implant each."""
-
-    votes: DocumentVotes
-    sources: Indices
-    """The document that each was made from."""
-
-
-def implant(
-    votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
-) -> Implanted | None:
-    """Return documents with implants; None where no document has enough motion.
-
-    Parameters
-    ----------
-    votes
-        Votes of normal footage.
-    vocabulary
-        The grid.
-    rng
-        Chooses documents, groups and changes.
-    """
-    sources = draw_sources(np.diff(votes.indptr), rng)
-    if sources is None:
-        return None
-    return Implanted(changed_votes(votes.take(sources), vocabulary, rng), sources)
-
-
 def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:
     """Choose the documents to change, given the votes that each has; None where none is fit."""
     able = np.flatnonzero(n_votes >= FEWEST_VOTES)
@@ -57,17 +27,7 @@ def draw_sources(n_votes: Indices, rng: np.random.Generator) -> Indices | None:
 
 
 def draw_hours(documents: Array, n: int, rng: np.random.Generator) -> Indices:
-    """Choose hours for `n` documents, as if they were of these: any that footage is known of.
-
-    Parameters
-    ----------
-    documents
-        Number of documents at each hour.
-    n
-        Number of hours.
-    rng
-        Chooses.
-    """
+    """Choose hours for `n` documents, as if they were of these: any that footage is known of."""
     return np.asarray(rng.choice(np.flatnonzero(documents), n))
 
 

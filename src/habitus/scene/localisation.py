@@ -13,7 +13,8 @@ REACH = 2
 """Cells at most this far apart belong to one box: the windows of a vehicle make no words."""
 MOST_BOXES = 3
 WORTH = 0.25
-"""Share of the heaviest box's surprisal that a further box needs."""
+"""Share of the heaviest box's surprisal that a further box needs; by habits, of the heaviest
+group's excess for a box of its own, and of the heaviest vote's for a vote of the group."""
 
 
 class Box(NamedTuple):
@@ -23,6 +24,11 @@ class Box(NamedTuple):
     top: Pixels
     right: Pixels
     bottom: Pixels
+
+    @classmethod
+    def around(cls, boxes: NDArray[np.int64]) -> "Box":
+        """Return the box around at least one box, each a row."""
+        return cls(*map(int, (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))))
 
 
 def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int64]:
@@ -40,20 +46,11 @@ def least_likely(surprisals: Array, counts: Array, n_top: int) -> NDArray[np.int
 
 
 def localisation_recall(ranked: Flags, n_top: ArrayLike) -> Array:
-    """Return the paper's localisation recall of one document.
+    """Return the paper's localisation recall of one document, for each `n_top`.
 
-    Parameters
-    ----------
-    ranked
-        Whether each word of the document is abnormal, the least likely word first.
-    n_top
-        One or more numbers of least likely words.
-
-    Returns
-    -------
-    Array
-        For each `n_top`: abnormal words among the `n_top` least likely ones, divided by
-        min(n_top, abnormal words), the largest number possible; 1 without an abnormal word.
+    `ranked` says whether each word is abnormal, the least likely word first. The recall is the
+    number of abnormal words among the `n_top` least likely ones, divided by the largest number
+    possible, min(n_top, abnormal words); 1 without an abnormal word.
 
     Examples
     --------
@@ -109,11 +106,7 @@ def boxes_of(words: NDArray[np.integer], weights: Array, vocabulary: Vocabulary)
     heavy = sorted(groups, key=lambda group: -weights[group].sum())[:MOST_BOXES]
     enough = WORTH * max((weights[group].sum() for group in heavy), default=0.0)
     boxes = vocabulary.boxes(words)
-    return [
-        Box(*map(int, (*boxes[group, :2].min(axis=0), *boxes[group, 2:].max(axis=0))))
-        for group in heavy
-        if weights[group].sum() >= enough
-    ]
+    return [Box.around(boxes[group]) for group in heavy if weights[group].sum() >= enough]
 
 
 HARDLY = 0.2
@@ -162,8 +155,8 @@ def motion_in_words(move: Move, expected: Expectation) -> str:
         return f"{way} motion where the scene moves {WAYS[usual][1]}"
     pace = expected.long_run @ expected.by_behaviour[:, seen]
     if pace[speed] < HARDLY * pace.sum():
-        usual_pace, own = ("slow", "fast") if speed else ("fast", "slow")
-        return f"{own} {way} motion where it is usually {usual_pace}"
+        usual_pace, pace_now = ("slow", "fast") if speed else ("fast", "slow")
+        return f"{pace_now} {way} motion where it is usually {usual_pace}"
     owner, current = int(by_direction[:, seen].argmax()), int(expected.now.argmax())
     if now[seen] < HARDLY * by_direction[owner, seen] and owner != current:
         return f"{way} motion that belongs to behaviour {owner + 1}, during behaviour {current + 1}"
@@ -173,14 +166,8 @@ def motion_in_words(move: Move, expected: Expectation) -> str:
 def turn_in_words(before: int, now: int, shift: float, transitions: Array) -> str | None:
     """Say what is unusual about a behaviour's turn, if anything.
 
-    Parameters
-    ----------
-    before, now
-        The two behaviours, counted from 0; `before` is -1 if nothing came before.
-    shift
-        Surprise of the behaviour in nats.
-    transitions
-        Expected number of steps in training, next x behaviours.
+    Behaviours count from 0; `before` is -1 if nothing came before. `shift` is the surprise of the
+    behaviour in nats, `transitions` are those expected in training, next x behaviours.
     """
     if before < 0 or shift < OUT_OF_TURN or before == now:
         return None
@@ -227,19 +214,7 @@ def expectation(
     long_run: Array,
     vocabulary: Vocabulary,
 ) -> Expectation:
-    """Return what is expected in the given cells.
-
-    Parameters
-    ----------
-    cells
-        Numbers of the cells, row by row.
-    word_given_behaviour
-        p(word | behaviour), words x behaviours.
-    now, long_run
-        p(z_t | x_{1:t-1}), and the share of time of each behaviour in the long run.
-    vocabulary
-        What the word ids mean.
-    """
+    """Return what is expected in cells, given their numbers and p(word | behaviour)."""
     n_behaviours = word_given_behaviour.shape[1]
     by_cell = word_given_behaviour.reshape(-1, len(Direction), vocabulary.speeds, n_behaviours)
     moving = by_cell.sum(axis=(1, 2)) @ long_run

@@ -7,9 +7,8 @@ are usual, and a higher one where nothing new ever happens. How far to trust the
 from the same footage: in a quiet scene the new words of one segment say little about another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Protocol
 
 import numpy as np
 
@@ -21,16 +20,6 @@ from habitus.model.online import Background, FilteredDocuments
 
 # Iterations of EM for a single weight: it converges in far fewer.
 EM_ITERATIONS = 100
-
-
-class Measure(Protocol):
-    """Normality of one document: the higher, the more usual."""
-
-    def __call__(
-        self, log_evidence: float, n_tokens: float, counts: Array, surprisals: Array, level: float
-    ) -> float:
-        """Return the normality of a document with at least one word."""
-        ...
 
 
 def mean(
@@ -60,33 +49,26 @@ def excess(counts: Array, surprisals: Array, level: float) -> float:
     return total
 
 
-MEASURES: dict[str, Measure] = {"tail": tail, "mean": mean}
-"""Measures of normality by name."""
+MEASURES: dict[str, Callable[[float, float, Array, Array, float], float]] = {
+    "tail": tail,
+    "mean": mean,
+}
+"""Normality of a document with at least one word, by the name of the measure."""
 
 
 def score_documents(
     measure: str, evidence: Evidence, filtered: FilteredDocuments, level: float
 ) -> Array:
-    """Return the normality of each filtered document; 0 for a document without evidence.
-
-    Parameters
-    ----------
-    measure
-        Name of one of `MEASURES`.
-    evidence, filtered
-        Documents, and what `filter_documents` returned for them.
-    level
-        Surprisal in nats above which `tail` counts a word.
-    """
+    """Return the normality of each filtered document; 0 for a document without evidence."""
     score, indptr = MEASURES[measure], evidence.indptr
     normality = np.zeros(evidence.n_documents)
     for t in np.flatnonzero(np.diff(indptr)):
-        own = slice(indptr[t], indptr[t + 1])
+        entries = slice(indptr[t], indptr[t + 1])
         normality[t] = score(
             filtered.log_evidence[t],
             filtered.n_tokens[t],
-            evidence.counts[own],
-            filtered.surprisals[own],
+            evidence.counts[entries],
+            filtered.surprisals[entries],
             level,
         )
     return normality
@@ -100,25 +82,11 @@ def novelty_background(
     spread: float,
     uniform_share: float,
 ) -> Background:
-    """Return the distribution of words that are new to a model.
+    """Return the distribution of words that are new to a model, a `share` of all tokens.
 
-    Parameters
-    ----------
-    counts
-        How often each word was seen in held-out footage while it was new to the model.
-    vocabulary
-        What the word ids mean; without it all words are alike.
-    share
-        Share of all tokens that are new.
-    spread
-        Standard deviation, in cells, of the blur around the cells of new words.
-    uniform_share
-        Share of new words that may occur in any cell.
-
-    Returns
-    -------
-    Background
-        All directions and speeds of a cell are equally likely in it.
+    `counts` say how often each word was seen in held-out footage while it was new to the model.
+    Around its cells it is blurred by `spread` cells (standard deviation); a `uniform_share` may
+    occur in any cell. All directions and speeds of a cell are equally likely in it.
     """
     near, even = _blurred(counts, vocabulary, spread), 1 / len(counts)
     return Background(share, (1 - uniform_share) * near + uniform_share * even)
@@ -129,24 +97,15 @@ def estimate_uniform_share(
 ) -> float:
     """Return the share of novelty that may occur in any cell, by EM for one mixture weight.
 
-    Parameters
-    ----------
-    new
-        Counts of new words of each held-out fold. The share maximises the likelihood of each
-        fold's words given the cells of all other folds' words.
-    vocabulary
-        What the word ids mean.
-    spread
-        Standard deviation of the blur, in cells.
-    least
-        Lower bound of the result.
+    It maximises the likelihood of each held-out fold's new words given the cells of all other
+    folds' new words, and is at least `least`.
     """
     total, even = np.sum(new, axis=0), 1 / len(new[0])
-    occurring = [np.flatnonzero(own) for own in new]
+    occurring = [np.flatnonzero(fold) for fold in new]
     folds = list(zip(new, occurring, strict=True))
-    counts = np.concatenate([own[words] for own, words in folds])
+    counts = np.concatenate([fold[words] for fold, words in folds])
     near = np.concatenate(
-        [_blurred(total - own, vocabulary, spread)[words] for own, words in folds]
+        [_blurred(total - fold, vocabulary, spread)[words] for fold, words in folds]
     )
     return max(_mixture_weight(counts, np.full(len(counts), even), near), least)
 
@@ -154,19 +113,9 @@ def estimate_uniform_share(
 def estimate_novelty_share(counts: Array, known: Array, new: Array) -> float:
     """Return the share of tokens that are new to a model, by EM for one mixture weight.
 
-    Parameters
-    ----------
-    counts
-        How often each word of each held-out document occurs.
-    known
-        Its probability given the documents before it, by a model that was not learnt from it.
-    new
-        Its probability if it is new: `novelty_background` of other documents.
-
-    Returns
-    -------
-    float
-        Above 0 and below 1: half a token more is new, and half a token more is known.
+    Of each word of each held-out document, `known` is the probability given the documents before
+    it, by a model that was not learnt from it; `new` is that of `novelty_background` of other
+    documents. The share is above 0 and below 1: half a token more is new, and half one is known.
     """
     n_tokens = counts.sum()
     return float((_mixture_weight(counts, new, known) * n_tokens + 0.5) / (n_tokens + 1))

@@ -19,16 +19,7 @@ class NormalFootage(NamedTuple):
 
 
 def rarity_in_words(normality: float, probability: float, normal: NormalFootage) -> str:
-    """Say how rare a document is.
-
-    Parameters
-    ----------
-    normality
-        Of the document.
-    probability
-        That a judged document of normal footage is as unusual.
-    normal
-        The footage that was learnt from.
+    """Say how rare a document is, given the probability that a normal one is as unusual.
 
     Examples
     --------

@@ -2,16 +2,15 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
 
-from habitus.arrays import Array, Indices
+from habitus.arrays import Indices
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.errors import DegenerateWarning, FileError, HabitusError, InvalidInputError
+from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
 from habitus.jobs.workers import Workers, compile_ahead
@@ -24,11 +23,17 @@ from habitus.model.model_file import (
     model_contents,
     restore_model,
     sizes_of,
+    understood,
 )
 from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
-from habitus.progress import Progress, ProgressCallback
+from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
-from habitus.scene.calibration import Calibration, CalibrationSettings, calibrate
+from habitus.scene.calibration import (
+    Calibration,
+    CalibrationSettings,
+    IterationCounter,
+    calibrate,
+)
 from habitus.scene.detector import Detector
 from habitus.scene.events import Event, judge_moment
 from habitus.scene.fleet import Fleet
@@ -102,7 +107,7 @@ class SceneModel:
         return Detector(self.model, self.calibration, habits=self.habits, **options)
 
     def updated(self, corpus: Corpus, *, half_life: float | None = None) -> "SceneModel":
-        """Return the model with further normal footage; that of before is not needed.
+        """Return the model with further normal footage; the earlier footage is not needed.
 
         The new documents are judged before they are learnt from, and their scores join those of
         held-out footage. Habits then count them, and their looks join those of the scene. Topics
@@ -125,9 +130,8 @@ class SceneModel:
             )
         calibration, behaviours, turns = self.calibration, None, None
         if calibration is not None:
-            behaviours = calibration.tail_of(self.model, corpus)
-            turns = calibration.turns_of(self.model, corpus)
-            calibration = calibration.updated(self.model, corpus)
+            behaviours, turns = calibration.behaviours_of(self.model, corpus)
+            calibration = calibration.updated(self.model, corpus, behaviours)
         return SceneModel(
             self.model.with_looks(corpus.looks),
             calibration,
@@ -193,8 +197,8 @@ class SceneModel:
         header, tensors = model_contents(self.model)
         for part in (self.calibration, self.habits):
             if part is not None:
-                own = part.contents()
-                header, tensors = header | own.header, tensors | own.tensors
+                contents = part.contents()
+                header, tensors = header | contents.header, tensors | contents.tensors
         write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
 
     @classmethod
@@ -208,22 +212,16 @@ class SceneModel:
             layouts=MODEL_LAYOUTS | CALIBRATION_LAYOUTS | HABIT_LAYOUTS,
             sizes=_sizes,
         )
-        try:
+        with understood(path):
             return cls(
                 restore_model(contents, TopicModel),
                 Calibration.from_contents(contents),
                 HabitModel.from_contents(contents),
             )
-        except KeyError as error:
-            raise FileError(f"{Path(path)}: the array {error} is missing") from error
-        except (HabitusError, ValueError) as error:
-            raise FileError(
-                f"{Path(path)}: not a model this habitus understands: {error}"
-            ) from error
 
 
 def _sizes(header: SceneHeader) -> dict[str, int | range]:
-    """Return the sizes of arrays that the header of a scene model tells."""
+    """Return the sizes of arrays that the header of a scene model states."""
     sizes = dict(sizes_of(header))
     if (habits := header.get("habits")) is not None:
         v = habits["vocabulary"]
@@ -285,7 +283,7 @@ def learn_scene(
         What carries out restarts and folds, a task each, and, where it can, passes over shards;
         threads of this process where None. It never changes the result.
     progress
-        Told of every iteration: first of the stage "learning", then of "calibrating", then of
+        Called after every iteration: first of the stage "learning", then of "calibrating", then of
         "learning habits".
     options
         Parameters of `TopicModel`.
@@ -308,7 +306,9 @@ def learn_scene(
     model, spread = TopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
-        model.fit(spread, callback=_learning_callback(model, spread, progress), workers=workers)
+        n_tokens = max(spread.n_tokens.sum(), 1.0)
+        report = progress and IterationCounter("learning", model, progress, n_tokens=n_tokens)
+        model.fit(spread, callback=report, workers=workers)
         notes = [f"{note}; left uniform" for note in model.degenerate_]
         if len(spread) < len(corpus):
             notes.append(
@@ -318,8 +318,10 @@ def learn_scene(
         calibration, behaviours, turns = None, None, None
         try:
             calibration = calibrate(model, spread, workers=workers, progress=progress)
-            behaviours = _held_out_behaviours(model, calibration, corpus)
-            turns = calibration.turns_of(model, corpus)
+            behaviours, turns = calibration.behaviours_of(model, corpus)
+            # Of those that the model has learnt from, by models that have not.
+            learnt = _spread_numbers(len(corpus)) if len(spread) < len(corpus) else slice(None)
+            behaviours[learnt] = calibration.plug_in.scores["tail"]
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
     n_threads = n_threads_of(model.n_jobs)
@@ -360,18 +362,6 @@ def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
     return np.asarray((starts[:, None] + np.arange(SEGMENT)).ravel())
 
 
-def _held_out_behaviours(
-    model: TopicModel, calibration: Calibration, corpus: Corpus | ShardedCorpus
-) -> Array:
-    """Return `tail` of all documents, by models that have not learnt from them."""
-    held_out = calibration.plug_in.scores["tail"]
-    if len(held_out) == len(corpus):
-        return held_out
-    found = calibration.tail_of(model, corpus)
-    found[_spread_numbers(len(corpus))] = held_out
-    return found
-
-
 def _learnt_habits(
     corpus: Corpus | ShardedCorpus, notes: list[str], *, fleet: Fleet | None, **options: Any
 ) -> HabitModel | None:
@@ -386,20 +376,3 @@ def _learnt_habits(
     if fleet is not None and not habits.leans_on_fleet:
         notes.append("the fleet was not used: its cameras are unlike this one")
     return habits
-
-
-def _learning_callback(
-    model: TopicModel, corpus: Corpus, progress: ProgressCallback | None
-) -> Callable[[int, float], None] | None:
-    """Return a callback of `fit` that counts the iterations of all restarts."""
-    if progress is None:
-        return None
-    n_tokens, done = max(corpus.n_tokens.sum(), 1.0), 0
-
-    def report(iteration: int, objective: float) -> None:
-        nonlocal done
-        done += 1
-        note = f"{objective / n_tokens:.4f} nats per word"
-        progress(Progress("learning", done, model.n_steps, note))
-
-    return report

@@ -20,6 +20,7 @@ threshold is the highest score at which the rate of alarms is at most the budget
 of `CONFIDENCE`. Shorter footage cannot promise as much: there the expected rate is the budget.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,6 +102,14 @@ def runs(flags: Flags, join: int = JOIN) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(flagged[starts], flagged[ends], strict=True)]
 
 
+def bisected(holds: Callable[[float], bool], low: float, high: float, rounds: int = 60) -> float:
+    """Return the least number of a range from which on a condition holds, by bisection."""
+    for _ in range(rounds):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def share_threshold(scores: Array, share: float) -> float:
     """Return the score below which this share of the documents lies; the paper uses 0.02."""
     if not 0 < share < 1:
@@ -130,19 +139,10 @@ class ExcessPosterior(NamedTuple):
         n_independent: float | None = None,
         shape_prior: tuple[float, float] = SHAPE_PRIOR,
     ) -> "ExcessPosterior":
-        """Return the posterior given excesses.
+        """Return the posterior given at least one excess, above 0.
 
         The prior of the scale is 1 / scale. Its grid follows the scale that gives the observed
-        median, shape by shape.
-
-        Parameters
-        ----------
-        excesses
-            At least one; above 0.
-        n_independent
-            Independent observations that they are worth; all of them where None.
-        shape_prior
-            Mean and standard deviation of the prior of the shape.
+        median, shape by shape. The excesses are worth `n_independent` observations; all where None.
         """
         n = len(excesses) if n_independent is None else n_independent
         shape = np.linspace(*SHAPES, N_SHAPES)[:, None]
@@ -217,25 +217,8 @@ class Tail:
         """Return the tail of the scores of normal documents in time order.
 
         The tail holds the sqrt(n) lowest of n scores: ever more to estimate from, ever further
-        out.
-
-        Parameters
-        ----------
-        scores
-            Normality of each document.
-        judged
-            Whether it was judged. The others separate runs, and do not count.
-        join
-            Usual documents between two unusual ones of a run.
-        shape_prior
-            Mean and standard deviation of the prior of the shape.
-        n_own
-            Documents that were judged and are of this camera; all where None.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no document was judged.
+        out. Documents that were not judged separate runs, and do not count. `n_own` of those judged
+        are of this camera, all where None.
         """
         times = np.flatnonzero(judged)
         if not len(times):
@@ -278,14 +261,14 @@ class Tail:
 
         It never falls as the score falls, and is finite for any finite score.
         """
-        found = np.interp(scores, self.nodes, self.surprisals)
+        surprisals = np.interp(scores, self.nodes, self.surprisals)
         beyond = np.maximum(self.nodes[0] - np.asarray(scores), 0)
         if not beyond.any():
-            return np.asarray(found)
+            return np.asarray(surprisals)
         # Beyond the table survival goes on as the power of the excess that it ends with.
         first, second = self.level - self.nodes[:2]
         power = (self.surprisals[0] - self.surprisals[1]) / np.log(first / second)
-        return np.asarray(found + power * np.log1p(beyond / first))
+        return np.asarray(surprisals + power * np.log1p(beyond / first))
 
     def survival(self, scores: Array | float) -> Array:
         """Return the probability that a judged document of normal footage scores this low."""
@@ -294,13 +277,9 @@ class Tail:
     def threshold(self, alerts: float, n_documents: float) -> float:
         """Return the highest score below which at most `alerts` alarms come in `n_documents`.
 
-        Parameters
-        ----------
-        alerts
-            Budget; of one beyond `most_alarms` the threshold is that of the most alarms.
-        n_documents
-            Judged documents to come. Where at least as many were seen, the budget is kept with a
-            probability of `CONFIDENCE`, otherwise in the mean.
+        Of a budget beyond `most_alarms` it is the threshold of the most alarms. Where at least as
+        many documents were seen, the budget is kept with a probability of `CONFIDENCE`, otherwise
+        in the mean.
         """
         if not 0 < alerts < np.inf:
             raise InvalidInputError(
@@ -325,27 +304,19 @@ class Tail:
         excess = max(self.level - score, 0.0)
         last = np.searchsorted(self.thresholds, score, side="right") + 1
         n_runs = int(self.n_runs[0] if excess else self.n_runs[:last].max())
-        low, high = -700.0, 700.0  # ln of the budget
-        for _ in range(60):
-            middle = (low + high) / 2
-            keeps = self._keeps(float(np.exp(middle)), n_documents, n_runs, excess)
-            low, high = (low, middle) if keeps else (middle, high)
-        return float(np.exp(high))
+
+        def keeps(log_alerts: float) -> bool:
+            return self._keeps(float(np.exp(log_alerts)), n_documents, n_runs, excess)
+
+        return float(np.exp(bisected(keeps, -700.0, 700.0)))
 
     def expected_alarms(
         self, threshold: float, n_documents: float, *, coverage: float = 0.9
     ) -> ExpectedAlarms:
         """Return the mean number of alarms in `n_documents`, and an interval that holds it.
 
-        Parameters
-        ----------
-        threshold
-            Documents that score below it are abnormal.
-        n_documents
-            Judged documents to come.
-        coverage
-            Probability that the interval holds the number of alarms. It is that of a Poisson
-            variable whose rate follows the posterior.
+        The interval, of a probability of `coverage`, is that of a Poisson variable whose rate
+        follows the posterior.
         """
         at = min(int(np.searchsorted(self.thresholds, threshold)), len(self.thresholds) - 1)
         counted = self.n_runs[at] + 0.5  # the posterior of the rate under Jeffreys' prior
@@ -369,16 +340,9 @@ class Tail:
         return self.peaks.survivals(excess), self.peaks.weight
 
     def _keeps(self, alerts: float, n_documents: float, n_runs: int, excess: float = 0.0) -> bool:
-        """Return whether a budget for `n_documents` is kept.
+        """Return whether a budget for `n_documents` is kept, where `n_runs` were seen.
 
-        Parameters
-        ----------
-        alerts, n_documents
-            The budget, as of `threshold`.
-        n_runs
-            Runs that were seen.
-        excess
-            How far beyond the level a run must reach to be an alarm.
+        Such a run is an alarm where it reaches beyond the level by `excess`.
         """
         from scipy.special import gammainc
 
@@ -390,13 +354,13 @@ class Tail:
 
     def _tail_threshold(self, alerts: float, n_documents: float) -> float:
         """Return the highest score of the tail that keeps a budget, by bisection."""
-        low, high = 0.0, 700.0  # ln(1 + excess / unit)
-        for _ in range(60):
-            middle = (low + high) / 2
-            excess = float(self.unit * np.expm1(middle))
-            keeps = self._keeps(alerts, n_documents, int(self.n_runs[0]), excess)
-            low, high = (low, middle) if keeps else (middle, high)
-        return float(self.level - self.unit * np.expm1(high))
+
+        def excess(steps: float) -> float:
+            return float(self.unit * np.expm1(steps))
+
+        n_runs = int(self.n_runs[0])
+        steps = bisected(lambda s: self._keeps(alerts, n_documents, n_runs, excess(s)), 0.0, 700.0)
+        return float(self.level - self.unit * np.expm1(steps))
 
 
 class Bar(NamedTuple):
@@ -495,11 +459,11 @@ def _runs_of_lowest(times: Indices, n_times: int, join: int) -> Indices:
     n, reach = len(times), join + 1
     rank = np.full(n_times + 2 * reach, n)
     rank[times + reach] = np.arange(n)
-    own = rank[reach:-reach]
+    ranks = rank[reach:-reach]
     before, after = np.full(n_times, n_times + reach), np.full(n_times, n_times + reach)
     for distance in range(reach, 0, -1):
-        before[rank[reach - distance : n_times + reach - distance] < own] = distance
-        after[rank[reach + distance : n_times + reach + distance] < own] = distance
+        before[rank[reach - distance : n_times + reach - distance] < ranks] = distance
+        after[rank[reach + distance : n_times + reach + distance] < ranks] = distance
     within = (before <= reach).astype(np.int64) + (after <= reach) - (before + after <= reach)
     return np.concatenate([[0], np.cumsum(1 - within[times])])
 
