@@ -165,16 +165,7 @@ def camera_check(
 ) -> CameraCheck | None:
     """Return the check that footage shows the model's scene; None by force, or without a picture.
 
-    Parameters
-    ----------
-    judge
-        Where the model is from, for messages.
-    model
-        Knows the looks of its scene, if it was learnt from video.
-    output
-        Beside it, the pictures are written if they differ.
-    force
-        Whether to go on whatever the footage shows.
+    Beside the output, both pictures are written if they differ.
     """
     from habitus.scene.camera_check import CameraCheck
 
@@ -404,14 +395,8 @@ def check_clips(
 def check_outputs(*inputs: object, force: bool = False, **outputs: Address | None) -> None:
     """Raise if a file must not or cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    inputs
-        What is read: addresses, several addresses, or values, which do no harm.
-    force
-        Whether to replace files that are not ours.
-    outputs
-        Files to write, by their kinds; see `check_output`.
+    Inputs are addresses, several addresses, or values, which do no harm; outputs are named by their
+    kinds, see `check_output`.
     """
     files = [file for given in inputs for file in _files(given)]
     wanted = {kind: Path(path) for kind, path in outputs.items() if path is not None}

@@ -163,17 +163,7 @@ Settings = ReadingSettings | LearningSettings | AlertSettings
 
 
 def check_unused(settings: Settings, work: str, *used: str) -> None:
-    """Raise if settings say something that this work does not use.
-
-    Parameters
-    ----------
-    settings
-        May differ from the defaults in what is used only.
-    work
-        What the settings are for, for the message.
-    used
-        Names of the settings that are used.
-    """
+    """Raise if settings differ from the defaults in what this work does not use."""
     for field in fields(settings):
         value = getattr(settings, field.name)
         if field.name not in used and value != field.default:

@@ -45,13 +45,7 @@ class Teller:
 
 
 class Output:
-    """Lines on stdout; they wait until they are read.
-
-    Parameters
-    ----------
-    gone
-        Set when nobody will ever read them.
-    """
+    """Lines on stdout; they wait until they are read. `gone` is set when nobody will read them."""
 
     def __init__(self, gone: threading.Event) -> None:
         self.descriptor, self.gone = _descriptor(sys.stdout, 1), gone

@@ -368,19 +368,8 @@ def read_masks(folder: Path) -> Masks:
 def read_pixels(folder: Path, n_frames: int, size: tuple[int, int]) -> dict[int, NDArray[np.int64]]:
     """Read the abnormal pixels of a clip from `FRAME.png`, frames from 0, not black where abnormal.
 
-    Parameters
-    ----------
-    folder
-        Masks of one clip. Frames without a mask, and clips without a folder, have no such pixel.
-    n_frames
-        Number of frames of the clip; masks of the few after its last document are left out.
-    size
-        Width and height of its frames.
-
-    Returns
-    -------
-    dict of int to array
-        Numbers of the abnormal pixels of each frame that has any, row by row.
+    Returns their numbers, row by row, for each frame that has any. Frames without a mask, and clips
+    without a folder, have none; masks of the few frames after the last document are left out.
     """
     from habitus.video.source import image_paths
 

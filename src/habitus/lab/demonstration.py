@@ -68,14 +68,7 @@ def demonstrate(
 ) -> Demonstration:
     """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
 
-    Parameters
-    ----------
-    folder
-        For the video, its labels, the model, the events, an annotated video and a page.
-    seed
-        Same seed, same demonstration.
-    progress
-        Told how far each stage is.
+    The folder gets the video, its labels, the model, the events, an annotated video and a page.
     """
     _make_folder(folder)
     compile_ahead("habitus.lab.kernels_ahead")  # while those of rendering are compiled

@@ -14,46 +14,18 @@ class Recovery(NamedTuple):
     """Distances between a learnt model and the model that generated the data.
 
     Topics are not compared: with at least as many topics as behaviours, the likelihood depends on
-    their mixtures p(word | behaviour) alone.
-
-    Attributes
-    ----------
-    behaviours
-        Index of the learnt behaviour that corresponds to each true one.
-    behaviour_distance
-        Mean total variation distance between p(word | behaviour) of corresponding behaviours:
-        0 for identical, 1 for disjoint distributions.
-    transition_distance
-        Mean total variation distance between the columns of xi.
+    their mixtures p(word | behaviour) alone. Distances are means of total variation, from 0 to 1.
     """
 
     behaviours: NDArray[np.int64]
+    """Index of the learnt behaviour that corresponds to each true one."""
     behaviour_distance: float
     transition_distance: float
 
 
 def measure_recovery(truth: Parameters, learnt: Parameters) -> Recovery:
-    """Match the behaviours of two models and measure the distances between them.
+    """Match the behaviours of two models with the least total distance, and measure the distances.
 
-    Parameters
-    ----------
-    truth
-        Parameters that generated the data.
-    learnt
-        Parameters learnt from the data.
-
-    Returns
-    -------
-    Recovery
-        Distances under the matching of behaviours with the least total distance.
-
-    Raises
-    ------
-    InvalidInputError
-        If the models differ in the number of words or behaviours.
-
-    Examples
-    --------
     >>> from habitus.lab import crossing
     >>> truth = crossing()
     >>> learnt = truth.relabelled(list(range(8)), [2, 0, 3, 1])

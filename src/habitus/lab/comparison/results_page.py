@@ -211,24 +211,7 @@ class Content(NamedTuple):
 def write_comparison(
     folder: Path, comparison: Comparison, *, source: str, command: str = ""
 ) -> Path:
-    """Write comparison.html, comparison.md and pictures into a folder.
-
-    Parameters
-    ----------
-    folder
-        An existing folder.
-    comparison
-        Result of `compare_methods`.
-    source
-        Name of the footage.
-    command
-        Command or code that made the comparison, to show on the page.
-
-    Returns
-    -------
-    Path
-        Path of the HTML page.
-    """
+    """Write comparison.html, comparison.md and pictures into a folder; return the page's path."""
     content = content_of(comparison, source, command)
     page = folder / "comparison.html"
     for picture in content.pictures:

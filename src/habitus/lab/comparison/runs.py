@@ -69,41 +69,10 @@ def compare_methods(
 ) -> Comparison:
     """Run the paper's experiment, the default model of habitus and baselines on labelled footage.
 
-    Parameters
-    ----------
-    source
-        A video file, a corpus file, or the documents themselves.
-    labels
-        Labels in seconds, or the content of a label file (`parse_labels`).
-    folder
-        Folder for the documents and the results of each run. A second call with the same arguments
-        continues an interrupted one.
-    settings
-        How documents are extracted from video.
-    train
-        Seconds at the start to learn from; the rest is judged.
-    methods
-        Groups or single learning runs, see `select_runs`; all if empty.
-    n_runs
-        Number of runs of each method from different random starts.
-    n_topics, n_behaviours, seed
-        Sizes of the models, and the seed that all results depend on.
-    jobs
-        Number of processes; below 1, one per processor. Results do not depend on it.
-    workers
-        What decodes and learns instead of processes of this machine.
-    progress
-        Called while documents are extracted and after each learning run.
-
-    Returns
-    -------
-    Comparison
-        All figures; `write_comparison` makes a page of them.
-
-    Raises
-    ------
-    InvalidInputError
-        If an argument is out of range, or the folder holds a comparison of something else.
+    The folder keeps the documents and the results of each run: a second call with the same
+    arguments continues an interrupted one. Results depend on neither `jobs` nor `workers`.
+    Parameters are those of `habitus.compare`; raises InvalidInputError if one is out of range, or
+    the folder holds a comparison of something else.
     """
     if n_runs < 1:
         raise InvalidInputError(f"runs must be at least 1, found {n_runs}", parameter="n_runs")
@@ -138,17 +107,7 @@ def carry_out(
     protocol: ComparisonProtocol,
     labelled: Sequence[LabelledWords],
 ) -> RunResult:
-    """Learn from the training documents and score the test documents by each method of a run.
-
-    Parameters
-    ----------
-    repetition
-        Learning run and its number, which its seed depends on.
-    footage, protocol
-        Documents and settings.
-    labelled
-        Documents to compute localisation recall for.
-    """
+    """Learn from the training documents and score the test documents by each method of a run."""
     run, seed = repetition.run, protocol.seed_of(repetition.run.name, repetition.number)
     if run.group == "baselines":
         (method,) = run.methods
@@ -289,18 +248,7 @@ def run_all(
 ) -> None:
     """Carry out the repetitions that have no results in the store yet.
 
-    Parameters
-    ----------
-    store
-        Where results go; they do not depend on `jobs`.
-    footage, protocol, repetitions
-        What is to be run.
-    jobs
-        Number of processes; below 1, one per processor.
-    workers
-        What carries out the runs instead of processes of this machine.
-    progress
-        Called before the first run and after each.
+    Progress is reported before the first run and after each.
     """
     guess = {each.run.name: expected_seconds(each.run, footage, protocol) for each in repetitions}
     missing = [each for each in repetitions if not store.has(each)]

@@ -71,14 +71,7 @@ def mean_recall(
 ) -> LocalisationRecall:
     """Return the localisation recall of the least likely words, mean over documents.
 
-    Parameters
-    ----------
-    labelled
-        Documents with labelled words.
-    surprisals
-        -ln p(word | x_{1:t-1}) of the words of each of these documents.
-    footage
-        The documents' corpus.
+    `surprisals` are -ln p(word | x_{1:t-1}) of the words of each of the labelled documents.
     """
     counts = footage.corpus.counts
     by_number, by_share = [], []
@@ -120,17 +113,8 @@ def score_test(
 ) -> ScoredTest:
     """Score the test documents by the paper's measure, (1 / N) ln p(x_t | x_{1:t-1}), Eq. (38).
 
-    The filter of each set of parameters runs through the training documents first, so that the
-    test documents continue them.
-
-    Parameters
-    ----------
-    sets
-        One set of parameters for plug-in, samples for Monte Carlo.
-    footage, protocol
-        Documents, and how long one must be.
-    labelled
-        Documents to compute localisation recall for.
+    One set of parameters is plug-in, several are samples of Monte Carlo. The filter of each runs
+    through the training documents first, so that the test documents continue them.
     """
     tables = filter_tables(sets)
     training = gather(footage.train, min_words=protocol.min_words)

@@ -105,15 +105,7 @@ def _picture(frame: Frame, size: tuple[int, int]) -> Image:
 
 
 class Overlay:
-    """Annotations of frames; whatever is the same within a document is drawn once.
-
-    Parameters
-    ----------
-    detection
-        What was found.
-    width
-        Width of the film in pixels.
-    """
+    """Annotations of frames; whatever is the same within a document is drawn once."""
 
     def __init__(self, detection: Detection, width: int) -> None:
         self.detection = detection
@@ -226,15 +218,6 @@ AHEAD = 16
 def film_size(width: int, height: int, *, enlarge: bool = True) -> tuple[int, int]:
     """Return width and height of a film: even, as H.264 needs it, and legible.
 
-    Parameters
-    ----------
-    width, height
-        Size of the frames.
-    enlarge
-        Whether small frames are enlarged.
-
-    Examples
-    --------
     >>> film_size(360, 288), film_size(1920, 1080), film_size(721, 577)
     ((640, 512), (1280, 720), (720, 576))
     """
@@ -246,22 +229,9 @@ def film_size(width: int, height: int, *, enlarge: bool = True) -> tuple[int, in
 def film(
     path: str | os.PathLike[str], size: tuple[int, int], fps: float
 ) -> Iterator[Callable[[Image, float], None]]:
-    """Write a film, completely or not at all.
+    """Write a film, completely or not at all; yield a function that adds a picture at a time in s.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    size
-        Width and height of the pictures.
-    fps
-        Frames per second, for the spacing of keyframes.
-
-    Yields
-    ------
-    Callable
-        Function that adds a picture at a time in seconds. Pictures are encoded in another thread
-        and must not be changed afterwards.
+    Pictures are encoded in another thread and must not be changed afterwards.
     """
     with (
         written_whole(path) as temporary,

@@ -157,16 +157,7 @@ def draw_strip(
 ) -> Image:
     """Return the strip at a time: the chart with its cursor, and the line of text above it.
 
-    Parameters
-    ----------
-    chart, sizes, window
-        What `draw_chart` returned, and what it was drawn with.
-    time
-        Current time in seconds.
-    behaviour
-        Current behaviour, counted from 0; None between documents.
-    event
-        Rank and explanation of the current event, if any.
+    `behaviour` is counted from 0, None between documents; `event` is rank and explanation.
     """
     picture = chart.copy()
     _draw_cursor(picture, sizes, time, window)

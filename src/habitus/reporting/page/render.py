@@ -244,17 +244,7 @@ class EventCard(NamedTuple):
 
 
 def event_cards(detection: Detection, source: Source | None, video: str | None) -> list[EventCard]:
-    """Return a card per moment, the most unusual first.
-
-    Parameters
-    ----------
-    detection
-        What was found.
-    source
-        The footage, for thumbnails.
-    video
-        Address of the annotated video.
-    """
+    """Return a card per moment, the most unusual first; `video` is where the annotated one is."""
     pictured = range(min(MOST_PICTURES, len(detection.moments)))
     pictures = event_pictures(detection, source, moments=pictured)
     habits = detection.habits
