@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from habitus.video import Source
 
 Address = str | os.PathLike[str]
+OPENING = ("fps", "fast", "other_hosts", "timeout")
+"""How one source is opened, of `ReadingSettings`."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +75,8 @@ class ReadingSettings:
         for address in addresses:
             if "://" not in os.fspath(address):
                 checked_path(address)
-        return [
-            Source(
-                os.fspath(address),
-                fps=self.fps,
-                fast=self.fast,
-                other_hosts=self.other_hosts,
-                timeout=self.timeout,
-            )
-            for address in addresses
-        ]
+        options = {name: getattr(self, name) for name in OPENING}
+        return [Source(os.fspath(address), **options) for address in addresses]
 
     def workers(self) -> AbstractContextManager[Workers | None]:
         """Return the workers of the cluster; None where there is none."""
@@ -153,10 +147,6 @@ class AlertSettings:
         if alerts is None or isinstance(alerts, AlertSettings):
             return alerts or cls()
         return cls(alerts_per_day=alerts)
-
-    def detector_options(self) -> dict[str, Any]:
-        """Return the parameters of `Detector`."""
-        return dict(vars(self))
 
 
 Settings = ReadingSettings | LearningSettings | AlertSettings
