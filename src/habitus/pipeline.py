@@ -709,6 +709,7 @@ def tune(
         The recommended size and prior, the evidence for it, and the estimated recall.
     """
     from habitus.lab.tuning.advice import check_tuning, tune_model
+    from habitus.lab.tuning.selection import SelectionRuns
     from habitus.scene.detector import ALERTS_PER_DAY
 
     check_outputs(sources, *_masks(documents), force=force, picture=picture)
@@ -719,21 +720,19 @@ def tune(
     check_tuning(budget, trials, learning.n_restarts)
     with reading.workers() as workers:
         extraction = read_documents(sources, documents, None, reading, workers, progress)
+        runs = SelectionRuns(
+            learning.n_restarts, learning.min_words, learning.seed, reading.jobs, workers, progress
+        )
         tuning = tune_model(
             extraction.corpus,
+            runs,
             topics=topics,
             behaviours=behaviours,
             prior=learning.prior,
-            n_restarts=learning.n_restarts,
-            min_words=learning.min_words,
             alerts_per_day=budget,
             measure=settings.measure or "tail",
             n_trials=trials,
             hyperparameters=hyperparameters,
-            jobs=reading.jobs,
-            workers=workers,
-            seed=learning.seed,
-            progress=progress,
         )
     if picture is not None:
         from habitus.lab.tuning.picture import draw_tuning

@@ -235,11 +235,11 @@ def _parameters(
 
 def _keyword(name: str, hint: Any, given: Any = None) -> inspect.Parameter:
     """Return a parameter as Typer reads it."""
-    default = inspect.Parameter.empty
+    default: Any = inspect.Parameter.empty
     if isinstance(given, _Option):
         default = default if given.default is ... else given.default
         if given.choice:
-            choice = StrEnum(name, [(value, value) for value in given.choice])
+            choice = StrEnum("Choice", [(value, value) for value in given.choice])
             hint, default = (choice | None, None) if default is None else (choice, choice(default))
         hint = Annotated[hint, given.info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)

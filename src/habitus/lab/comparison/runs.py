@@ -20,7 +20,7 @@ from habitus.evaluation.label_files import Labelling, align
 from habitus.evaluation.labels import Label, footage_of_corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
-from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.baselines import run_baseline
 from habitus.lab.comparison.findings import Comparison, summarise
 from habitus.lab.comparison.protocol import (
     ComparisonProtocol,
@@ -39,7 +39,6 @@ from habitus.lab.comparison.run_store import (
 )
 from habitus.lab.comparison.scoring import (
     LabelledWords,
-    MethodResult,
     labelled_words,
     score_by_detector,
     score_test,
@@ -111,7 +110,7 @@ def carry_out(
     run, seed = repetition.run, protocol.seed_of(repetition.run.name, repetition.number)
     if run.group == "baselines":
         (method,) = run.methods
-        return RunResult({method.name: BASELINES[run.name](footage, protocol, seed)}, [])
+        return RunResult({method.name: run_baseline(run.name, footage, protocol, seed)}, [])
     if run.name == "ours":
         return _default_model(run, footage, protocol, seed, labelled)
     return _paper_model(run, footage, protocol, seed, labelled)
@@ -137,9 +136,7 @@ def _paper_model(
     for method in run.methods:
         sets, seconds = learnt[method.samples]
         scored = score_test(sets, footage, protocol, labelled)
-        results[method.name] = MethodResult(
-            scored.normality, seconds, scored.seconds, scored.recall
-        )
+        results[method.name] = scored._replace(learning=seconds)
     return RunResult(results, [])
 
 
@@ -230,9 +227,7 @@ def _default_model(
             scored = score_by_detector(detector, footage, labelled)
         else:
             continue
-        results[method.name] = MethodResult(
-            scored.normality, seconds, scored.seconds, scored.recall
-        )
+        results[method.name] = scored._replace(learning=seconds)
     return RunResult(results, [] if scene.calibration is not None else list(scene.notes))
 
 
@@ -317,13 +312,6 @@ class _Clock:
         return self.guess[name] * (measured / guessed if guessed else 1.0)
 
 
-class _Documents(NamedTuple):
-    """Footage in one vocabulary, and its documents with labelled words."""
-
-    footage: SplitFootage
-    labelled: list[LabelledWords]
-
-
 class _Work:
     """What a worker needs for every repetition; prepared once by each."""
 
@@ -333,17 +321,13 @@ class _Work:
         self.footage, self.protocol, self.runs = footage, protocol, runs
 
     @cached_property
-    def documents(self) -> dict[str, _Documents]:
-        """Footage by the kind of its words; the kernels are compiled then."""
-        given = {
-            "paper": self.footage.paper,
-            "coarse": self.footage.coarse,
-            "fine": self.footage,
-        }
+    def documents(self) -> dict[str, tuple[SplitFootage, list[LabelledWords]]]:
+        """Footage by the kind of its words, and its labelled words; kernels are compiled then."""
+        fine = self.footage
         warm_up(self.runs)
         return {
-            words: _Documents(footage, labelled_words(footage, self.protocol))
-            for words, footage in given.items()
+            words: (footage, labelled_words(footage, self.protocol))
+            for words, footage in (("paper", fine.paper), ("coarse", fine.coarse), ("fine", fine))
         }
 
 

@@ -47,7 +47,7 @@ class MethodResult(NamedTuple):
     normality: Array
     """Normality of each test document; 0 if it is too short to judge."""
     learning: float
-    """Seconds of one core for learning."""
+    """Seconds of one core for learning; 0 until they are known."""
     deciding: float
     """Seconds of one core per test document."""
     recall: LocalisationRecall | None = None
@@ -96,21 +96,12 @@ def numbers_of_shares(n_abnormal: int) -> NDArray[np.int64]:
     return np.asarray(np.maximum(np.rint(np.array(SHARES) * n_abnormal), 1), dtype=np.int64)
 
 
-class ScoredTest(NamedTuple):
-    """Scores of the test documents."""
-
-    normality: Array
-    seconds: float
-    """Seconds of one core per document."""
-    recall: LocalisationRecall | None
-
-
 def score_test(
     sets: Sequence[Parameters],
     footage: SplitFootage,
     protocol: ComparisonProtocol,
     labelled: Sequence[LabelledWords],
-) -> ScoredTest:
+) -> MethodResult:
     """Score the test documents by the paper's measure, (1 / N) ln p(x_t | x_{1:t-1}), Eq. (38).
 
     One set of parameters is plug-in, several are samples of Monte Carlo. The filter of each runs
@@ -127,12 +118,12 @@ def score_test(
     normality = score_documents("mean", evidence, filtered, 0.0)
     seconds = (process_time() - began) / footage.n_test
     recall = _recall(labelled, evidence, filtered.surprisals, footage)
-    return ScoredTest(normality, seconds, recall)
+    return MethodResult(normality, 0.0, seconds, recall)
 
 
 def score_by_detector(
     detector: Detector, footage: SplitFootage, labelled: Sequence[LabelledWords]
-) -> ScoredTest:
+) -> MethodResult:
     """Score the test documents by a detector that continues the training documents.
 
     Habits locate things by boxes, not by single words: they have no recall of words.
@@ -143,7 +134,7 @@ def score_by_detector(
     recall = None
     if detector.habits is None:
         recall = _recall(labelled, judged.evidence, judged.filtered.surprisals, footage)
-    return ScoredTest(judged.normality, seconds, recall)
+    return MethodResult(judged.normality, 0.0, seconds, recall)
 
 
 def _recall(
