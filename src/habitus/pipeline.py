@@ -135,7 +135,7 @@ def extract(
         forget_chunks(output)
     if preview is not None:
         from habitus.ingest.clips import DocumentSettings
-        from habitus.reporting.film.annotation import write_preview
+        from habitus.reporting.film import write_preview
 
         write_preview(preview, opened[0], documents or DocumentSettings(), progress=progress)
     return extraction
@@ -828,7 +828,7 @@ def _masks(documents: DocumentSettings | None) -> tuple[str | None, ...]:
 def _annotate(
     path: Address, detection: Detection, judged: JudgedSource, progress: ProgressCallback
 ) -> None:
-    from habitus.reporting.film.annotation import write_annotated
+    from habitus.reporting.film import write_annotated
 
     if judged.video is None:
         raise InvalidInputError(

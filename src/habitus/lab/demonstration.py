@@ -16,7 +16,7 @@ from habitus.jobs.workers import compile_ahead
 from habitus.lab.junction import Anomaly, Junction, render, write_labels
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.reporting.figures.moments import write_events
-from habitus.reporting.film.annotation import write_annotated
+from habitus.reporting.film import write_annotated
 from habitus.reporting.page.render import write_report
 from habitus.scene import Detection, detect_events, learn_scene
 from habitus.version import __version__
