@@ -59,8 +59,6 @@ def folder(tmp_path_factory):
     tracks = "".join(f"{t},{t // 5},car,0,0,{t + 9},9\n" for t in range(20))
     (folder / "tracks.csv").write_text(f"time,event,kind,left,top,right,bottom\n{tracks}")
     (folder / "clips.csv").write_text("clip,first_frame,last_frame\na,3,9\nb,0,12\n")
-    flags = "".join(f"{t},{int(t % 9 == 0)}\n" for t in range(60))
-    (folder / "flags.csv").write_text(f"clip,abnormal\n{flags}")
     (folder / "ranges.txt").write_text("60:152, 300:310 400-420\n")
     (folder / "matlab.m").write_text("TestVideoFile{end+1}.gt_frame = [60:152, 300:310];\n")
     np.save(folder / "flags.npy", np.arange(1500) % 50 == 0)
@@ -125,7 +123,6 @@ USES = {
     "table.csv": use_labels,
     "tracks.csv": use_labels,
     "clips.csv": use_labels,
-    "flags.csv": use_labels,
     "ranges.txt": use_labels,
     "matlab.m": use_labels,
     "flags.npy": use_labels,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import InvalidInputError, VideoError
@@ -21,7 +21,6 @@ from habitus.progress import ProgressCallback
 from habitus.settings import Address, AlertSettings, ReadingSettings
 
 if TYPE_CHECKING:
-    from habitus.evaluation.labels import Label
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
     from habitus.model import TopicModel
@@ -36,36 +35,16 @@ LARGE = 256_000_000
 they would take about four times as much."""
 
 
-class JudgedSource:
-    """A video or a corpus on its way through a detector."""
+class JudgedSource(NamedTuple):
+    """Documents of a video or a corpus, made as those that the model of a detector learnt from."""
 
-    def __init__(
-        self,
-        source: Address | Corpus,
-        detector: Detector,
-        camera: CameraCheck | None,
-        reading: ReadingSettings,
-    ) -> None:
-        self.detector, self.camera, self.reading = detector, camera, reading
-        self.corpus: Corpus | None = None
-        self.source: Source | None = None
-        if isinstance(source, Corpus):
-            self.corpus = first_seconds(source, reading.duration)
-        else:
-            (self.source,) = reading.open(source)
-        self.notes: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Name of the source, for messages."""
-        return self.source.name if self.source is not None else "the corpus"
-
-    @property
-    def video(self) -> Source | None:
-        """The footage itself, where there is any beside its documents."""
-        if self.source is None or is_corpus_file(self.source):
-            return None
-        return self.source
+    name: str
+    """For messages."""
+    corpus: Corpus
+    video: Source | None
+    """The footage itself, where there is any beside its documents."""
+    notes: tuple[str, ...]
+    detector: Detector
 
     @property
     def n_stored(self) -> int | None:
@@ -74,40 +53,61 @@ class JudgedSource:
 
         return None if self.video is None or self.video.is_live else count_packets(self.video)
 
-    def read(self, workers: Workers | None, progress: ProgressCallback) -> Corpus:
-        """Return all documents, made as those that the model was learnt from."""
-        number_of_workers(self.reading.jobs)
-        if self.corpus is None and self.source is not None:
-            if self.video is None:
-                corpus = Corpus.load(self.source.address)
-                self.corpus = first_seconds(corpus, self.reading.duration)
-            else:
-                extraction = self._extract(self.video, workers, progress)
-                self.corpus, self.notes = extraction.corpus, tuple(extraction.notes)
-        if self.corpus is None or not len(self.corpus):
-            raise InvalidInputError(f"{self.name}: no document in it")
-        if self.camera is not None:
-            self.camera.check(self.corpus, self.name)
-        return self.corpus
-
-    def _extract(
-        self, video: Source, workers: Workers | None, progress: ProgressCallback
-    ) -> Extraction:
-        model = self.detector.model
-        if not video.is_live:
-            check_geometry(model, video)
-        reading = replace(self.reading, skip=None)  # labels count from the start of the footage
-        return extract_documents([video], settings_of(model), None, reading, workers, progress)
-
-    def detect(self, share: float | None) -> Detection:
-        """Judge the documents that were read, without those of the first seconds to skip."""
+    def detect(self, share: float | None, skip: float | None) -> Detection:
+        """Judge the documents, without those of the first seconds to skip."""
         from habitus.scene import detect_events
 
-        if self.corpus is None:
-            raise InvalidInputError(f"{self.name}: not read yet")
-        corpus = without_first(self.corpus, self.reading.skip, self.name)
+        corpus = without_first(self.corpus, skip, self.name)
         detection = detect_events(self.detector, corpus, source=self.name, share=share)
         return replace(detection, notes=(*self.notes, *detection.notes))
+
+
+def judged_sources(
+    sources: Sequence[Address | Corpus],
+    judge: Address | SceneModel,
+    alerts: AlertSettings,
+    reading: ReadingSettings,
+    *,
+    output: Address | None,
+    force: bool,
+    progress: ProgressCallback,
+) -> list[JudgedSource]:
+    """Return all documents of sources, to be judged by one detector."""
+    detector = load_detector(judge, alerts)
+    camera = camera_check(judge, detector.model, output, force)
+    opened = [each if isinstance(each, Corpus) else reading.open(each)[0] for each in sources]
+    number_of_workers(reading.jobs)
+    with reading.workers() as workers:
+        return [
+            _judged_source(source, detector, camera, reading, workers, progress)
+            for source in opened
+        ]
+
+
+def _judged_source(
+    source: Source | Corpus,
+    detector: Detector,
+    camera: CameraCheck | None,
+    reading: ReadingSettings,
+    workers: Workers | None,
+    progress: ProgressCallback,
+) -> JudgedSource:
+    name, video, notes = "the corpus", None, list[str]()
+    if isinstance(source, Corpus):
+        corpus = first_seconds(source, reading.duration)
+    elif is_corpus_file(source):
+        name, corpus = source.name, first_seconds(Corpus.load(source.address), reading.duration)
+    else:
+        name, video, settings = source.name, source, settings_of(detector.model)
+        if not video.is_live:
+            check_geometry(detector.model, video)
+        whole = replace(reading, skip=None)  # labels count from the start of the footage
+        corpus, notes = extract_documents([video], settings, None, whole, workers, progress)
+    if not len(corpus):
+        raise InvalidInputError(f"{name}: no document in it")
+    if camera is not None:
+        camera.check(corpus, name)
+    return JudgedSource(name, corpus, video, tuple(notes), detector)
 
 
 def settings_of(model: TopicModel) -> DocumentSettings:
@@ -117,14 +117,14 @@ def settings_of(model: TopicModel) -> DocumentSettings:
     """
     from habitus.ingest.clips import DocumentSettings
 
-    kept, known = model.settings_, model.vocabulary_
-    if kept is None:
+    settings, vocabulary = model.settings_, model.vocabulary_
+    if settings is None:
         raise InvalidInputError(
             "this model does not know how its documents were made from video: learn it from a "
             "video or from an extracted corpus, or judge a corpus"
         )
-    scale = kept.get("scale") if known is None else known.scale
-    return DocumentSettings(**{**kept, "words": "fine", "scale": scale})
+    scale = settings.get("scale") if vocabulary is None else vocabulary.scale
+    return DocumentSettings(**{**settings, "words": "fine", "scale": scale})
 
 
 def check_geometry(model: TopicModel, source: Source) -> None:
@@ -157,7 +157,7 @@ def load_fleet(fleet: Address | Fleet | None) -> Fleet | None:
 
 def load_detector(model: Address | SceneModel, alerts: AlertSettings) -> Detector:
     """Return a detector with the model."""
-    return load_scene(model).detector(**alerts.detector_options())
+    return load_scene(model).detector(**vars(alerts))
 
 
 def camera_check(
@@ -165,16 +165,7 @@ def camera_check(
 ) -> CameraCheck | None:
     """Return the check that footage shows the model's scene; None by force, or without a picture.
 
-    Parameters
-    ----------
-    judge
-        Where the model is from, for messages.
-    model
-        Knows the looks of its scene, if it was learnt from video.
-    output
-        Beside it, the pictures are written if they differ.
-    force
-        Whether to go on whatever the footage shows.
+    Beside the output, both pictures are written if they differ.
     """
     from habitus.scene.camera_check import CameraCheck
 
@@ -320,25 +311,6 @@ def forget_chunks(output: Address) -> None:
     ChunkCache(Path(output)).clear()
 
 
-def parsed_labels(labels: Address | None) -> Any:
-    """Return what a label file says, if one is given."""
-    if labels is None:
-        return None
-    from habitus.evaluation.label_files import parse_labels
-
-    return parse_labels(labels)
-
-
-def aligned_labels(known: Any, corpus: Corpus, name: str) -> list[Label]:
-    """Return labels as intervals of the footage of a corpus."""
-    if known is None:
-        return []
-    from habitus.evaluation.label_files import align
-    from habitus.evaluation.labels import footage_of_corpus
-
-    return align(known, footage_of_corpus(corpus, name))
-
-
 def labelled_footage(source: Address | Corpus, clip: float, reading: ReadingSettings) -> Any:
     """Return when documents and frames of the footage are."""
     from habitus.evaluation.labels import footage_of_corpus, footage_of_video
@@ -404,14 +376,8 @@ def check_clips(
 def check_outputs(*inputs: object, force: bool = False, **outputs: Address | None) -> None:
     """Raise if a file must not or cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    inputs
-        What is read: addresses, several addresses, or values, which do no harm.
-    force
-        Whether to replace files that are not ours.
-    outputs
-        Files to write, by their kinds; see `check_output`.
+    Inputs are addresses, several addresses, or values, which do no harm; outputs are named by their
+    kinds, see `check_output`.
     """
     files = [file for given in inputs for file in _files(given)]
     wanted = {kind: Path(path) for kind, path in outputs.items() if path is not None}

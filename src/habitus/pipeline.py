@@ -1,6 +1,6 @@
 """One function for each command: video -> documents -> model -> events -> reports.
 
-Paths may be strings. Nothing here prints: results are values, progress is told to a callback.
+Paths may be strings. Nothing here prints: results are values, progress goes to a callback.
 What decodes video, judges, draws or belongs to the laboratory is imported where it is used: no
 command waits for what it does without.
 """
@@ -22,7 +22,6 @@ from habitus.errors import InvalidInputError
 from habitus.files import is_pipe, kind_of
 from habitus.inputs import (
     JudgedSource,
-    aligned_labels,
     camera_check,
     check_clips,
     check_events_alone,
@@ -33,17 +32,18 @@ from habitus.inputs import (
     further_documents,
     is_event_file,
     judge_name,
+    judged_sources,
     labelled_footage,
     large_corpora,
     load_detector,
     load_fleet,
     load_scene,
-    parsed_labels,
     read_documents,
     settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.settings import (
+    OPENING,
     Address,
     AlertSettings,
     LearningSettings,
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from habitus.scene.watching import EventEnded, EventStarted
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-OPENING = ("fps", "fast", "other_hosts", "timeout")
-"""How one source is opened, of `ReadingSettings`."""
 TUNING = LearningSettings(n_restarts=3)
 """Runs of each size on each fold are fewer than those of a model to be used."""
 
@@ -106,7 +104,7 @@ def extract(
     reading
         How the footage is read.
     progress
-        Told how far the work is.
+        Called with how far the work is.
 
     Returns
     -------
@@ -137,7 +135,7 @@ def extract(
         forget_chunks(output)
     if preview is not None:
         from habitus.ingest.clips import DocumentSettings
-        from habitus.reporting.film.annotation import write_preview
+        from habitus.reporting.film import write_preview
 
         write_preview(preview, opened[0], documents or DocumentSettings(), progress=progress)
     return extraction
@@ -177,12 +175,10 @@ def learn(
     force
         Replace an output that habitus did not write; with `update`, go on even where the footage
         does not show the scene of the model.
-    documents, reading
+    documents, reading, progress
         As of `extract`.
     learning
         How the topic model is learnt.
-    progress
-        Told how far the work is.
 
     Returns
     -------
@@ -202,30 +198,32 @@ def learn(
         if documents is not None:
             raise InvalidInputError("a model to update knows how its documents are made")
         check_unused(learning, "a model to update")
-        return _update(sources, update, output, half_life, force, reading, progress)
-    common = load_fleet(fleet)
-    with reading.workers() as workers:
-        corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
-        notes: Sequence[str] = ()
-        if corpus is None:
-            extraction = read_documents(sources, documents, output, reading, workers, progress)
-            corpus, notes = extraction.corpus, extraction.notes
-        scene = learn_scene(
-            corpus,
-            fleet=common,
-            half_life=half_life,
-            workers=workers,
-            progress=progress,
-            n_jobs=reading.jobs,
-            **learning.model_options(),
-        )
+        scene, notes = _updated(sources, update, output, half_life, force, reading, progress)
+    else:
+        common, options = load_fleet(fleet), learning.model_options()
+        with reading.workers() as workers:
+            corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
+            notes: Sequence[str] = ()
+            if corpus is None:
+                corpus, notes = read_documents(
+                    sources, documents, output, reading, workers, progress
+                )
+            scene = learn_scene(
+                corpus,
+                fleet=common,
+                half_life=half_life,
+                workers=workers,
+                progress=progress,
+                n_jobs=reading.jobs,
+                **options,
+            )
     if output is not None:
         scene.save(output)
         forget_chunks(output)
     return replace(scene, notes=(*notes, *scene.notes))
 
 
-def _update(
+def _updated(
     sources: Address | Corpus | Sequence[Address],
     update: Address | SceneModel,
     output: Address | None,
@@ -233,20 +231,15 @@ def _update(
     force: bool,
     reading: ReadingSettings,
     progress: ProgressCallback,
-) -> SceneModel:
-    """Return a model with further footage; see `learn`."""
-    known = load_scene(update)
+) -> tuple[SceneModel, Sequence[str]]:
+    """Return a model with further footage, and notes about that; see `learn`."""
+    before = load_scene(update)
     with reading.workers() as workers:
-        extraction = further_documents(sources, known, output, reading, workers, progress)
-    corpus = extraction.corpus
-    camera = camera_check(update, known.model, output, force)
+        corpus, notes = further_documents(sources, before, output, reading, workers, progress)
+    camera = camera_check(update, before.model, output, force)
     if camera is not None:
         camera.check(corpus, "the footage")
-    scene = known.updated(corpus, half_life=half_life)
-    if output is not None:
-        scene.save(output)
-        forget_chunks(output)
-    return replace(scene, notes=(*extraction.notes, *scene.notes))
+    return before.updated(corpus, half_life=half_life), notes
 
 
 def accept(
@@ -333,10 +326,8 @@ def detect(
         Replace outputs that habitus did not write; and go on even where the footage does not show
         the scene that the model was learnt from, which is refused otherwise: both pictures are
         written, and the error names them.
-    reading
+    reading, progress
         As of `extract`.
-    progress
-        Told how far the work is.
 
     Returns
     -------
@@ -345,12 +336,10 @@ def detect(
     """
     check_outputs(source, model, force=force, events=output, film=annotate, scores=scores)
     settings = AlertSettings.of(alerts)
-    detector = load_detector(model, settings)
-    camera = camera_check(model, detector.model, output, force)
-    judged = JudgedSource(source, detector, camera, reading)
-    with reading.workers() as workers:
-        judged.read(workers, progress)
-    detection = judged.detect(settings.share)
+    (judged,) = judged_sources(
+        [source], model, settings, reading, output=output, force=force, progress=progress
+    )
+    detection = judged.detect(settings.share, reading.skip)
     if output is not None:
         from habitus.reporting.figures.moments import write_events
 
@@ -464,18 +453,19 @@ def report(
     Detection
         What the page shows.
     """
+    from habitus.evaluation.label_files import align, parse_labels
+    from habitus.evaluation.labels import footage_of_corpus
     from habitus.reporting.page.render import write_report
     from habitus.video.source import redacted_text
 
     check_outputs(source, model, labels, force=force, page=output, film=annotate)
-    known, settings = parsed_labels(labels), AlertSettings.of(alerts)
-    detector = load_detector(model, settings)
-    camera = camera_check(model, detector.model, output, force)
-    judged = JudgedSource(source, detector, camera, reading)
-    with reading.workers() as workers:
-        corpus = judged.read(workers, progress)
-    truth = aligned_labels(known, corpus, judged.name)
-    detection = judged.detect(settings.share)
+    known = None if labels is None else parse_labels(labels)
+    settings = AlertSettings.of(alerts)
+    (judged,) = judged_sources(
+        [source], model, settings, reading, output=output, force=force, progress=progress
+    )
+    truth = known and align(known, footage_of_corpus(judged.corpus, judged.name))
+    detection = judged.detect(settings.share, reading.skip)
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
     write_report(
@@ -484,8 +474,8 @@ def report(
         source=judged.video,
         video=None if annotate is None else Path(annotate),
         commands=[redacted_text(command) for command in commands],
-        settings={"measure": detector.measure, "approximation": settings.approximation},
-        truth=[(label.start, label.end, label.kind) for label in truth] or None,
+        settings={"measure": judged.detector.measure, "approximation": settings.approximation},
+        truth=[(label.start, label.end, label.kind) for label in truth or ()] or None,
     )
     return detection
 
@@ -562,16 +552,15 @@ def evaluate(
         footage = labelled_footage(sources[0], clip, reading)
         alarms = [event for event in read_events(judge) if event.alarm]
         return evaluate_events(alarms, footage, known, skip=skip)
-    detector = load_detector(judge, settings)
-    camera = camera_check(judge, detector.model, picture, force)
-    judged = [JudgedSource(each, detector, camera, reading) for each in sources]
-    with reading.workers() as workers:
-        corpora = [each.read(workers, progress) for each in judged]
-    name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
+    judged = judged_sources(
+        sources, judge, settings, reading, output=picture, force=force, progress=progress
+    )
+    first, detector = judged[0], judged[0].detector
+    name = first.name if len(judged) == 1 else f"{len(judged)} clips"
     if isinstance(known, ClipRanges):
         found = evaluate_clips(
             detector,
-            [LabelledClip(each.name, corpus) for each, corpus in zip(judged, corpora, strict=True)],
+            [LabelledClip(clip.name, clip.corpus) for clip in judged],
             known,
             masks=None if masks is None else Path(masks),
             smoothing=smooth,
@@ -581,10 +570,10 @@ def evaluate(
     else:
         found = evaluate_model(
             detector,
-            corpora[0],
+            first.corpus,
             known,
             name=name,
-            n_stored=judged[0].n_stored,
+            n_stored=first.n_stored,
             skip=skip,
             share=settings.share,
             progress=progress,
@@ -630,14 +619,12 @@ def compare(
     methods
         Names of methods or groups: em, vb, gibbs (the paper's 21), blocked, ours, baselines, or one
         such as gibbs-H or lda; all where empty.
-    documents, reading
+    documents, reading, progress
         As of `extract`.
     learning
         Sizes of the models, and the seed: same seed, same figures.
     command
         Command that made the comparison, to be shown on the page.
-    progress
-        Told how far the work is.
 
     Returns
     -------
@@ -708,15 +695,13 @@ def tune(
         Where to draw the evidence, as .png, .jpg, .svg or .pdf.
     force
         Replace a picture that habitus did not draw.
-    documents, reading
+    documents, reading, progress
         As of `extract`.
     learning
         EM's prior while sizes are compared, the runs of each size on each fold, the least number
         of words of a document, and the seed: same seed, same advice.
     alerts
         Measure, and the budget at which synthetic anomalies are to be found.
-    progress
-        Told how far the work is.
 
     Returns
     -------
@@ -724,6 +709,7 @@ def tune(
         The recommended size and prior, the evidence for it, and the estimated recall.
     """
     from habitus.lab.tuning.advice import check_tuning, tune_model
+    from habitus.lab.tuning.selection import SelectionRuns
     from habitus.scene.detector import ALERTS_PER_DAY
 
     check_outputs(sources, *_masks(documents), force=force, picture=picture)
@@ -734,21 +720,19 @@ def tune(
     check_tuning(budget, trials, learning.n_restarts)
     with reading.workers() as workers:
         extraction = read_documents(sources, documents, None, reading, workers, progress)
+        runs = SelectionRuns(
+            learning.n_restarts, learning.min_words, learning.seed, reading.jobs, workers, progress
+        )
         tuning = tune_model(
             extraction.corpus,
+            runs,
             topics=topics,
             behaviours=behaviours,
             prior=learning.prior,
-            n_restarts=learning.n_restarts,
-            min_words=learning.min_words,
             alerts_per_day=budget,
             measure=settings.measure or "tail",
             n_trials=trials,
             hyperparameters=hyperparameters,
-            jobs=reading.jobs,
-            workers=workers,
-            seed=learning.seed,
-            progress=progress,
         )
     if picture is not None:
         from habitus.lab.tuning.picture import draw_tuning
@@ -803,7 +787,7 @@ def demo(
     seed
         Same seed, same demonstration.
     progress
-        Told how far the work is.
+        Called with how far the work is.
 
     Returns
     -------
@@ -844,7 +828,7 @@ def _masks(documents: DocumentSettings | None) -> tuple[str | None, ...]:
 def _annotate(
     path: Address, detection: Detection, judged: JudgedSource, progress: ProgressCallback
 ) -> None:
-    from habitus.reporting.film.annotation import write_annotated
+    from habitus.reporting.film import write_annotated
 
     if judged.video is None:
         raise InvalidInputError(

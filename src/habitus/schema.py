@@ -86,22 +86,11 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
 
 
 def decoded(text: str | bytes, kind: type[T]) -> T:
-    """Return the value that a JSON text stands for.
+    """Return the value of a type with limits that a JSON text stands for.
 
-    Parameters
-    ----------
-    text
-        The text.
-    kind
-        A type with limits. Numbers are not taken for texts, nor texts for numbers.
+    Numbers are not taken for texts, nor texts for numbers. FileError names in one line the first
+    part that does not fit.
 
-    Raises
-    ------
-    FileError
-        Names the first part that does not fit, in one line.
-
-    Examples
-    --------
     >>> decoded("[1, 2.5]", tuple[Count, Positive])
     (1, 2.5)
     >>> decoded('[1, "a"]', tuple[Count, Positive])
@@ -145,25 +134,11 @@ def check_layouts(
     layouts: Mapping[str, Layout],
     sizes: Mapping[str, int | range],
 ) -> None:
-    """Raise unless arrays have the types and shapes that they must have.
+    """Raise FileError unless the arrays of a file have the types and shapes that they must have.
 
-    Parameters
-    ----------
-    found
-        What a file says that its arrays are.
-    layouts
-        What they must be; those of other names are not looked at.
-    sizes
-        Sizes that are known, or the range of them; others are those of the first array that has
-        them.
+    `sizes` are those that are known, or the range of them; others are those of the first array that
+    has them. Arrays without a layout are not looked at.
 
-    Raises
-    ------
-    FileError
-        Names the array at fault.
-
-    Examples
-    --------
     >>> square = {"a": Layout(REAL, ("n", "n"))}
     >>> check_layouts({"a": FoundArray("F64", (2, 3))}, square, {})
     Traceback (most recent call last):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from habitus.video import Source
 
 Address = str | os.PathLike[str]
+OPENING = ("fps", "fast", "other_hosts", "timeout")
+"""How one source is opened, of `ReadingSettings`."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +75,8 @@ class ReadingSettings:
         for address in addresses:
             if "://" not in os.fspath(address):
                 checked_path(address)
-        return [
-            Source(
-                os.fspath(address),
-                fps=self.fps,
-                fast=self.fast,
-                other_hosts=self.other_hosts,
-                timeout=self.timeout,
-            )
-            for address in addresses
-        ]
+        options = {name: getattr(self, name) for name in OPENING}
+        return [Source(os.fspath(address), **options) for address in addresses]
 
     def workers(self) -> AbstractContextManager[Workers | None]:
         """Return the workers of the cluster; None where there is none."""
@@ -154,26 +148,12 @@ class AlertSettings:
             return alerts or cls()
         return cls(alerts_per_day=alerts)
 
-    def detector_options(self) -> dict[str, Any]:
-        """Return the parameters of `Detector`."""
-        return dict(vars(self))
-
 
 Settings = ReadingSettings | LearningSettings | AlertSettings
 
 
 def check_unused(settings: Settings, work: str, *used: str) -> None:
-    """Raise if settings say something that this work does not use.
-
-    Parameters
-    ----------
-    settings
-        May differ from the defaults in what is used only.
-    work
-        What the settings are for, for the message.
-    used
-        Names of the settings that are used.
-    """
+    """Raise if settings differ from the defaults in what this work does not use."""
     for field in fields(settings):
         value = getattr(settings, field.name)
         if field.name not in used and value != field.default:

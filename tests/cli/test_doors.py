@@ -221,7 +221,6 @@ LABELS = {
     "power.csv": "clip,first_frame,last_frame\na,0,\u00b2".encode(),
     "late.csv": b"start,end\n1,1e30",
     "nan.csv": b"start,end\nnan,nan",
-    "clip.csv": b"clip,abnormal\nnan,1",
     "box.csv": b"start,end,left,top,right,bottom\n1,2,0,0,1e30,1e30",
     "track.csv": b"time,event,left,top,right,bottom\ninf,a,0,0,1,1",
     "bytes.csv": b"\xff\xfe\x00",

@@ -9,8 +9,7 @@ import pytest
 
 from habitus import Corpus
 from habitus.cli import main
-from habitus.evaluation.label_files import read_labels
-from habitus.evaluation.labels import abnormal_documents, footage_of_corpus
+from habitus.evaluation.labels import footage_of_corpus
 from habitus.lab import Junction, render, write_boxes, write_labels
 from reference.commands import done, habitus
 
@@ -67,11 +66,6 @@ def _other_forms(folder, scene):
     (folder / "masks").mkdir()
     for k, mask in enumerate(frames):
         cv2.imwrite(str(folder / "masks" / f"{k:05d}.png"), mask)
-    corpus = Corpus.load(folder / "scene.corpus")
-    labels = read_labels(folder / "labels.csv")
-    abnormal = abnormal_documents(labels, corpus.times, CLIP).astype(int)
-    rows = "".join(f"{k},{flag}\n" for k, flag in enumerate(abnormal))
-    (folder / "clips.csv").write_text(f"clip,abnormal\n{rows}")
 
 
 @pytest.fixture
@@ -96,7 +90,7 @@ def test_all_forms_of_the_same_labels_give_the_same_figures(figures):
     assert intervals["n_events"] == 3
     assert sorted(intervals["events"]["chosen"]["kinds"]) == ["breakdown", "pavement", "u-turn"]
     assert intervals["localisation"]["n_documents"] > 3
-    placed = {"boxes.csv": True, "frames.txt": False, "masks": True, "clips.csv": False}
+    placed = {"boxes.csv": True, "frames.txt": False, "masks": True}
     for form, has_places in placed.items():
         other = figures(form)
         assert other["documents"] == intervals["documents"], form
@@ -250,7 +244,6 @@ BAD = {
     "all.csv": f"start,end\n0,{SECONDS}\n",
     "colour.csv": "start,end,colour\n1,2,red\n",
     "rate.txt": "0\n" * (25 * SECONDS),
-    "few.csv": "clip,abnormal\n0,1\n1,0\n",
     "ranges.csv": "clip,first_frame,last_frame\nscene,1000,1100\n",
     "others.csv": "clip,first_frame,last_frame\nx,1000,1100\n",
     "two.m": "a{end+1}.gt_frame = [1:5];\na{end+1}.gt_frame = [2:6];\n",
@@ -268,7 +261,6 @@ BAD = {
         (("scene.model", "-l", "all.csv"), "every document abnormal"),
         (("scene.model", "-l", "colour.csv"), "found the columns start, end, colour"),
         (("scene.model", "-l", "rate.txt"), "25 labels per second, 12.5 frames per second"),
-        (("scene.model", "-l", "few.csv"), "2 clips, but scene.corpus has 300 documents of 0.5 s"),
         (("scene.model", "-l", "two.m"), "labels of 2 videos: choose one of them by its number"),
         (("scene.model", "-l", "two.m", "--label-line", 3), "line 3 of 2 does not exist"),
         (("scene.model", "-l", "absent.csv"), "absent.csv: cannot be read"),

@@ -251,16 +251,16 @@ def test_a_reader_of_stderr_that_does_not_read(camera, watch, tmp_path):
 def test_lines_that_were_not_read_are_counted(tmp_path):
     """A reader that comes back learns how much it missed."""
     code = (
-        "from habitus.cli import telling\n"
-        "telling.ROOM, telling.ENDING = 10, 60\n"
-        "with telling.Teller() as teller:\n"
+        "from habitus.cli import lines\n"
+        "lines.ROOM, lines.ENDING = 10, 60\n"
+        "with lines.ErrorLines() as errors:\n"
         "    for n in range(100):\n"
-        "        teller.tell(str(n))\n"
+        "        errors.add(str(n))\n"
         "    print('told', flush=True)\n"
         "    input()\n"
-        "    while len(teller._backlog):\n"
+        "    while len(errors._backlog):\n"
         "        pass\n"
-        "    teller.tell('last')\n"
+        "    errors.add('last')\n"
     )
     read, write = full_pipe()
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Labels per frame, per clip or as masks: their times, and refusal of other footage."""
+"""Labels per frame or as masks: their times, and refusal of other footage."""
 
 from time import process_time
 
@@ -42,10 +42,6 @@ def flags_of(labels, n):
 
 
 FORMS = {
-    "column.csv": lambda flags: "abnormal\n" + "".join(f"{int(f)}\n" for f in flags),
-    "numbered.csv": lambda flags: (
-        "frame,abnormal\n" + "".join(f"{k},{int(f)}\n" for k, f in enumerate(flags, start=1))
-    ),
     "lines.txt": lambda flags: "".join(f"{int(f)}\n" for f in flags),
     "row.txt": lambda flags: ",".join(str(int(f)) for f in flags),
     "ranges.txt": lambda flags: "\n".join(f"{a}:{b}" for a, b in ranges_of(flags)),
@@ -111,16 +107,6 @@ def test_a_line_is_chosen_only_in_files_with_one_video_per_line(tmp_path):
             read_labels(tmp_path / name, footage(), line=1)
 
 
-def test_one_row_per_clip(tmp_path):
-    flags = np.array([0, 1, 1, 0, 1])
-    given = footage(10, clip=2.0)
-    expected = [Label(2.0, 6.0), Label(8.0, 10.0)]
-    rows = "".join(f"{k},{f}\n" for k, f in enumerate(flags))
-    assert read_labels(written(tmp_path / "c.csv", f"clip,abnormal\n{rows}"), given) == expected
-    rows = "".join(f"{f},{2 * k}\n" for k, f in enumerate(flags))
-    assert read_labels(written(tmp_path / "c.csv", f"abnormal,start\n{rows}"), given) == expected
-
-
 def test_masks_give_times_and_boxes(tmp_path):
     for k in range(200):
         mask = np.zeros((30, 40), np.uint8)
@@ -169,16 +155,6 @@ def test_boxes_per_frame_are_those_of_the_junction(tmp_path, scene):
         ("f.txt", "0\n" * 199, "another frame rate?"),
         ("f.txt", "300:310", "labels of 310 frames, but a video has 200"),
         (
-            "c.csv",
-            "clip,abnormal\n" + "".join(f"{k},0\n" for k in range(10)),
-            "10 clips, but a video has 20 documents of 1 s",
-        ),
-        (
-            "c.csv",
-            "clip,abnormal\n" + "".join(f"{k + 1},0\n" for k in range(20)),
-            "clip 1 for document 0, expected 0",
-        ),
-        (
             "i.csv",
             "start,end,kind\n30,40,u-turn\n",
             "u-turn from 30 to 40 s is outside the video, which runs from 0 to 20 s",
@@ -192,8 +168,8 @@ def test_labels_of_other_footage_are_refused_in_one_line(tmp_path, name, text, m
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_labels_of_frames_and_clips_need_footage(tmp_path):
-    for text in ("0 1 1", "5:9", "clip,abnormal\n0,1\n"):
+def test_labels_of_frames_need_footage(tmp_path):
+    for text in ("0 1 1", "5:9", "clip,first_frame,last_frame\na,0,1\n"):
         with pytest.raises(InvalidInputError, match="need the video that they are of"):
             read_labels(written(tmp_path / "x", text))
     bare = footage_of_corpus(Corpus(np.ones((3, 4))), "bare")

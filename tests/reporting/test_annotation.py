@@ -7,8 +7,7 @@ import pytest
 
 from habitus.errors import InvalidInputError
 from habitus.reporting.figures.drawing import EVENT, behaviour_colour, rgb
-from habitus.reporting.film.annotation import film, film_size, write_annotated
-from habitus.reporting.film.strip import strip_sizes
+from habitus.reporting.film import film, film_size, strip_sizes, write_annotated
 from habitus.video import Source
 from reference.two_lanes import FPS, HEIGHT, SECONDS, WIDTH, WRONG
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from habitus.reporting.figures.drawing import EVENT, PAPER, behaviour_colour, rgb, text_width
-from habitus.reporting.film.strip import (
+from habitus.reporting.film import (
     PAST,
     WINDOW,
     draw_chart,

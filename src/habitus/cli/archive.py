@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import Screen, say
+from habitus.cli.options import argument, option
+from habitus.cli.terminal import Screen, progress_bars, say, say_json, say_notes, table
 
 MOST_RANKED = 10
 """Moments that are listed."""
@@ -22,6 +18,10 @@ MOST_NOTES = 5
 """Lines about a camera; of further ones, the number is told."""
 OF_THE_ARCHIVE = {"clip", "cell", "motion", "words", "mask", "region", "fast", "timezone"}
 """Options that an archive has once it is there."""
+FOLDER = argument("Folder of the archive.", "DIR")
+CAMERAS = option(None, "Only this camera; may be given several times.", "--camera")
+SETTLED = option(30.0, "Leave recordings that changed in the last N seconds for the next run.")
+JOBS = option(-1, "Processes; -1 for one per core. Never changes a result.")
 
 app = typer.Typer(
     name="archive",
@@ -30,75 +30,49 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Folder = Annotated[str, typer.Argument(help="Folder of the archive.", metavar="DIR")]
-Cameras = Annotated[
-    list[str] | None,
-    typer.Option("--camera", help="Only this camera; may be given several times."),
-]
-Settled = Annotated[
-    float,
-    typer.Option(help="Leave recordings that changed in the last N seconds for the next run."),
-]
-Jobs = Annotated[int, typer.Option(help="Processes; -1 for one per core. Never changes a result.")]
-
 
 @app.command()
 @options.command
 def learn(
+    *,
     context: typer.Context,
     documents: options.DocumentOptions,
     elsewhere: options.ClusterOptions,
-    patterns: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, "
-            "{date} or {year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, "
-            "s3://... or any address of fsspec. Those of DIR if none is given.",
-            metavar="PATTERN...",
-        ),
-    ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Folder of the archive.")
-    ] = "archive",
-    cameras: Cameras = None,
-    days: Annotated[
-        float | None, typer.Option(help="Learn from the last N days of each camera only.")
-    ] = None,
-    half_life: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="Older footage counts half after this much further footage, such as 7d; 'never' "
-            "if nothing is to fade.",
-        ),
-    ] = "14d",
-    fleet: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="What other cameras have in common, for cameras with little footage: the file "
-            "archive.fleet of another archive, or of this one.",
-        ),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(
-            help="Time zone that recordings are named in, such as Europe/Berlin; this machine's "
-            "if not given."
-        ),
-    ] = None,
-    n_topics: Annotated[int, typer.Option("--topics", help="Number of topics.")] = 8,
-    n_behaviours: Annotated[int, typer.Option("--behaviours", help="Number of behaviours.")] = 4,
-    n_restarts: Annotated[
-        int, typer.Option("--restarts", help="Independent runs per camera.")
-    ] = 20,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
-    ] = False,
-    settled: Settled = 30.0,
-    jobs: Jobs = -1,
-    seed: Annotated[int, typer.Option(help="Same seed, same models.")] = 0,
-    as_json: options.Json = False,
+    patterns: list[str] | None = argument(
+        "Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, {date} or "
+        "{year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, s3://... or any "
+        "address of fsspec. Those of DIR if none is given.",
+        "PATTERN...",
+        default=None,
+    ),
+    output: str = option("archive", "Folder of the archive.", "--output", "-o", metavar="DIR"),
+    cameras: list[str] | None = CAMERAS,
+    days: float | None = option(None, "Learn from the last N days of each camera only."),
+    half_life: str = option(
+        "14d",
+        "Older footage counts half after this much further footage, such as 7d; 'never' if "
+        "nothing is to fade.",
+        metavar="TIME",
+    ),
+    fleet: str | None = option(
+        None,
+        "What other cameras have in common, for cameras with little footage: the file "
+        "archive.fleet of another archive, or of this one.",
+        metavar="FILE",
+    ),
+    timezone: str | None = option(
+        None,
+        "Time zone that recordings are named in, such as Europe/Berlin; this machine's if not "
+        "given.",
+    ),
+    n_topics: int = options.TOPICS,
+    n_behaviours: int = options.BEHAVIOURS,
+    n_restarts: int = option(20, "Independent runs per camera.", "--restarts"),
+    fast: bool = options.FAST,
+    settled: float = SETTLED,
+    jobs: int = JOBS,
+    seed: int = option(0, "Same seed, same models."),
+    as_json: bool = options.json_option("Print the result as JSON."),
 ) -> None:
     """Learn one model per camera from recordings, of which only what is new is read.
 
@@ -130,9 +104,9 @@ def learn(
         )
     _note(found.notes)
     if as_json:
-        typer.echo(json.dumps(found.overview.to_json()))
+        say_json(found.overview.to_json())
         return
-    _tell(found.overview)
+    _show(found.overview)
     say(found.reading.summary())
     say(found.learning.summary())
 
@@ -140,24 +114,19 @@ def learn(
 @app.command()
 @options.command
 def detect(
-    folder: Folder,
+    *,
+    folder: str = FOLDER,
     elsewhere: options.ClusterOptions,
-    alerts_per_day: Annotated[
-        float,
-        typer.Option(
-            help="The budget: alerts per day that normal footage of all cameras together may raise."
-        ),
-    ] = 5.0,
-    cameras: Cameras = None,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Judge again what was judged before, with the models of now."),
-    ] = False,
-    settled: Settled = 30.0,
-    jobs: Jobs = -1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the most unusual moments as JSON Lines.")
-    ] = False,
+    alerts_per_day: float = option(
+        5.0, "The budget: alerts per day that normal footage of all cameras together may raise."
+    ),
+    cameras: list[str] | None = CAMERAS,
+    again: bool = option(
+        False, "Judge again what was judged before, with the models of now.", "--again"
+    ),
+    settled: float = SETTLED,
+    jobs: int = JOBS,
+    as_json: bool = options.json_option("Print the most unusual moments as JSON Lines."),
 ) -> None:
     """Find what is unusual in an archive, within one budget of alerts for all cameras.
 
@@ -174,7 +143,7 @@ def detect(
             settled=settled,
             jobs=jobs,
             progress=progress,
-            **elsewhere.parameters(),
+            **vars(elsewhere),
         )
     _note(map(str, found.troubles))
     if as_json:
@@ -193,19 +162,16 @@ def detect(
 @app.command()
 @options.command
 def report(
-    folder: Folder,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Where to write the page; DIR/report.html if not."),
-    ] = None,
-    cameras: Cameras = None,
-    force: options.Force = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print everything as JSON; the page is written only with --output."
-        ),
-    ] = False,
+    *,
+    folder: str = FOLDER,
+    output: str | None = option(
+        None, "Where to write the page; DIR/report.html if not.", "--output", "-o"
+    ),
+    cameras: list[str] | None = CAMERAS,
+    force: bool = options.FORCE,
+    as_json: bool = options.json_option(
+        "Print everything as JSON; the page is written only with --output."
+    ),
 ) -> None:
     """Show an archive as a table and a page: hours, gaps, troubles, the most unusual moments.
 
@@ -214,10 +180,10 @@ def report(
     page = output or (None if as_json else f"{folder}/report.html")
     overview = habitus.report_archive(folder, output=page, cameras=cameras or (), force=force)
     if as_json:
-        typer.echo(json.dumps(overview.to_json()))
+        say_json(overview.to_json())
         return
     _note(f"{camera.camera}: {text}" for camera in overview.in_trouble for text in camera.troubles)
-    _tell(overview)
+    _show(overview)
     say(overview.summary())
     say(f"wrote {page}")
 
@@ -226,22 +192,19 @@ def _note(notes: Iterable[str]) -> None:
     """Print notes, each of which begins with the name of a camera; not too many of each."""
     for camera, group in groupby(sorted(notes), key=lambda note: note.partition(":")[0]):
         of_camera = list(group)
-        for note in of_camera[:MOST_NOTES]:
-            say(f"note: {note}", err=True)
+        say_notes(of_camera[:MOST_NOTES])
         if len(of_camera) > MOST_NOTES:
-            say(f"note: {camera}: and {len(of_camera) - MOST_NOTES} more", err=True)
+            say_notes([f"{camera}: and {len(of_camera) - MOST_NOTES} more"])
 
 
-def _tell(overview: habitus.ArchiveOverview) -> None:
+def _show(overview: habitus.ArchiveOverview) -> None:
     """Print a table of the cameras: hours read, missing between recordings, learnt from."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
-    table.add_column("camera")
-    for heading in ("hours", "missing", "unread", "learnt", "alarms"):
-        table.add_column(heading, justify="right")
-    table.add_column("until", no_wrap=True)
-    table.add_column("frames")
+    headings = ("camera", "hours", "missing", "unread", "learnt", "alarms", "until", "frames")
+    narrow = {"pad_edge": False, "show_edge": False, "collapse_padding": True}
+    rows = table(*headings, left=(0, 6, 7), **narrow)
+    rows.columns[6].no_wrap = True
     for camera in overview.cameras:
-        table.add_row(
+        rows.add_row(
             camera.camera,
             f"{camera.hours:.1f}",
             f"{camera.gap_hours:.1f}" if camera.gaps else "-",
@@ -251,7 +214,7 @@ def _tell(overview: habitus.ArchiveOverview) -> None:
             _clock(camera.until) if camera.until else "-",
             ", then ".join(era["frames"] for era in camera.eras),
         )
-    Screen().print(table)
+    Screen().print(rows)
 
 
 def _clock(clock: str) -> str:

@@ -1,66 +1,50 @@
 """habitus compare: the paper's experiment on a labelled video, beside what one would pick else."""
 
-import json
 import re
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import say
+from habitus.cli.options import argument, option
+from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
 @options.command
 def compare(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A labelled video, as for extract; or a corpus file that extract wrote.",
-            metavar="VIDEO|CORPUS",
-        ),
-    ],
-    labels: Annotated[
-        str,
-        typer.Option(
-            "--labels",
-            "-l",
-            help="What is abnormal in it, in any form that evaluate takes: CSV with start,end "
-            "(and kind, and left,top,right,bottom), boxes frame by frame, lists of frames, masks.",
-        ),
-    ],
+    *,
+    source: str = argument(
+        "A labelled video, as for extract; or a corpus file that extract wrote.", "VIDEO|CORPUS"
+    ),
+    labels: str = option(
+        ...,
+        "What is abnormal in it, in any form that evaluate takes: CSV with start,end (and kind, "
+        "and left,top,right,bottom), boxes frame by frame, lists of frames, masks.",
+        "--labels",
+        "-l",
+    ),
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
     elsewhere: options.ClusterOptions,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", help="Folder for the page, the Markdown file and every run's scores."
-        ),
-    ] = "comparison",
-    train: Annotated[
-        str,
-        typer.Option(
-            help="Learn from this much of its beginning, judge the rest: 300s, 5min, 5:00."
-        ),
-    ] = "300s",
-    n_topics: Annotated[int, typer.Option("--topics", help="Number of topics.")] = 8,
-    n_behaviours: Annotated[int, typer.Option("--behaviours", help="Number of behaviours.")] = 4,
-    runs: Annotated[
-        int, typer.Option(help="Runs of each method from different random starts.")
-    ] = 20,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="Only some, separated by commas: em, vb, gibbs (the paper's 21), blocked, "
-            "ours, baselines; or a single one such as gibbs-H or lda."
-        ),
-    ] = "",
-    label_line: options.LabelLine = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same figures.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    output: str = option(
+        "comparison",
+        "Folder for the page, the Markdown file and every run's scores.",
+        "--output",
+        "-o",
+    ),
+    train: str = option(
+        "300s", "Learn from this much of its beginning, judge the rest: 300s, 5min, 5:00."
+    ),
+    n_topics: int = options.TOPICS,
+    n_behaviours: int = options.BEHAVIOURS,
+    runs: int = option(20, "Runs of each method from different random starts."),
+    methods: str = option(
+        "",
+        "Only some, separated by commas: em, vb, gibbs (the paper's 21), blocked, ours, "
+        "baselines; or a single one such as gibbs-H or lda.",
+    ),
+    label_line: int | None = options.LABEL_LINE,
+    seed: int = option(0, "Same seed, same figures."),
+    as_json: bool = options.json_option("Print all figures as JSON."),
 ) -> None:
     """Rerun the paper's experiment on a labelled video, beside what one would pick instead.
 
@@ -85,11 +69,10 @@ def compare(
             progress=progress,
         )
     if as_json:
-        typer.echo(json.dumps(comparison.to_json(), allow_nan=False))
+        say_json(comparison.to_json())
         return
     for line in habitus.comparison_table(comparison).splitlines():
         say(line)
-    for note in comparison.notes:
-        say(f"note: {note}", err=True)
+    say_notes(comparison.notes)
     page = Path(output, "comparison.html")
     say(f"wrote {page} and {page.with_suffix('.md')}")

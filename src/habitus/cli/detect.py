@@ -1,42 +1,30 @@
 """habitus detect: what is unusual in a video."""
 
-from typing import Annotated
-
 import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import say
+from habitus.cli.options import option
+from habitus.cli.terminal import progress_bars, say, say_notes
 
 
 @options.command
 def detect(
-    source: options.OneSource,
-    model: options.ModelFile,
+    *,
+    source: str = options.SOURCE,
+    model: str = options.MODEL,
     judging: options.JudgingOptions,
     reading: options.ReadingOptions,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Write the alarms here, as JSON Lines."),
-    ] = None,
-    annotate: Annotated[
-        str | None, typer.Option(help="Also write the video with its events drawn, as .mp4.")
-    ] = None,
-    scores: Annotated[
-        str | None, typer.Option(help="Also write the normality of every document, as CSV.")
-    ] = None,
-    skip: options.Skip = None,
-    moments: Annotated[
-        bool,
-        typer.Option(
-            help="Also write, and print as JSON, the most unusual moments that are no alarms, with "
-            '"alarm": false.'
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the alarms as JSON Lines.")
-    ] = False,
+    output: str | None = option(None, "Write the alarms here, as JSON Lines.", "--output", "-o"),
+    annotate: str | None = option(None, "Also write the video with its events drawn, as .mp4."),
+    scores: str | None = option(None, "Also write the normality of every document, as CSV."),
+    skip: float | None = options.SKIP,
+    moments: bool = option(
+        False,
+        "Also write, and print as JSON, the most unusual moments that are no alarms, with "
+        '"alarm": false.',
+    ),
+    as_json: bool = options.json_option("Print the alarms as JSON Lines."),
 ) -> None:
     """Find what is unusual in a video: when, where and why.
 
@@ -52,13 +40,11 @@ def detect(
             annotate=annotate,
             scores=scores,
             moments=moments,
-            alerts=judging.settings(),
-            force=judging.force,
             reading=options.reading_settings(reading, skip=skip),
             progress=progress,
+            **judging.parameters(),
         )
-    for note in detection.notes:
-        say(f"note: {note}", err=True)
+    say_notes(detection.notes)
     if as_json:
         for event in detection.moments if moments else detection.events:
             typer.echo(event.line())

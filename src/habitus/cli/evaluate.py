@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import Screen, say
+from habitus.cli.options import argument, option
+from habitus.cli.terminal import Screen, progress_bars, say, say_json, say_notes, table
 
 NAMES = {
     "average_precision": "average precision (1)",
@@ -29,62 +25,44 @@ N_TOP = 10
 
 @options.command
 def evaluate(
-    judge: Annotated[
-        str,
-        typer.Argument(
-            help="What `habitus learn` wrote; or events that `habitus detect -o` wrote, for the "
-            "figures that need no score of every document.",
-            metavar="MODEL|EVENTS",
-        ),
-    ],
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="A video, as for extract; or a corpus file. Several clips are evaluated together, "
-            "with one label file of clip,first_frame,last_frame.",
-            metavar="VIDEO|CORPUS...",
-        ),
-    ],
-    labels: Annotated[
-        str,
-        typer.Option(
-            "--labels",
-            "-l",
-            help="What is known to have happened: CSV with start,end (and kind, and "
-            "left,top,right,bottom), or clip,abnormal, or clip,first_frame,last_frame (clip: the "
-            "file without folder and suffix; frames from 0, both ends inclusive); one 0 or 1 per "
-            "frame; ranges of frames; a folder of masks. All forms: docs/reference/labels.md.",
-        ),
-    ],
+    *,
+    judge: str = argument(
+        "What `habitus learn` wrote; or events that `habitus detect -o` wrote, for the figures "
+        "that need no score of every document.",
+        "MODEL|EVENTS",
+    ),
+    sources: list[str] = argument(
+        "A video, as for extract; or a corpus file. Several clips are evaluated together, with "
+        "one label file of clip,first_frame,last_frame.",
+        "VIDEO|CORPUS...",
+    ),
+    labels: str = option(
+        ...,
+        "What is known to have happened: CSV with start,end (and kind, and left,top,right,bottom) "
+        "or clip,first_frame,last_frame (clip: the file without folder and suffix; frames from 0, "
+        "both ends inclusive); one 0 or 1 per frame; ranges of frames; a folder of masks. All "
+        "forms: docs/reference/labels.md.",
+        "--labels",
+        "-l",
+    ),
     judging: options.JudgingOptions,
     reading: options.ReadingOptions,
     elsewhere: options.ClusterOptions,
-    label_line: options.LabelLine = None,
-    masks: Annotated[
-        str | None,
-        typer.Option(
-            help="With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not "
-            "black where something is abnormal, for the figures per pixel."
-        ),
-    ] = None,
-    smooth: Annotated[
-        float,
-        typer.Option(
-            help="With clip,first_frame,last_frame: smooth the scores of frames over time by a "
-            "Gaussian of this standard deviation in seconds; 0: not."
-        ),
-    ] = 0.0,
-    skip: Annotated[
-        float | None,
-        typer.Option(help="Skip the first N seconds: those the model was learnt from."),
-    ] = None,
-    picture: Annotated[
-        str | None, typer.Option(help="Also draw the curves, as .png, .jpg, .svg or .pdf.")
-    ] = None,
-    clip: Annotated[
-        float, typer.Option(help="With events and a video: seconds per document.")
-    ] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    label_line: int | None = options.LABEL_LINE,
+    masks: str | None = option(
+        None,
+        "With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not black "
+        "where something is abnormal, for the figures per pixel.",
+    ),
+    smooth: float = option(
+        0.0,
+        "With clip,first_frame,last_frame: smooth the scores of frames over time by a Gaussian of "
+        "this standard deviation in seconds; 0: not.",
+    ),
+    skip: float | None = option(None, "Skip the first N seconds: those the model was learnt from."),
+    picture: str | None = option(None, "Also draw the curves, as .png, .jpg, .svg or .pdf."),
+    clip: float = option(1.0, "With events and a video: seconds per document."),
+    as_json: bool = options.json_option("Print all figures as JSON."),
 ) -> None:
     """Measure a detector against labels: each figure beside what chance would give.
 
@@ -101,28 +79,24 @@ def evaluate(
             masks=masks,
             smooth=smooth,
             picture=picture,
-            alerts=judging.settings(),
-            force=judging.force,
             clip=clip,
             reading=options.reading_settings(reading, elsewhere, skip=skip),
             progress=progress,
+            **judging.parameters(),
         )
     if found.threshold is None:
-        say(
-            "note: events alone have no score per document, so there are no curves and no average "
-            "precision",
-            err=True,
-        )
+        note = "events alone have no score per document, so there are no curves"
+        say_notes([f"{note} and no average precision"])
     if as_json:
-        typer.echo(json.dumps(found.to_json(), allow_nan=False))
+        say_json(found.to_json())
         return
     what = Path(sources[0]).name if len(sources) == 1 else f"{len(sources)} clips"
-    _tell(found, f"{Path(judge).name} on {what}")
+    _show(found, f"{Path(judge).name} on {what}")
     if picture is not None:
         say(f"wrote {picture}")
 
 
-def _tell(found: habitus.Assessment, what: str) -> None:
+def _show(found: habitus.Assessment, what: str) -> None:
     """Print all figures."""
     console = Screen()
     n, clip = found.n_documents, found.seconds / found.n_documents
@@ -166,41 +140,32 @@ def _events(n: int) -> str:
     return f"{n} event{'' if n == 1 else 's'}"
 
 
-def _table(*headings: str) -> Table:
-
-    first, *others = headings
-    table = Table(first, box=SIMPLE_HEAD)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    return table
-
-
 def _frames(found: habitus.FrameFigures) -> Table:
     """Return the figures per frame and per pixel."""
-    table = _table("frames", "value", "chance", "90 % interval")
+    rows = table("frames", "value", "chance", "90 % interval")
     for name in ("roc_auc", "average_precision"):
         e = found.ranking[name]
-        table.add_row(NAMES[name], *_cells(e))
-    table.add_row("equal error rate", f"{found.equal_error_rate:.3f}", "0.500", "-")
+        rows.add_row(NAMES[name], *_cells(e))
+    rows.add_row("equal error rate", f"{found.equal_error_rate:.3f}", "0.500", "-")
     if found.pixels is not None:
         where = found.pixels
-        table.add_row(
+        rows.add_row(
             "area under ROC, per pixel (3)", f"{where.roc_auc:.3f}", f"{where.chance:.3f}", "-"
         )
-        table.add_row("rate of detection, per pixel (4)", f"{where.detection_rate:.3f}", "-", "-")
-    return table
+        rows.add_row("rate of detection, per pixel (4)", f"{where.detection_rate:.3f}", "-", "-")
+    return rows
 
 
 def _documents(found: habitus.Assessment) -> Table:
-    table = _table("documents", "value", "chance", "90 % interval")
+    rows = table("documents", "value", "chance", "90 % interval")
     for name in NAMES:
         e = found.documents.get(name)
         if e is not None:
-            table.add_row(_name(name, found), *_cells(e))
+            rows.add_row(_name(name, found), *_cells(e))
         elif name == "precision":  # nothing was called abnormal
             share = found.n_abnormal / found.n_documents
-            table.add_row(_name(name, found), "-", f"{share:.3f}", "-")
-    return table
+            rows.add_row(_name(name, found), "-", f"{share:.3f}", "-")
+    return rows
 
 
 def _cells(e: habitus.Estimate) -> tuple[str, str, str]:
@@ -224,10 +189,10 @@ def _columns(found: habitus.Assessment) -> list[tuple[str, habitus.FoundEvents]]
 
 def _found(found: habitus.Assessment) -> Table:
     allowed = "allowed" if found.at_rates else "alarms"
-    table = _table(allowed, "events found", "share", "chance", "median delay", "false alarms")
+    rows = table(allowed, "events found", "share", "chance", "median delay", "false alarms")
     for name, at in _columns(found):
         delay = f"{at.median_delay:.1f} s" if at.found.any() else "-"
-        table.add_row(
+        rows.add_row(
             name,
             f"{at.found.sum()} of {len(at.found)}",
             f"{at.share:.0%}",
@@ -235,16 +200,16 @@ def _found(found: habitus.Assessment) -> Table:
             delay,
             str(at.n_false_alarms),
         )
-    return table
+    return rows
 
 
 def _kinds(found: habitus.Assessment) -> Table:
     columns = _columns(found)
-    table = _table("kind", "events", *(name for name, _ in columns))
+    rows = table("kind", "events", *(name for name, _ in columns))
     for kind, k in found.kinds().items():
         counts = (str(f.found[k].sum()) for _, f in columns)
-        table.add_row(kind or "(none)", str(len(k)), *counts)
-    return table
+        rows.add_row(kind or "(none)", str(len(k)), *counts)
+    return rows
 
 
 def _places(found: habitus.Assessment) -> list[str]:
@@ -276,7 +241,6 @@ def _places(found: habitus.Assessment) -> list[str]:
 
 
 def _notes(found: habitus.Assessment) -> list[str]:
-
     lines = []
     if "average_precision" in found.documents:
         lines = [

@@ -1,48 +1,37 @@
 """habitus extract: documents from video."""
 
-import json
 import time
-from typing import Annotated, Any
-
-import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import say
+from habitus.cli.options import argument, option
+from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
 @options.command
 def extract(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Videos; or a folder or pattern of images (with --fps); or any address that "
-            "FFmpeg opens, such as rtsp://camera/stream; - for standard input.",
-            metavar="VIDEO...",
-        ),
-    ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the corpus.")],
+    *,
+    sources: list[str] = argument(
+        "Videos; or a folder or pattern of images (with --fps); or any address that FFmpeg opens, "
+        "such as rtsp://camera/stream; - for standard input.",
+        "VIDEO...",
+    ),
+    output: str = option(..., "Where to write the corpus.", "--output", "-o"),
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
     elsewhere: options.ClusterOptions,
-    duration: Annotated[
-        float | None,
-        typer.Option(help="Stop after N seconds of video; Ctrl-C ends a live source too."),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            help="Local date and time at which the footage begins, such as '2026-11-16 13:00', for "
-            "habits of the hour."
-        ),
-    ] = None,
-    preview: Annotated[
-        str | None, typer.Option(help="Also write the footage with its words as arrows, as .mp4.")
-    ] = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    duration: float | None = option(
+        None, "Stop after N seconds of video; Ctrl-C ends a live source too."
+    ),
+    start: str | None = option(
+        None,
+        "Local date and time at which the footage begins, such as '2026-11-16 13:00', for habits "
+        "of the hour.",
+    ),
+    preview: str | None = option(None, "Also write the footage with its words as arrows, as .mp4."),
+    force: bool = options.FORCE,
+    as_json: bool = options.json_option("Print the result as JSON."),
 ) -> None:
     """Turn footage of a fixed camera into documents of visual words.
 
@@ -62,12 +51,10 @@ def extract(
             progress=progress,
         )
     seconds = time.monotonic() - started
-    for note in notes:
-        say(f"note: {note}", err=True)
+    say_notes(notes)
     summary = habitus.summarise_corpus(corpus)
     if as_json:
-        told: dict[str, Any] = {"seconds": seconds, "output": output, "notes": notes}
-        typer.echo(json.dumps(summary.to_json() | told))
+        say_json({**summary.to_json(), "seconds": seconds, "output": output, "notes": notes})
         return
     v, video = corpus.vocabulary, len(corpus) * corpus.clip
     grid = f", {v.rows} x {v.columns} cells of {v.cell_side} pixels" if v else ""

@@ -36,18 +36,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo)
-app.command()(extract)
-app.command()(learn)
-app.command()(detect)
-app.command()(accept)
-app.command()(watch)
-app.command()(serve)
-app.command()(show)
-app.command()(report)
-app.command()(evaluate)
-app.command()(tune)
-app.command()(compare)
+for command in (
+    *(demo, extract, learn, detect, accept, watch, serve),
+    *(show, report, evaluate, tune, compare),
+):
+    app.command()(command)
 app.add_typer(archive)
 
 
@@ -66,7 +59,7 @@ def _options(
     """Take the options that come before a subcommand."""
 
 
-def _tell(text: str) -> None:
+def _say(text: str) -> None:
     with contextlib.suppress(OSError):  # whoever read stderr has gone
         say(f"habitus: {text}", err=True)
 
@@ -96,8 +89,8 @@ def main() -> None:
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     usual = (signal.SIG_DFL, signal.default_int_handler)
     handled = [number for number in numbers if signal.getsignal(number) in usual]
-    when_compiling(lambda: _tell("compiling kernels for this machine, once; please wait"))
-    when_connected(_tell)
+    when_compiling(lambda: _say("compiling kernels for this machine, once; please wait"))
+    when_connected(_say)
     try:
         for number in handled:
             signal.signal(number, end)
@@ -107,12 +100,12 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN)
         if isinstance(leaving, SystemExit) and leaving.code != INTERRUPTED:
             raise
-        _tell("interrupted; nothing was left half-written")
+        _say("interrupted; nothing was left half-written")
         sys.exit(128 + ended[0] if ended else INTERRUPTED)
     except (OSError, MemoryError, ImportError, RuntimeError) as error:
         if (reason := lack(error)) is None:
             raise
-        _tell(reason)
+        _say(reason)
         with contextlib.suppress(OSError):  # what stdout could not take is not written again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

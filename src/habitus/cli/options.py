@@ -1,4 +1,4 @@
-"""Options that several commands share, in groups.
+"""Options: those that several commands share, in groups, and how functions become commands.
 
 A group is a frozen dataclass whose fields are options, named as the library's parameters.
 `command` turns a function that takes groups into one with all their options, for Typer.
@@ -8,10 +8,10 @@ import functools
 import inspect
 import shlex
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -21,265 +21,188 @@ from habitus.cli.ending import check_surroundings
 from habitus.cli.terminal import say
 
 
-class MotionChoice(StrEnum):
-    """Ways to see motion."""
+class _Option(NamedTuple):
+    """Default of an option or argument, its texts, and the values to choose from, if any."""
 
-    CELLS = "cells"
-    FLOW = "flow"
-
-
-class WordChoice(StrEnum):
-    """Kinds of words."""
-
-    FINE = "fine"
-    COARSE = "coarse"
-    PAPER = "paper"
+    default: Any
+    info: Any
+    choice: Sequence[str] = ()
 
 
-class MeasureChoice(StrEnum):
-    """Measures of the normality of a document."""
-
-    HABITS = "habits"
-    TAIL = "tail"
-    MEAN = "mean"
+def option(default: Any, text: str, *flags: str, choice: Sequence[str] = (), **more: Any) -> Any:
+    """Return an option of a command; one without a default, ..., is required."""
+    return _Option(default, typer.Option(*flags, help=text, **more), choice)
 
 
-class TopicMeasure(StrEnum):
-    """Measures of the normality of a document under the topic model."""
-
-    TAIL = "tail"
-    MEAN = "mean"
+def argument(text: str, metavar: str | None = None, *, default: Any = ...) -> Any:
+    """Return an argument of a command."""
+    return _Option(default, typer.Argument(help=text, metavar=metavar))
 
 
-class ApproximationChoice(StrEnum):
-    """Ways to deal with the unknown parameters."""
+FOOTAGE = argument(
+    "Normal footage: videos, as for extract; or corpus files that extract wrote.", "VIDEO|CORPUS..."
+)
+SOURCE = argument("A video, as for extract; or a corpus file.", "VIDEO|CORPUS")
+MODEL = option(..., "What `habitus learn` wrote.", "--model", "-m")
+SKIP = option(None, "Skip the first N seconds.")
+DURATION = option(None, "Use the first N seconds only.")
+TOPICS = option(8, "Number of topics.", "--topics")
+BEHAVIOURS = option(4, "Number of behaviours.", "--behaviours")
+MIN_WORDS = option(20, "Documents with fewer words carry no evidence.")
+LABEL_LINE = option(None, "Which video of a file that labels several, one per line, from 1.")
+FAST = option(False, "Skip frames no other frame needs, and the loop filter.", "--fast")
+FORCE = option(False, "Replace an output that habitus did not write.", "--force")
 
-    PLUG_IN = "plug-in"
-    MONTE_CARLO = "monte-carlo"
 
-
-Footage = Annotated[
-    list[str],
-    typer.Argument(
-        help="Normal footage: videos, as for extract; or corpus files that extract wrote.",
-        metavar="VIDEO|CORPUS...",
-    ),
-]
-OneSource = Annotated[
-    str, typer.Argument(help="A video, as for extract; or a corpus file.", metavar="VIDEO|CORPUS")
-]
-ModelFile = Annotated[str, typer.Option("--model", "-m", help="What `habitus learn` wrote.")]
-Skip = Annotated[float | None, typer.Option(help="Skip the first N seconds.")]
-Duration = Annotated[float | None, typer.Option(help="Use the first N seconds only.")]
-MinWords = Annotated[float, typer.Option(help="Documents with fewer words carry no evidence.")]
-LabelLine = Annotated[
-    int | None,
-    typer.Option(help="Which video of a file that labels several, one per line, from 1."),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace an output that habitus did not write.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+def json_option(text: str) -> Any:
+    """Return the option that makes a command print for machines."""
+    return option(False, text, "--json")
 
 
 @dataclass(frozen=True)
 class OptionGroup:
     """Options that belong together."""
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the options as parameters of settings of the library."""
-        return {name: plain(value) for name, value in asdict(self).items()}
-
 
 @dataclass(frozen=True)
 class DocumentOptions(OptionGroup):
     """How documents are made from video."""
 
-    clip: Annotated[float, typer.Option(help="Seconds of video per document.")] = 1.0
-    cell: Annotated[
-        int,
-        typer.Option(
-            help="Side of a cell, in pixels of the analysed frame (large frames are halved)."
-        ),
-    ] = 8
-    motion: Annotated[
-        MotionChoice,
-        typer.Option(
-            help="cells: our own kernel, fast. flow: plain optical flow, as in the paper, slow."
-        ),
-    ] = MotionChoice.CELLS
-    words: Annotated[
-        WordChoice,
-        typer.Option(
-            help="Words to keep: fine (12 directions, 16 speeds), coarse (4 directions, slow or "
-            "fast) or paper (4 directions)."
-        ),
-    ] = WordChoice.FINE
-    mask: Annotated[
-        str | None,
-        typer.Option(
-            help="What not to watch (clocks, trees, screens): a PNG of the frame's size, not "
-            "black there, or polygons: '0,0 90,0 90,20; 300,10 ...'."
-        ),
-    ] = None
-    region: Annotated[
-        str | None, typer.Option(help="Watch only this: a PNG or polygons, as for --mask.")
-    ] = None
+    clip: float = option(1.0, "Seconds of video per document.")
+    cell: int = option(
+        8, "Side of a cell, in pixels of the analysed frame (large frames are halved)."
+    )
+    motion: str = option(
+        "cells",
+        "cells: our own kernel, fast. flow: plain optical flow, as in the paper, slow.",
+        choice=("cells", "flow"),
+    )
+    words: str = option(
+        "fine",
+        "Words to keep: fine (12 directions, 16 speeds), coarse (4 directions, slow or fast) or "
+        "paper (4 directions).",
+        choice=("fine", "coarse", "paper"),
+    )
+    mask: str | None = option(
+        None,
+        "What not to watch (clocks, trees, screens): a PNG of the frame's size, not black there, "
+        "or polygons: '0,0 90,0 90,20; 300,10 ...'.",
+    )
+    region: str | None = option(None, "Watch only this: a PNG or polygons, as for --mask.")
 
     def settings(self) -> "habitus.DocumentSettings":
         """Return the settings that the library takes."""
-        return habitus.DocumentSettings(**self.parameters())
+        return habitus.DocumentSettings(**vars(self))
 
 
 @dataclass(frozen=True)
 class StreamOptions(OptionGroup):
     """How a source of video is opened."""
 
-    fps: Annotated[
-        float | None,
-        typer.Option(help="Frames per second of images, or of streams without times."),
-    ] = None
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Skip frames no other frame needs, and the loop filter.")
-    ] = False
-    other_hosts: Annotated[
-        bool,
-        typer.Option(
-            "--other-hosts",
-            help="Let an http(s) or rtsp address lead to other hosts (redirections, playlists).",
-        ),
-    ] = False
+    fps: float | None = option(None, "Frames per second of images, or of streams without times.")
+    fast: bool = FAST
+    other_hosts: bool = option(
+        False,
+        "Let an http(s) or rtsp address lead to other hosts (redirections, playlists).",
+        "--other-hosts",
+    )
 
 
 @dataclass(frozen=True)
 class ReadingOptions(StreamOptions):
     """How a source of video is opened and read."""
 
-    timeout: Annotated[float, typer.Option(help="Seconds that an address may take to answer.")] = (
-        10.0
-    )
-    jobs: Annotated[
-        int, typer.Option(help="Processes; -1 for one per core. Never changes the result.")
-    ] = -1
+    timeout: float = option(10.0, "Seconds that an address may take to answer.")
+    jobs: int = option(-1, "Processes; -1 for one per core. Never changes the result.")
 
 
 @dataclass(frozen=True)
 class ClusterOptions(OptionGroup):
     """Where the work is done."""
 
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="local|ADDRESS",
-            help="Work on a Dask cluster: local (a scheduler and --jobs workers on this machine) "
-            "or the address of a scheduler, such as tcp://host:8786. Never changes the result.",
-        ),
-    ] = None
+    cluster: str | None = option(
+        None,
+        "Work on a Dask cluster: local (a scheduler and --jobs workers on this machine) or the "
+        "address of a scheduler, such as tcp://host:8786. Never changes the result.",
+        metavar="local|ADDRESS",
+    )
 
 
 @dataclass(frozen=True)
 class SequenceOptions(OptionGroup):
     """How several sources belong together."""
 
-    continued: Annotated[
-        bool,
-        typer.Option("--continue", help="Several videos are one, cut into files: one sequence."),
-    ] = False
+    continued: bool = option(
+        False, "Several videos are one, cut into files: one sequence.", "--continue"
+    )
 
 
 @dataclass(frozen=True)
 class JudgingOptions(OptionGroup):
     """When a document is abnormal."""
 
-    alerts_per_day: Annotated[
-        float | None,
-        typer.Option(
-            help="The budget: alerts per day that normal footage may raise (5 if nothing else is "
-            "given)."
-        ),
-    ] = None
-    share: Annotated[
-        float | None,
-        typer.Option(help="Instead of a budget: this share of the documents is abnormal (0.02)."),
-    ] = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Instead of a budget: documents of lower normality are abnormal."),
-    ] = None
-    measure: Annotated[
-        MeasureChoice | None,
-        typer.Option(
-            help="habits: where, which way and how fast things usually move (default; tail for a "
-            "model without habits). tail: single words of high surprisal under the topic model. "
-            "mean: the paper's, all words together."
-        ),
-    ] = None
-    approximation: Annotated[
-        ApproximationChoice,
-        typer.Option(help="plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs)."),
-    ] = ApproximationChoice.PLUG_IN
-    n_samples: Annotated[
-        int | None,
-        typer.Option(
-            "--samples", help="Posterior samples of monte-carlo (vb: 100; gibbs: all kept)."
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(help="Seed of vb's posterior samples.")] = 0
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Go on even if the footage does not show the model's scene, and replace outputs "
-            "that habitus did not write.",
-        ),
-    ] = False
+    alerts_per_day: float | None = option(
+        None,
+        "The budget: alerts per day that normal footage may raise (5 if nothing else is given).",
+    )
+    share: float | None = option(
+        None, "Instead of a budget: this share of the documents is abnormal (0.02)."
+    )
+    threshold: float | None = option(
+        None, "Instead of a budget: documents of lower normality are abnormal."
+    )
+    measure: str | None = option(
+        None,
+        "habits: where, which way and how fast things usually move (default; tail for a model "
+        "without habits). tail: single words of high surprisal under the topic model. mean: the "
+        "paper's, all words together.",
+        choice=("habits", "tail", "mean"),
+    )
+    approximation: str = option(
+        "plug-in",
+        "plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs).",
+        choice=("plug-in", "monte-carlo"),
+    )
+    n_samples: int | None = option(
+        None, "Posterior samples of monte-carlo (vb: 100; gibbs: all kept).", "--samples"
+    )
+    seed: int = option(0, "Seed of vb's posterior samples.")
+    force: bool = option(
+        False,
+        "Go on even if the footage does not show the model's scene, and replace outputs that "
+        "habitus did not write.",
+        "--force",
+    )
 
-    def settings(self) -> "habitus.AlertSettings":
-        """Return the settings that the library takes; `force` is a parameter of its own."""
-        parameters = self.parameters()
-        del parameters["force"]
-        return habitus.AlertSettings(**parameters)
+    def parameters(self) -> dict[str, Any]:
+        """Return `alerts` and `force` of the functions that judge."""
+        settings = dict(vars(self))
+        force = settings.pop("force")
+        return {"alerts": habitus.AlertSettings(**settings), "force": force}
 
 
 def reading_settings(*groups: OptionGroup, **more: Any) -> "habitus.ReadingSettings":
     """Return how footage is read, by several groups of options and single ones."""
     for group in groups:
-        more |= group.parameters()
+        more |= vars(group)
     return habitus.ReadingSettings(**more)
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command for Typer: groups become options, a project error one line and exit code 1.
 
-    Parameters
-    ----------
-    function
-        Parameters that are annotated with an `OptionGroup` receive one.
+    Parameters of the function that are annotated with an `OptionGroup` receive one.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(function)
     groups: dict[str, type[OptionGroup]] = {
         name: hint
         for name, hint in hints.items()
         if inspect.isclass(hint) and issubclass(hint, OptionGroup)
     }
-    parameters = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name not in groups:
-            parameters.append(parameter.replace(annotation=hints[name]))
-            continue
-        own = get_type_hints(groups[name], include_extras=True)
-        for field in fields(groups[name]):
-            parameters.append(
-                inspect.Parameter(
-                    field.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=own[field.name],
-                )
-            )
 
     @functools.wraps(function)
     def run(context: typer.Context, **given: Any) -> None:
+        given = {name: plain(value) for name, value in given.items()}
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         if "context" in hints:
@@ -291,20 +214,35 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             say(error_line(error, context), err=True)
             raise typer.Exit(1) from error
 
-    own_context = inspect.Parameter(
-        "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
-    )
-    keyword = [
-        own_context,
-        *(
-            p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for p in parameters
-            if p.name != "context"
-        ),
-    ]
-    run.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in keyword}
+    parameters = [_keyword("context", typer.Context), *_parameters(function, hints, groups)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _parameters(
+    function: Callable[..., None], hints: dict[str, Any], groups: dict[str, type[OptionGroup]]
+) -> Iterator[inspect.Parameter]:
+    """Yield the options and arguments of a function, those of its groups among them."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in groups:
+            types = get_type_hints(groups[name])
+            for field in fields(groups[name]):
+                yield _keyword(field.name, types[field.name], field.default)
+        elif name != "context":
+            yield _keyword(name, hints[name], parameter.default)
+
+
+def _keyword(name: str, hint: Any, given: Any = None) -> inspect.Parameter:
+    """Return a parameter as Typer reads it."""
+    default: Any = inspect.Parameter.empty
+    if isinstance(given, _Option):
+        default = default if given.default is ... else given.default
+        if given.choice:
+            choice = StrEnum("Choice", [(value, value) for value in given.choice])
+            hint, default = (choice | None, None) if default is None else (choice, choice(default))
+        hint = Annotated[hint, given.info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def command_line() -> str:
@@ -336,5 +274,5 @@ def given_options(context: typer.Context, names: set[str]) -> list[str]:
         value = context.params[name]
         words.append(option.opts[0])
         if value is not True:
-            words.append(f"{value:g}" if isinstance(value, float) else str(plain(value)))
+            words.append(f"{value:g}" if isinstance(value, float) else str(value))
     return words

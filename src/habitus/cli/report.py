@@ -1,31 +1,26 @@
 """habitus report: one HTML page about a video."""
 
-from typing import Annotated
-
-import typer
-
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import say
+from habitus.cli.options import option
+from habitus.cli.terminal import progress_bars, say, say_notes
 
 
 @options.command
 def report(
-    source: options.OneSource,
-    model: options.ModelFile,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the page.")],
+    *,
+    source: str = options.SOURCE,
+    model: str = options.MODEL,
+    output: str = option(..., "Where to write the page.", "--output", "-o"),
     judging: options.JudgingOptions,
     reading: options.ReadingOptions,
-    annotate: Annotated[
-        str | None,
-        typer.Option(help="Also write the video with its events drawn, as .mp4, and link into it."),
-    ] = None,
-    skip: options.Skip = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="What is known to have happened, as for evaluate; shown on the page."),
-    ] = None,
+    annotate: str | None = option(
+        None, "Also write the video with its events drawn, as .mp4, and link into it."
+    ),
+    skip: float | None = options.SKIP,
+    labels: str | None = option(
+        None, "What is known to have happened, as for evaluate; shown on the page."
+    ),
 ) -> None:
     """Write a page about a video: the scene, its behaviours, and what was unusual.
 
@@ -39,13 +34,11 @@ def report(
             output,
             annotate=annotate,
             labels=labels,
-            alerts=judging.settings(),
-            force=judging.force,
             reading=options.reading_settings(reading, skip=skip),
             commands=[options.command_line()],
             progress=progress,
+            **judging.parameters(),
         )
-    for note in detection.notes:
-        say(f"note: {note}", err=True)
+    say_notes(detection.notes)
     say(detection.summary())
     say(f"wrote {output}")

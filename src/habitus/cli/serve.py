@@ -3,77 +3,60 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 import habitus
 from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
+from habitus.cli.options import option
 from habitus.cli.terminal import say
 
 
 @options.command
 def serve(
-    data: Annotated[
-        str, typer.Option(help="Folder of everything that it keeps; made where there is none.")
-    ] = "habitus-data",
-    host: Annotated[
-        str,
-        typer.Option(help="Where it listens. Any but this machine's own needs a password."),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port it listens at; 0 for any free one.")] = 8420,
-    public_url: Annotated[
-        str | None,
-        typer.Option(
-            help="Address by which people reach it, such as https://cameras.example.org: for "
-            "links in messages, and another name that it answers to."
-        ),
-    ] = None,
-    behind_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--behind-proxy",
-            help="A reverse proxy on this machine says who asks (X-Forwarded-For and -Proto).",
-        ),
-    ] = False,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a database, as postgresql+psycopg://user:password@host/name; SQLite "
-            "in the data folder if not given.",
-            envvar="HABITUS_DATABASE",
-        ),
-    ] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Add three rendered junctions as cameras.")
-    ] = False,
-    set_password: Annotated[
-        bool,
-        typer.Option(
-            "--set-password",
-            help="Ask for the password of the user admin, set it, and end.",
-        ),
-    ] = False,
-    password_file: Annotated[
-        str | None,
-        typer.Option(
-            help="Set the password of the user admin to the first line of this file, then go on; "
-            "for services. The environment variable HABITUS_PASSWORD does the same."
-        ),
-    ] = None,
-    backup: Annotated[
-        str | None,
-        typer.Option(
-            help="Write a backup to this file, and end; the console may be running. It holds the "
-            "database, keys and models: keep it safe.",
-            metavar="FILE",
-        ),
-    ] = None,
-    restore: Annotated[
-        str | None,
-        typer.Option(help="Put a backup into an empty data folder, and end.", metavar="FILE"),
-    ] = None,
+    *,
+    data: str = option(
+        "habitus-data", "Folder of everything that it keeps; made where there is none."
+    ),
+    host: str = option(
+        "127.0.0.1", "Where it listens. Any but this machine's own needs a password."
+    ),
+    port: int = option(8420, "Port it listens at; 0 for any free one."),
+    public_url: str | None = option(
+        None,
+        "Address by which people reach it, such as https://cameras.example.org: for links in "
+        "messages, and another name that it answers to.",
+    ),
+    behind_proxy: bool = option(
+        False,
+        "A reverse proxy on this machine says who asks (X-Forwarded-For and -Proto).",
+        "--behind-proxy",
+    ),
+    database: str | None = option(
+        None,
+        "Address of a database, as postgresql+psycopg://user:password@host/name; SQLite in the "
+        "data folder if not given.",
+        envvar="HABITUS_DATABASE",
+    ),
+    demo: bool = option(False, "Add three rendered junctions as cameras.", "--demo"),
+    set_password: bool = option(
+        False, "Ask for the password of the user admin, set it, and end.", "--set-password"
+    ),
+    password_file: str | None = option(
+        None,
+        "Set the password of the user admin to the first line of this file, then go on; for "
+        "services. The environment variable HABITUS_PASSWORD does the same.",
+    ),
+    backup: str | None = option(
+        None,
+        "Write a backup to this file, and end; the console may be running. It holds the database, "
+        "keys and models: keep it safe.",
+        metavar="FILE",
+    ),
+    restore: str | None = option(
+        None, "Put a backup into an empty data folder, and end.", metavar="FILE"
+    ),
 ) -> None:
     """Watch cameras for weeks, in a browser: a short list of what was unusual, to look through.
 

@@ -1,29 +1,22 @@
 """habitus show: what a model has learnt, or what a corpus holds."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.terminal import Screen, say
+from habitus.cli.options import argument, option
+from habitus.cli.terminal import Screen, say, say_json, table
 
 
 @options.command
 def show(
-    file: Annotated[str, typer.Argument(help="A habitus model or corpus file.")],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Where to write the picture; beside the file if not."),
-    ] = None,
-    force: options.Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    *,
+    file: str = argument("A habitus model or corpus file."),
+    output: str | None = option(
+        None, "Where to write the picture; beside the file if not.", "--output", "-o"
+    ),
+    force: bool = options.FORCE,
+    as_json: bool = options.json_option("Print everything as JSON."),
 ) -> None:
     """Show a model or a corpus, in words and as a picture.
 
@@ -36,16 +29,16 @@ def show(
     picture = output or (None if as_json else beside)
     summary = habitus.show(file, output=picture, force=force)
     if as_json:
-        typer.echo(json.dumps(summary.to_json()))
+        say_json(summary.to_json())
         return
     if isinstance(summary, habitus.CorpusSummary):
-        _tell_corpus(summary)
+        _show_corpus(summary)
     else:
-        _tell_model(summary)
+        _show_model(summary)
     say(f"wrote {picture}")
 
 
-def _tell_corpus(summary: habitus.CorpusSummary) -> None:
+def _show_corpus(summary: "habitus.CorpusSummary") -> None:
     say(
         f"{summary.documents} documents in {summary.sequences} sequence(s), "
         f"{summary.words:.10g} words of {summary.vocabulary}; half of the documents have "
@@ -55,32 +48,28 @@ def _tell_corpus(summary: habitus.CorpusSummary) -> None:
         say(f"{summary.faults} documents with the camera moved, covered or frozen")
 
 
-def _tell_model(summary: habitus.ModelSummary) -> None:
+def _show_model(summary: "habitus.ModelSummary") -> None:
     console = Screen()
     console.print(
         f"{summary.n_behaviours} behaviours, {summary.n_topics} topics, {summary.n_words} words; "
         f"{summary.learning}, prior {summary.prior}, best of {len(summary.restarts)} run(s)"
     )
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("behaviour", "share", "lasts"):
-        table.add_column(heading, justify="right")
-    table.add_column("then")
-    table.add_column("heaviest topics")
+    rows = table("behaviour", "share", "lasts", "then", "heaviest topics", left=(3, 4))
     for behaviour in summary.behaviours:
-        table.add_row(
+        rows.add_row(
             str(behaviour.number),
             f"{behaviour.share:.0%}",
             "for ever" if behaviour.duration is None else f"{behaviour.duration:.1f}",
             _listed(behaviour.successors),
             _listed(behaviour.topics),
         )
-    console.print(table)
+    console.print(rows)
     console.print("share: of all documents in the long run; lasts: mean number of documents.")
     for note in summary.degenerate:
         console.print(f"note: {note}; left uniform")
 
 
-def _listed(items: list[habitus.Likely]) -> str:
+def _listed(items: "list[habitus.Likely]") -> str:
     """Return the first two, and others of at least 20 %."""
     worth = [item for i, item in enumerate(items) if i < 2 or item.probability >= 0.2]
     return ", ".join(f"{item.number} ({item.probability:.0%})" for item in worth) or "-"

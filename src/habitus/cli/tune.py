@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.bars import progress_bars
-from habitus.cli.terminal import Screen, say
+from habitus.cli.options import option
+from habitus.cli.terminal import Screen, progress_bars, say, say_json, say_notes, table
 
 PASSED_ON = {
     *("duration", "continued", "clip", "cell", "motion", "words", "mask", "region"),
@@ -24,41 +21,30 @@ PASSED_ON = {
 
 @options.command
 def tune(
+    *,
     context: typer.Context,
-    sources: options.Footage,
+    sources: list[str] = options.FOOTAGE,
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
     reading: options.ReadingOptions,
     elsewhere: options.ClusterOptions,
-    topics: Annotated[str, typer.Option(help="Numbers of topics to try.")] = "4,8,12,20",
-    behaviours: Annotated[str, typer.Option(help="Numbers of behaviours to try.")] = "2,3,4,5,6,8",
-    prior: Annotated[str, typer.Option(help="em's prior while sizes are compared.")] = "H+1",
-    n_restarts: Annotated[
-        int, typer.Option("--restarts", help="Runs of each size on each fold.")
-    ] = 3,
-    min_words: options.MinWords = 20,
-    alerts_per_day: Annotated[
-        float, typer.Option(help="The budget at which synthetic anomalies are to be found.")
-    ] = 5.0,
-    measure: Annotated[
-        options.TopicMeasure, typer.Option(help="As of detect: tail or mean.")
-    ] = options.TopicMeasure.TAIL,
-    trials: Annotated[
-        int, typer.Option(help="Synthetic anomalies of each kind and strength.")
-    ] = 60,
-    no_hyperparameters: Annotated[
-        bool, typer.Option("--no-hyperparameters", help="Leave out vb's hyperparameters.")
-    ] = False,
-    no_recall: Annotated[
-        bool, typer.Option("--no-recall", help="Leave out the estimated recall.")
-    ] = False,
-    picture: Annotated[
-        str | None, typer.Option(help="Also draw the evidence, as .png, .jpg, .svg or .pdf.")
-    ] = None,
-    force: options.Force = False,
-    duration: options.Duration = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same advice.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    topics: str = option("4,8,12,20", "Numbers of topics to try."),
+    behaviours: str = option("2,3,4,5,6,8", "Numbers of behaviours to try."),
+    prior: str = option("H+1", "em's prior while sizes are compared."),
+    n_restarts: int = option(3, "Runs of each size on each fold.", "--restarts"),
+    min_words: float = options.MIN_WORDS,
+    alerts_per_day: float = option(5.0, "The budget at which synthetic anomalies are to be found."),
+    measure: str = option("tail", "As of detect: tail or mean.", choice=("tail", "mean")),
+    trials: int = option(60, "Synthetic anomalies of each kind and strength."),
+    no_hyperparameters: bool = option(
+        False, "Leave out vb's hyperparameters.", "--no-hyperparameters"
+    ),
+    no_recall: bool = option(False, "Leave out the estimated recall.", "--no-recall"),
+    picture: str | None = option(None, "Also draw the evidence, as .png, .jpg, .svg or .pdf."),
+    force: bool = options.FORCE,
+    duration: float | None = options.DURATION,
+    seed: int = option(0, "Same seed, same advice."),
+    as_json: bool = options.json_option("Print everything as JSON."),
 ) -> None:
     """Choose a model without labels, and estimate beforehand what it would find.
 
@@ -80,19 +66,18 @@ def tune(
             learning=habitus.LearningSettings(
                 prior=prior, n_restarts=n_restarts, min_words=min_words, seed=seed
             ),
-            alerts=habitus.AlertSettings(alerts_per_day, measure=measure.value),
+            alerts=habitus.AlertSettings(alerts_per_day, measure=measure),
             reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
             progress=progress,
         )
-    for note in tuning.notes:
-        say(f"note: {note}", err=True)
+    say_notes(tuning.notes)
     advised = learn_command(tuning, sources, options.given_options(context, PASSED_ON))
     if as_json:
         values = tuning.to_json()
         values["recommended"]["command"] = advised
-        typer.echo(json.dumps(values, allow_nan=False))
+        say_json(values)
         return
-    _tell(tuning, advised, alerts_per_day)
+    _show(tuning, advised, alerts_per_day)
     if picture is not None:
         say(f"wrote {picture}")
 
@@ -117,7 +102,7 @@ def learn_command(tuning: habitus.Tuning, sources: list[str], further: list[str]
     return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])
 
 
-def _tell(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
+def _show(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
     """Print sizes, hyperparameters, the command to learn with, and the recall estimate."""
     console, choice = Screen(), tuning.choice
     best = choice.candidates[choice.best]
@@ -130,7 +115,7 @@ def _tell(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
         f"{best.n_topics}; paired difference {worse.mean:.3f}, error {worse.standard_error:.3f}"
     )
     if tuning.hyperparameters is not None:
-        console.print(_prior_told(tuning.hyperparameters))
+        console.print(_prior_in_words(tuning.hyperparameters))
     console.print(f"learn    {command_line}")
     if tuning.recall is not None:
         console.print(
@@ -142,7 +127,7 @@ def _tell(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
         console.print(habitus.recall_in_words(tuning.recall, budget))
 
 
-def _prior_told(found: habitus.Hyperparameters) -> str:
+def _prior_in_words(found: habitus.Hyperparameters) -> str:
     bound = found.fit.objective
     verdict = (
         "better by more than one standard error: use it"
@@ -159,14 +144,11 @@ def _prior_told(found: habitus.Hyperparameters) -> str:
 
 def _sizes_table(choice: habitus.Choice) -> Table:
     topics = sorted({candidate.n_topics for candidate in choice.candidates})
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("behaviours", justify="right")
-    for n in topics:
-        table.add_column(f"{n} topics", justify="right")
+    rows = table("behaviours", *(f"{n} topics" for n in topics), left=())
     for z in sorted({candidate.n_behaviours for candidate in choice.candidates}):
         cells = [_cell(choice, k) for k, c in enumerate(choice.candidates) if c.n_behaviours == z]
-        table.add_row(str(z), *cells)
-    return table
+        rows.add_row(str(z), *cells)
+    return rows
 
 
 def _cell(choice: habitus.Choice, k: int) -> str:
@@ -177,15 +159,12 @@ def _cell(choice: habitus.Choice, k: int) -> str:
 def _recall_table(recall: habitus.RecallEstimate, budget: float) -> Table:
     shares = [share for share in recall.shares if share.alerts_per_day == budget]
     strengths = sorted({share.strength for share in shares if share.strength is not None})
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("kind")
-    for strength in strengths:
-        table.add_column(f"x {strength:g}", justify="right")
+    rows = table("kind", *(f"x {strength:g}" for strength in strengths))
     for kind in dict.fromkeys(share.kind for share in shares):
         cells = [_found(s) for s in shares if s.kind == kind]
         # A kind without a size stands under 1.
-        table.add_row(kind, *(["", cells[0], ""] if len(cells) == 1 else cells))
-    return table
+        rows.add_row(kind, *(["", cells[0], ""] if len(cells) == 1 else cells))
+    return rows
 
 
 def _found(share: habitus.FoundShare) -> str:

@@ -2,42 +2,36 @@
 
 from collections.abc import Iterable
 from contextlib import closing
-from typing import Annotated
 
 import typer
 
 import habitus
 from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
-from habitus.cli.telling import Output, Teller
+from habitus.cli.lines import ErrorLines, OutputLines
+from habitus.cli.options import argument, option
 
 
 @options.command
 def watch(
+    *,
     context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="What to watch: any address that FFmpeg opens, such as rtsp://camera/stream; a "
-            "file; - for standard input.",
-            metavar="SOURCE",
-        ),
-    ],
-    model: options.ModelFile,
+    source: str = argument(
+        "What to watch: any address that FFmpeg opens, such as rtsp://camera/stream; a file; - for "
+        "standard input.",
+        "SOURCE",
+    ),
+    model: str = options.MODEL,
     judging: options.JudgingOptions,
     stream: options.StreamOptions,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Add the events to this file, as JSON Lines, with thumbnails "
-            "in a folder beside it; standard output if not given.",
-        ),
-    ] = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds without a frame after which to connect anew.")
-    ] = 10.0,
+    output: str | None = option(
+        None,
+        "Add the events to this file, as JSON Lines, with thumbnails in a folder beside it; "
+        "standard output if not given.",
+        "--output",
+        "-o",
+    ),
+    patience: float = option(10.0, "Seconds without a frame after which to connect anew."),
 ) -> None:
     """Watch a live stream, and tell at once what is unusual in it.
 
@@ -47,8 +41,8 @@ def watch(
     time (log rotation). That nothing can be judged is a line as well. Example:
     habitus watch rtsp://camera/stream --model junction.model
     """
-    with stopped_by_signals() as stop, Teller() as teller:
-        out = Output(stop) if output is None else None
+    with stopped_by_signals() as stop, ErrorLines() as errors:
+        out = OutputLines(stop) if output is None else None
         try:
             with closing(
                 habitus.watch(
@@ -57,24 +51,23 @@ def watch(
                     output=output,
                     stop=stop,
                     patience=patience,
-                    alerts=judging.settings(),
-                    force=judging.force,
                     reading=options.reading_settings(stream),
+                    **judging.parameters(),
                 )
             ) as happenings:
-                _tell(happenings, teller, out)
+                _show(happenings, errors, out)
         except habitus.HabitusError as error:
-            teller.tell(options.error_line(error, context))
+            errors.add(options.error_line(error, context))
             raise typer.Exit(1) from error
         unread = out.close() if out is not None else []
         for line in unread:
-            teller.tell(f"note: not read from standard output: {line}")
+            errors.add(f"note: not read from standard output: {line}")
         if unread:
             raise typer.Exit(1)
 
 
-def _tell(happenings: Iterable[object], teller: Teller, out: Output | None) -> None:
-    """Tell what happens on stderr, and the events on stdout if that is wanted."""
+def _show(happenings: Iterable[object], errors: ErrorLines, out: OutputLines | None) -> None:
+    """Say what happens on stderr, and print the events on stdout if that is wanted."""
     for happening in happenings:
         if isinstance(happening, habitus.EventEnded):
             if out is not None:
@@ -82,10 +75,10 @@ def _tell(happenings: Iterable[object], teller: Teller, out: Output | None) -> N
         elif isinstance(happening, habitus.CameraFault):
             if out is not None:
                 out.add(happening.line())
-            teller.tell(f"{happening.clock}  {happening.explanation}")
+            errors.add(f"{happening.clock}  {happening.explanation}")
         elif isinstance(happening, habitus.EventStarted):
             event = happening.event
-            told = "; ".join(part for part in (event.explanation, event.rarity) if part)
-            teller.tell(f"{event.clock}  {told}")
+            said = "; ".join(part for part in (event.explanation, event.rarity) if part)
+            errors.add(f"{event.clock}  {said}")
         elif isinstance(happening, habitus.Notice):
-            teller.tell(f"note: {happening.text}")
+            errors.add(f"note: {happening.text}")

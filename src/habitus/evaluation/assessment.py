@@ -265,16 +265,9 @@ def evaluate_clips(
 
 
 def frames_of(detection: Detection, truth: Sequence[Flags], smoothing: float = 0.0) -> ScoredFrames:
-    """Return the frames of a detection, each with the score of its document.
+    """Return the frames of a detection on one or several clips, with the scores of their documents.
 
-    Parameters
-    ----------
-    detection
-        Documents of one or several clips, one after the other, with their numbers of frames.
-    truth
-        Whether each frame is abnormal, one array per clip.
-    smoothing
-        As of `score_frames`.
+    `truth` says whether each frame is abnormal, one array per clip.
     """
     corpus = detection.corpus
     scored = ScoredDocuments(detection.normality, detection.judged, corpus.times, corpus.clip)
@@ -385,25 +378,9 @@ def assess(
     *,
     progress: ProgressCallback | None = None,
 ) -> Assessment:
-    """Compute all figures of a detection against labels.
+    """Compute all figures of a detection on one video against labels in seconds.
 
-    Parameters
-    ----------
-    detection
-        Result of a detector on the documents of one video.
-    labels
-        Labels in seconds.
-    progress
-        Called while chance levels are computed, the slowest part.
-
-    Returns
-    -------
-    Assessment
-
-    Raises
-    ------
-    InvalidInputError
-        If the labels mark no document, or every document, abnormal.
+    Raises InvalidInputError if the labels mark no document, or every document, abnormal.
     """
     corpus, threshold = detection.corpus, detection.threshold
     scored = ScoredDocuments(detection.normality, detection.judged, corpus.times, corpus.clip)

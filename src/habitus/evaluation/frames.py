@@ -104,23 +104,11 @@ def score_frames(
     smoothing: float = 0.0,
     clip: float = 1.0,
 ) -> ScoredFrames:
-    """Give each frame the score of its document.
+    """Give each frame the score and decision of its document, all clips after each other.
 
-    Parameters
-    ----------
-    abnormality, alarmed
-        Score and decision of each document, over all clips.
-    n_frames
-        Number of frames of each document.
-    clips
-        Whether each frame is labelled abnormal, one array per clip.
-    smoothing
-        Standard deviation, in seconds, of a Gaussian over the frames of each clip; 0 for none.
-    clip
-        Duration of a document in seconds.
+    `clips` says whether each frame is labelled abnormal, one array per clip; `smoothing` is the
+    standard deviation, in seconds, of a Gaussian over the frames of each clip.
 
-    Examples
-    --------
     >>> clips = [np.array([False, True, True])]
     >>> score_frames(np.array([1.0, 5.0]), np.array([False, True]), np.array([1, 2]), clips)[0]
     array([1., 5., 5.])
@@ -148,19 +136,7 @@ def assess_frames(
     smoothing: float = 0.0,
     pixels: PixelFigures | None = None,
 ) -> FrameFigures:
-    """Return the figures per frame.
-
-    Parameters
-    ----------
-    frames
-        Scored frames of all clips.
-    n_clips
-        Number of clips.
-    smoothing
-        What the scores were smoothed with, to be said.
-    pixels
-        What `assess_pixels` returned, where there are masks.
-    """
+    """Return the figures per frame; `smoothing` is what the scores were smoothed with."""
     scores, abnormal = frames.abnormality, frames.abnormal
     curve = roc(scores, abnormal)
     block = BLOCK * max(1, round(len(abnormal) / (frames.documents[-1] + 1)))
@@ -195,18 +171,8 @@ def assess_pixels(
 
     A frame with abnormal pixels is found at a threshold if it is alarmed and its boxes cover at
     least 40 % of these pixels. A frame without is a false alarm if it is alarmed. Frames that are
-    labelled abnormal but have no such pixel do not count.
-
-    Parameters
-    ----------
-    frames
-        Scored frames of all clips.
-    pixels
-        Abnormal pixels of frames, by the number of the frame over all clips.
-    boxes
-        Boxes of documents, by the number of the document.
-    size
-        Width and height of a frame.
+    labelled abnormal but have no such pixel do not count. Pixels are those of a frame by its number
+    over all clips, boxes those of a document; `size` is width and height of a frame.
     """
     true = np.array(sorted(pixels), dtype=np.int64)
     normal = frames.abnormality[~frames.abnormal & ~_flags(len(frames.abnormal), true)]

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.arrays import Array, Flags
+from habitus.arrays import Flags
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import (
     Label,
@@ -132,7 +132,7 @@ class FrameFlags(NamedTuple):
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per run of abnormal frames."""
-        known = _required(footage, self.name, "frame")
+        known = _required(footage, self.name)
         return known.labels_from_flags(known.fit_flags(self.flags, self.name))
 
 
@@ -152,7 +152,7 @@ class FrameRanges(NamedTuple):
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per range."""
-        known = _required(footage, self.name, "frame")
+        known = _required(footage, self.name)
         return known.labels_from_flags(self.to_flags(known))
 
 
@@ -183,7 +183,7 @@ class ClipRanges(NamedTuple):
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per range of the clip that the footage is."""
-        known = _required(footage, self.name, "frame")
+        known = _required(footage, self.name)
         self.check_clips([known.name])
         return self.of(known.name).to_labels(known)
 
@@ -193,9 +193,9 @@ def _few(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(map(shortened, names[:most])) + (", ..." if len(names) > most else "")
 
 
-def _required(footage: LabelledFootage | None, name: str, unit: str) -> LabelledFootage:
+def _required(footage: LabelledFootage | None, name: str) -> LabelledFootage:
     if footage is None:
-        raise InvalidInputError(f"{name}: labels per {unit} need the video that they are of")
+        raise InvalidInputError(f"{name}: labels per frame need the video that they are of")
     return footage
 
 
@@ -299,7 +299,7 @@ def _parse_range(file: Path, text: str) -> FrameRange:
     return first, last
 
 
-def _frame(file: Path, digits: str) -> int:
+def _frame(file: str | Path, digits: str) -> int:
     """Return the number of a frame, if a video can have so many."""
     if len(digits) > LONGEST_NUMBER or int(digits) > MOST_FRAMES:
         raise InvalidInputError(
@@ -326,7 +326,7 @@ class Masks(NamedTuple):
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label, with its track, per run of frames with a mask that is not empty."""
-        known = _required(footage, self.name, "frame")
+        known = _required(footage, self.name)
         if known.size is not None and known.size != self.size:
             raise InvalidInputError(
                 f"{self.name}: masks of {self.size[0]}x{self.size[1]} pixels, but {known.name} has "
@@ -368,19 +368,8 @@ def read_masks(folder: Path) -> Masks:
 def read_pixels(folder: Path, n_frames: int, size: tuple[int, int]) -> dict[int, NDArray[np.int64]]:
     """Read the abnormal pixels of a clip from `FRAME.png`, frames from 0, not black where abnormal.
 
-    Parameters
-    ----------
-    folder
-        Masks of one clip. Frames without a mask, and clips without a folder, have no such pixel.
-    n_frames
-        Number of frames of the clip; masks of the few after its last document are left out.
-    size
-        Width and height of its frames.
-
-    Returns
-    -------
-    dict of int to array
-        Numbers of the abnormal pixels of each frame that has any, row by row.
+    Returns their numbers, row by row, for each frame that has any. Frames without a mask, and clips
+    without a folder, have none; masks of the few frames after the last document are left out.
     """
     from habitus.video.source import image_paths
 
@@ -423,40 +412,46 @@ class TimedLabels(NamedTuple):
         return self.labels
 
 
-class ClipFlags(NamedTuple):
-    """Whether each document is abnormal."""
-
-    name: str
-    flags: Flags
-    clips: Array
-    """Number of each document, from 0; or its start in seconds."""
-    in_seconds: bool
-
-    def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
-        """Return one label per run of abnormal documents."""
-        known = _required(footage, self.name, "clip")
-        n, expected = len(known.times), known.times
-        if len(self.flags) != n:
-            raise InvalidInputError(
-                f"{self.name}: {len(self.flags)} clips, but {known.name} has {n} documents of "
-                f"{known.clip:g} s: is this another video, or another duration of a clip?"
-            )
-        if not self.in_seconds:
-            expected = np.arange(n, dtype=np.float64)
-        wrong = np.flatnonzero(np.abs(self.clips - expected) > 0.01 * known.clip)
-        if len(wrong):
-            k, column = int(wrong[0]), "start" if self.in_seconds else "clip"
-            raise InvalidInputError(
-                f"{self.name}: {column} {self.clips[k]:g} for document {k}, expected "
-                f"{expected[k]:g}: give one row per document, in order, without gaps"
-            )
-        one_frame_each = known._replace(n_frames=np.ones(n, dtype=np.int64))
-        return one_frame_each.labels_from_flags(self.flags)
-
-
 SIDES = ("left", "top", "right", "bottom")
-TableRow = dict[str, str]
-TableLabels = TimedLabels | ClipFlags | FrameFlags | ClipRanges
+TableLabels = TimedLabels | ClipRanges
+
+
+class TableRow(NamedTuple):
+    """A row of a table."""
+
+    place: str
+    """File and line, for messages."""
+    values: dict[str, str]
+
+    def error(self, text: str) -> InvalidInputError:
+        """Return the error that this row is refused with."""
+        return InvalidInputError(f"{self.place}: {text}")
+
+    def time(self, name: str) -> float:
+        """Return a column in seconds."""
+        try:
+            seconds = parse_seconds(self.values[name])
+        except ValueError as error:
+            raise self.error(f"{name} is not a number: {shortened(str(error), 100)}") from error
+        if not 0 <= seconds <= LATEST:
+            raise self.error(f"{name} must be from 0 to {LATEST:g}, found {seconds:g}")
+        return seconds
+
+    def box(self) -> Box:
+        """Return the box of the columns `SIDES`."""
+        try:
+            box = Box(*(round(float(self.values[side])) for side in SIDES))
+        except (KeyError, ValueError, OverflowError) as error:
+            raise self.error(
+                f"a box needs left, top, right and bottom in pixels: {shortened(str(error), 80)}"
+            ) from error
+        left, top, right, bottom = box
+        if not (0 <= left < right <= MOST_PIXELS and 0 <= top < bottom <= MOST_PIXELS):
+            raise self.error(
+                "a box must end to the right of and below its start, within "
+                f"{MOST_PIXELS} pixels, found {shortened(','.join(map(str, box)))}"
+            )
+        return box
 
 
 def read_table(file: Path, text: str) -> TableLabels:
@@ -466,18 +461,16 @@ def read_table(file: Path, text: str) -> TableLabels:
         names = [name.strip() for name in reader.fieldnames or []]
         reader.fieldnames = names
         read = _table_reader(file, names)
-        rows = list(reader)
+        rows = [TableRow(f"{file}, line {number}", row) for number, row in enumerate(reader, 2)]
     except csv.Error as error:
         raise InvalidInputError(f"{file}: not a CSV file of labels: {error}") from error
-    for number, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise InvalidInputError(
-                f"{file}, line {number}: expected {len(names)} values ({', '.join(names)})"
-            )
-    return read(file, rows)
+    for row in rows:
+        if None in row.values or None in row.values.values():
+            raise row.error(f"expected {len(names)} values ({', '.join(names)})")
+    return read(str(file), rows)
 
 
-_TableReader = Callable[[Path, list[TableRow]], TableLabels]
+_TableReader = Callable[[str, list[TableRow]], TableLabels]
 
 
 def _table_reader(file: Path, names: list[str]) -> _TableReader:
@@ -488,123 +481,61 @@ def _table_reader(file: Path, names: list[str]) -> _TableReader:
     found = shortened(", ".join(names)) or "none"
     raise InvalidInputError(
         f"{file}: found the columns {found}; expected start,end (optional: "
-        "kind,left,top,right,bottom), or clip,abnormal, or start,abnormal, or frame,abnormal, or "
-        "clip,first_frame,last_frame, or time,event,left,top,right,bottom (optional: frame,kind)"
+        "kind,left,top,right,bottom), or clip,first_frame,last_frame, or "
+        "time,event,left,top,right,bottom (optional: frame,kind)"
     )
 
 
-def _read_intervals(file: Path, rows: list[TableRow]) -> TimedLabels:
-    labels = [_read_interval(file, number, row) for number, row in enumerate(rows, start=2)]
-    check_overlaps(labels, str(file))
-    return TimedLabels(str(file), labels)
+def _read_intervals(name: str, rows: list[TableRow]) -> TimedLabels:
+    labels = [_read_interval(row) for row in rows]
+    check_overlaps(labels, name)
+    return TimedLabels(name, labels)
 
 
-def _read_interval(file: Path, number: int, row: TableRow) -> Label:
-    start, end = (_read_time(file, number, row, name) for name in ("start", "end"))
+def _read_interval(row: TableRow) -> Label:
+    start, end, values = row.time("start"), row.time("end"), row.values
     if not start < end:
-        raise InvalidInputError(
-            f"{file}, line {number}: a label must end after it starts, found "
-            f"{shortened(row['start'])} to {shortened(row['end'])}"
+        raise row.error(
+            f"a label must end after it starts, found {shortened(values['start'])} to "
+            f"{shortened(values['end'])}"
         )
-    has_box = any(row.get(side) for side in SIDES)
-    box = _read_box(file, number, row) if has_box else None
-    return Label(start, end, row.get("kind") or "", box)
+    has_box = any(values.get(side) for side in SIDES)
+    return Label(start, end, values.get("kind") or "", row.box() if has_box else None)
 
 
-def _read_tracks(file: Path, rows: list[TableRow]) -> TimedLabels:
+def _read_tracks(name: str, rows: list[TableRow]) -> TimedLabels:
     """Read one box per event and frame, as written by `habitus.lab.junction`."""
     tracks: dict[tuple[str, str], list[Sighting]] = {}
-    for number, row in enumerate(rows, start=2):
-        sighting = Sighting(_read_time(file, number, row, "time"), _read_box(file, number, row))
-        tracks.setdefault((row["event"], row.get("kind") or ""), []).append(sighting)
-    times = np.unique([each.time for track in tracks.values() for each in track])
+    for row in rows:
+        event = row.values["event"], row.values.get("kind") or ""
+        tracks.setdefault(event, []).append(Sighting(row.time("time"), row.box()))
+    times = np.unique([sighting.time for track in tracks.values() for sighting in track])
     step = float(np.diff(times).min(initial=1.0))
     labels = []
     for (_, kind), track in tracks.items():
         track.sort()
-        box = enclosing_box([each.box for each in track])
+        box = enclosing_box([sighting.box for sighting in track])
         labels.append(Label(track[0].time, track[-1].time + step, kind, box, tuple(track)))
-    return TimedLabels(str(file), sorted(labels))
+    return TimedLabels(name, sorted(labels))
 
 
-def _read_clips(file: Path, rows: list[TableRow]) -> ClipFlags:
-    name = "clip" if rows and "clip" in rows[0] else "start"
-    clips = [_read_time(file, number, row, name) for number, row in enumerate(rows, start=2)]
-    return ClipFlags(str(file), _read_flags(file, rows), np.array(clips), name == "start")
-
-
-def _read_clip_ranges(file: Path, rows: list[TableRow]) -> ClipRanges:
+def _read_clip_ranges(name: str, rows: list[TableRow]) -> ClipRanges:
     """Read ranges of frames of clips, frames from 0, both ends inclusive."""
     ranges: dict[str, list[FrameRange]] = {}
-    for number, row in enumerate(rows, start=2):
-        first, last = row["first_frame"].strip(), row["last_frame"].strip()
+    for row in rows:
+        first, last = row.values["first_frame"].strip(), row.values["last_frame"].strip()
         whole = re.fullmatch(r"[0-9]+", first) and re.fullmatch(r"[0-9]+", last)
-        if not whole or _frame(file, first) > _frame(file, last):
-            raise InvalidInputError(
-                f"{file}, line {number}: first_frame and last_frame must be whole numbers from 0, "
-                f"the last not before the first, found {shortened(repr(first))} and "
-                f"{shortened(repr(last))}"
+        if not whole or _frame(name, first) > _frame(name, last):
+            raise row.error(
+                "first_frame and last_frame must be whole numbers from 0, the last not before the "
+                f"first, found {shortened(repr(first))} and {shortened(repr(last))}"
             )
-        ranges.setdefault(row["clip"].strip(), []).append((int(first) + 1, int(last) + 1))
-    return ClipRanges(str(file), ranges)
-
-
-def _read_frames(file: Path, rows: list[TableRow]) -> FrameFlags:
-    flags = _read_flags(file, rows)
-    if rows and "frame" in rows[0]:
-        frames = [_read_time(file, number, row, "frame") for number, row in enumerate(rows, 2)]
-        if np.any(np.diff(frames) != 1) or frames[0] not in (0, 1):
-            raise InvalidInputError(
-                f"{file}: frames must be numbered from 0 or 1, one row per frame, without gaps"
-            )
-    return FrameFlags(str(file), flags)
-
-
-def _read_flags(file: Path, rows: list[TableRow]) -> Flags:
-    for number, row in enumerate(rows, start=2):
-        if row["abnormal"].strip() not in ("0", "1"):
-            raise InvalidInputError(
-                f"{file}, line {number}: abnormal must be 0 or 1, found "
-                f"{shortened(repr(row['abnormal']))}"
-            )
-    return np.array([row["abnormal"].strip() == "1" for row in rows], dtype=np.bool_)
-
-
-def _read_time(file: Path, number: int, row: TableRow, name: str) -> float:
-    try:
-        found = parse_seconds(row[name])
-    except ValueError as error:
-        raise InvalidInputError(
-            f"{file}, line {number}: {name} is not a number: {shortened(str(error), 100)}"
-        ) from error
-    if not 0 <= found <= LATEST:
-        raise InvalidInputError(
-            f"{file}, line {number}: {name} must be from 0 to {LATEST:g}, found {found:g}"
-        )
-    return found
-
-
-def _read_box(file: Path, number: int, row: TableRow) -> Box:
-    try:
-        box = Box(*(round(float(row[side])) for side in SIDES))
-    except (KeyError, ValueError, OverflowError) as error:
-        raise InvalidInputError(
-            f"{file}, line {number}: a box needs left, top, right and bottom in pixels: "
-            f"{shortened(str(error), 80)}"
-        ) from error
-    if not (0 <= box.left < box.right <= MOST_PIXELS and 0 <= box.top < box.bottom <= MOST_PIXELS):
-        raise InvalidInputError(
-            f"{file}, line {number}: a box must end to the right of and below its start, within "
-            f"{MOST_PIXELS} pixels, found {shortened(','.join(map(str, box)))}"
-        )
-    return box
+        ranges.setdefault(row.values["clip"].strip(), []).append((int(first) + 1, int(last) + 1))
+    return ClipRanges(name, ranges)
 
 
 _FORMS: tuple[tuple[tuple[str, ...], tuple[str, ...], _TableReader], ...] = (
     (("start", "end"), ("kind", *SIDES), _read_intervals),
     (("time", "event", *SIDES), ("frame", "kind"), _read_tracks),
     (("clip", "first_frame", "last_frame"), (), _read_clip_ranges),
-    (("clip", "abnormal"), (), _read_clips),
-    (("start", "abnormal"), (), _read_clips),
-    (("abnormal",), ("frame",), _read_frames),
 )

@@ -114,18 +114,7 @@ def check_labels(
 ) -> None:
     """Raise InvalidInputError if a label lies outside the video, or its box outside the frame.
 
-    Parameters
-    ----------
-    labels
-        In seconds of video.
-    first, last
-        Start and end of the documents in seconds.
-    name
-        Of the labels, for messages.
-    clip
-        Seconds per document: a label may end so much after the last one, as a video does.
-    size
-        Width and height of the frame, where known: a box may end one pixel beyond.
+    A label may end a document after the last, as a video does, and a box a pixel beyond the frame.
     """
     for label in labels:
         what = f"{name}: {shortened(label.kind) or 'a label'} from {label.start:g} to {label.end:g}"
@@ -238,21 +227,9 @@ class LabelledFootage(NamedTuple):
 
 
 def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None) -> LabelledFootage:
-    """Return the document and frame times of a corpus.
+    """Return the document and frame times of a corpus of one video.
 
-    Parameters
-    ----------
-    corpus
-        Documents of one video.
-    name
-        Name of the video or file, for messages.
-    n_stored
-        Number of frames of the video, where known.
-
-    Raises
-    ------
-    InvalidInputError
-        If the corpus is empty or its times restart, as those of several videos do.
+    Raises InvalidInputError if it is empty or its times restart, as those of several videos do.
     """
     if not len(corpus):
         raise InvalidInputError(f"{name}: the corpus has no documents")
@@ -269,20 +246,7 @@ def footage_of_corpus(corpus: Corpus, name: str, *, n_stored: int | None = None)
 
 
 def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
-    """Return the document and frame times of a video from its container, without decoding it.
-
-    Parameters
-    ----------
-    source
-        Video file.
-    clip
-        Duration of a document in seconds.
-
-    Raises
-    ------
-    InvalidInputError
-        If the source is live.
-    """
+    """Return the document and frame times of a video file from its container, without decoding."""
     from habitus.video import Reader, count_packets, survey
 
     with Reader(source) as reader:
@@ -301,22 +265,11 @@ def footage_of_video(source: "Source", clip: float) -> LabelledFootage:
 
 
 def abnormal_documents(spans: Sequence[TimeSpan], times: Array, clip: float) -> Flags:
-    """Return whether each document is abnormal according to labels.
+    """Return whether each document is abnormal according to labels or events, which may overlap.
 
-    A document is abnormal if labels cover at least half of it, or if it contains the midpoint of a
-    label shorter than a document.
+    A document is abnormal if they cover at least half of it, or if it contains the midpoint of one
+    shorter than a document.
 
-    Parameters
-    ----------
-    spans
-        Labels or events; they may overlap.
-    times
-        Start of each document in seconds.
-    clip
-        Duration of a document in seconds.
-
-    Examples
-    --------
     >>> abnormal_documents([Label(1.5, 3.2)], np.arange(4.0), 1.0)
     array([False,  True,  True, False])
     """
@@ -379,16 +332,10 @@ def abnormal_places(labels: Iterable[Label]) -> list[AbnormalPlace]:
 
 
 def abnormal_words(corpus: Corpus, places: Sequence[AbnormalPlace]) -> Flags:
-    """Return whether each word of each document is abnormal according to labels.
+    """Return whether each entry of `corpus.entries` is abnormal according to labels.
 
     A word is abnormal if the centre of its cell lies in the box of a place, and the place alone
-    would make its document abnormal.
-
-    Returns
-    -------
-    Flags
-        One flag per entry of `corpus.entries`, in its order; all False for a corpus without a
-        vocabulary.
+    would make its document abnormal. None is in a corpus without a vocabulary.
     """
     counts = corpus.entries
     inside = np.zeros(len(counts.data), dtype=np.bool_)

@@ -37,17 +37,7 @@ class Match(NamedTuple):
 def match(
     detected: Sequence[TimeSpan], labelled: Sequence[TimeSpan], *, slack: float = SLACK
 ) -> Match:
-    """Match detected with labelled events where they overlap within `slack` seconds.
-
-    Parameters
-    ----------
-    detected
-        Events of a detector, in time order.
-    labelled
-        Labels.
-    slack
-        Seconds that an event may lie beside a label and still match it.
-    """
+    """Match detected events, in time order, with labels that they overlap within `slack` s."""
     events, labels = _spans(detected), _spans(labelled)
     found_by: list[int | None] = []
     for start, end in labels:
@@ -106,20 +96,11 @@ class Span(NamedTuple):
 def found_at_rates(
     scored: ScoredDocuments, labelled: Sequence[TimeSpan], rates: Sequence[float] = RATES
 ) -> list[FoundEvents]:
-    """Return the labelled events found within each rate of false alarms.
+    """Return the labelled events found within each rate of false alarms per hour.
 
     The threshold rises from minus infinity and stops before false alarms exceed the rate for the
     first time: beyond that, they only become fewer by merging. Abnormal documents are joined to
     events as a detector does, and matched as in `match`.
-
-    Parameters
-    ----------
-    scored
-        Normality of the documents of one video.
-    labelled
-        Labels.
-    rates
-        False alarms allowed per hour of footage.
     """
     labels = _spans(labelled)
     return [
@@ -259,19 +240,10 @@ def chance_of_finding(
     threshold: float,
     progress: ProgressCallback | None = None,
 ) -> ChanceShares:
-    """Return the share of labelled events that uninformed scores find.
+    """Return the share of labelled events that uninformed scores find at rates and at a threshold.
 
     The scores are shifted against the labels by equal parts of the video: as many events, as long
     and as close together, at the wrong times.
-
-    Parameters
-    ----------
-    scored, labelled, rates
-        As in `found_at_rates`.
-    threshold
-        Threshold of the detector.
-    progress
-        Called after each shift.
     """
     n = len(scored.times)
     shifts = sorted({round(n * k / (N_SHIFTS + 1)) for k in range(1, N_SHIFTS + 1)} - {0, n})

@@ -136,15 +136,7 @@ def _positives(abnormality: Array, abnormal: Flags) -> tuple[Array, Array]:
 
 
 def ranking_estimates(abnormality: Array, abnormal: Flags) -> dict[str, Estimate]:
-    """Return average precision, ROC AUC and best accuracy with chance levels and intervals.
-
-    Parameters
-    ----------
-    abnormality
-        Score of each document, the higher the more abnormal.
-    abnormal
-        Whether each document is abnormal.
-    """
+    """Return average precision, ROC AUC and best accuracy with chance levels and intervals."""
     share = float(abnormal.mean())
     values = {
         "average_precision": (average_precision(abnormality, abnormal), share),
@@ -159,15 +151,7 @@ def ranking_estimates(abnormality: Array, abnormal: Flags) -> dict[str, Estimate
 
 
 def decision_estimates(decided: Flags, abnormal: Flags) -> dict[str, Estimate]:
-    """Return precision and recall of one set of decisions; no precision if none is positive.
-
-    Parameters
-    ----------
-    decided
-        Whether a detector called each document abnormal.
-    abnormal
-        Whether each document is abnormal.
-    """
+    """Return precision and recall of one set of decisions; no precision if none is positive."""
     check_both(abnormal)
 
     def figures(weights: Array) -> Array:
@@ -224,24 +208,11 @@ def bootstrap(
     n_draws: int = N_DRAWS,
     seed: int = 0,
 ) -> Array:
-    """Return 90 % intervals by the block bootstrap over documents.
+    """Return 90 % intervals by the block bootstrap over documents, figures x 2.
 
-    Parameters
-    ----------
-    figures
-        Function from how often each document was drawn, draws x documents, to figures x draws.
-    abnormal
-        Whether each document is abnormal; draws without both kinds are left out.
-    block
-        Number of consecutive documents drawn together, since neighbours are alike.
-    n_draws, seed
-        Number of draws, and the seed they depend on.
-
-    Returns
-    -------
-    Array
-        Quantiles at 5 % and 95 % over the draws in which a figure is defined, figures x 2; NaN if
-        there is none.
+    `block` consecutive documents are drawn together, since neighbours are alike. Draws without
+    abnormal or without normal documents, or in which a figure is undefined, do not count; NaN if
+    none does.
     """
     values = np.concatenate(
         [figures(weights) for weights in _drawn_weights(abnormal, block, n_draws, seed)], axis=1

@@ -69,24 +69,11 @@ class LocatedEvent(Protocol):
 def localise(
     corpus: Corpus, surprisals: Array, documents: Flags, labels: Sequence[Label]
 ) -> Localisation | None:
-    """Return localisation recall against N_top.
+    """Return localisation recall against N_top, mean over the documents that count.
 
-    Parameters
-    ----------
-    corpus
-        Documents with a vocabulary.
-    surprisals
-        -ln p(word | x_{1:t-1}), one per entry of `corpus.entries`, in its order.
-    documents
-        Whether each document counts: those abnormal and judged.
-    labels
-        Labels with boxes. A word is abnormal if the centre of its cell lies in a labelled box
-        while the label lasts.
-
-    Returns
-    -------
-    Localisation or None
-        Mean over the documents with abnormal words; None if there is no such document.
+    `surprisals` are -ln p(word | x_{1:t-1}), one per entry of `corpus.entries`. A word is abnormal
+    if the centre of its cell lies in a labelled box while the label lasts. None if no document that
+    counts has an abnormal word.
     """
     counts, inside = corpus.entries, abnormal_words(corpus, abnormal_places(labels))
     rows = []
@@ -112,21 +99,8 @@ def box_hits(
 ) -> BoxHits | None:
     """Count the found events of which a detected box overlaps the labelled one.
 
-    Parameters
-    ----------
-    events
-        Detected events; the boxes compared are those of the first event that finds a label.
-    labels
-        Labels; those without a box do not count.
-    clip
-        Duration of a document in seconds.
-    size
-        Width and height of the frame, if known.
-
-    Returns
-    -------
-    BoxHits or None
-        None if no found event has a labelled box, or `size` is None.
+    The boxes compared are those of the first event that finds a label; labels without a box do not
+    count. None if no found event has a labelled box, or the size of the frame is not known.
     """
     if size is None:
         return None
@@ -144,17 +118,7 @@ def box_hits(
 
 
 def chance_of_hit(boxes: Sequence[Box], labelled: Boxes, size: tuple[int, int]) -> float:
-    """Return the probability that a box, each at a random place, overlaps a labelled one.
-
-    Parameters
-    ----------
-    boxes
-        Boxes to move to random places within the frame.
-    labelled
-        Labelled boxes, boxes x 4.
-    size
-        Width and height of the frame.
-    """
+    """Return the probability that a box, each at a random place, overlaps a labelled one."""
     missed = 1.0
     for box in boxes:
         width, height = box.right - box.left, box.bottom - box.top

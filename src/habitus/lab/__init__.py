@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from habitus.lab.junction.traffic import LANE_NAMES
     from habitus.lab.junction.weather import WEATHER
 
-_JUNCTION = {
-    "KINDS",
-    "LANE_NAMES",
-    "WEATHER",
-    "Anomaly",
-    "Junction",
-    "render",
-    "to_bgr",
-    "write_boxes",
-    "write_labels",
-}
-
 __all__ = [
     "KINDS",
     "LANE_NAMES",
@@ -41,7 +29,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import the junction on first use, as it needs OpenCV, PyAV and compiled kernels."""
-    if name not in _JUNCTION:
+    if name not in __all__:
         raise AttributeError(f"module 'habitus.lab' has no attribute {name!r}")
     return getattr(import_module("habitus.lab.junction"), name)
 

@@ -16,7 +16,7 @@ from habitus.jobs.workers import compile_ahead
 from habitus.lab.junction import Anomaly, Junction, render, write_labels
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.reporting.figures.moments import write_events
-from habitus.reporting.film.annotation import write_annotated
+from habitus.reporting.film import write_annotated
 from habitus.reporting.page.render import write_report
 from habitus.scene import Detection, detect_events, learn_scene
 from habitus.version import __version__
@@ -68,14 +68,7 @@ def demonstrate(
 ) -> Demonstration:
     """Render a junction, learn its first five minutes, and find what is abnormal in the rest.
 
-    Parameters
-    ----------
-    folder
-        For the video, its labels, the model, the events, an annotated video and a page.
-    seed
-        Same seed, same demonstration.
-    progress
-        Told how far each stage is.
+    The folder gets the video, its labels, the model, the events, an annotated video and a page.
     """
     _make_folder(folder)
     compile_ahead("habitus.lab.kernels_ahead")  # while those of rendering are compiled

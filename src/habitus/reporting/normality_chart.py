@@ -50,22 +50,11 @@ def normality_chart(detection: Detection) -> NormalityChart:
 
 
 def chart_heights(normality: Array, threshold: float, judged: Flags) -> Array:
-    """Return heights from 0 to 1: to scale above the threshold, compressed below it.
+    """Return heights from 0 to 1, to scale above the threshold, compressed below it; or NaN.
 
     The most abnormal documents lie hundreds of times further below the threshold than normal ones
     vary; to scale, nothing else would be visible.
 
-    Parameters
-    ----------
-    normality
-        Of each document.
-    threshold
-        Drawn at THRESHOLD_HEIGHT.
-    judged
-        Whether each document was judged; the others have the height NaN.
-
-    Examples
-    --------
     >>> chart_heights(np.array([0.0, -1.0, -3.0]), -1.0, np.array([True, True, True])).round(3)
     array([1.   , 0.42 , 0.027])
     """
@@ -79,17 +68,8 @@ def chart_heights(normality: Array, threshold: float, judged: Flags) -> Array:
 
 
 def equal_runs(values: Indices, breaks: Flags) -> list[tuple[int, int, int]]:
-    """Return first index, last index and value of each run of equal values.
+    """Return first index, last index and value of each run of equal values, cut at `breaks`.
 
-    Parameters
-    ----------
-    values
-        One per document.
-    breaks
-        Where a new run starts even if the value stays the same.
-
-    Examples
-    --------
     >>> equal_runs(np.array([2, 2, 2, 5]), np.array([True, False, True, False]))
     [(0, 1, 2), (2, 2, 2), (3, 3, 5)]
     """

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from habitus.evaluation.metrics import average_precision
-from habitus.lab.comparison.baselines import AMOUNT_WEIGHT, BASELINES, SMOOTHING
+from habitus.lab.comparison.baselines import (
+    AMOUNT_WEIGHT,
+    BASELINES,
+    SMOOTHING,
+    run_baseline,
+)
 from reference.labelled import QUICK
 
 
@@ -16,7 +21,7 @@ def parts(footage):
 
 
 def normality(name, footage, number=0):
-    return BASELINES[name](footage, QUICK, QUICK.seed_of(name, number)).normality
+    return run_baseline(name, footage, QUICK, QUICK.seed_of(name, number)).normality
 
 
 def seed(name):

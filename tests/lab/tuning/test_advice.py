@@ -14,7 +14,7 @@ from habitus.lab.tuning.advice import (
     tune_model,
 )
 from habitus.lab.tuning.recall import FoundShare, RecallEstimate
-from habitus.lab.tuning.selection import Candidate, Prediction, choose, grid
+from habitus.lab.tuning.selection import Candidate, Prediction, SelectionRuns, choose, grid
 from habitus.model import MarkovClusteringTopicModel, Prior
 from habitus.model.hyperparameters import HyperparameterFit
 from reference.traffic import traffic
@@ -79,12 +79,10 @@ def test_one_call_chooses_and_estimates_with_every_stage_reported(footage):
     told = []
     found = tune_model(
         footage,
+        SelectionRuns(n_restarts=1, progress=told.append),
         topics=[2],
         behaviours=[2, 3],
-        n_restarts=1,
         n_trials=3,
-        jobs=1,
-        progress=told.append,
     )
     assert list(dict.fromkeys(each.stage for each in told)) == [
         "comparing sizes",
@@ -102,7 +100,7 @@ def test_one_call_chooses_and_estimates_with_every_stage_reported(footage):
 
 
 def test_parts_may_be_left_out_and_recall_that_is_impossible_has_a_note(footage):
-    options = {"topics": [2], "behaviours": [2], "n_restarts": 1, "jobs": 1}
+    options = {"runs": SelectionRuns(n_restarts=1), "topics": [2], "behaviours": [2]}
     found = tune_model(footage, hyperparameters=False, n_trials=0, **options)
     assert found[1:] == (None, None, [], len(footage))
     still = footage.take(np.arange(len(footage)))
@@ -114,9 +112,10 @@ def test_parts_may_be_left_out_and_recall_that_is_impossible_has_a_note(footage)
 
 @pytest.mark.parametrize("changed", [{"alerts_per_day": 0}, {"n_trials": -1}, {"n_restarts": 0}])
 def test_arguments_out_of_range_are_refused(footage, changed):
+    changed = dict(changed)
     (name,) = changed
     with pytest.raises(
         InvalidInputError, match=f"{name} must be (above 0, found 0|0 or more)"
     ) as raised:
-        tune_model(footage, **changed)
+        tune_model(footage, SelectionRuns(changed.pop("n_restarts", 3)), **changed)
     assert raised.value.parameter == name

@@ -12,6 +12,7 @@ from habitus.lab.tuning.selection import (
     N_SEGMENTS,
     Candidate,
     Prediction,
+    SelectionRuns,
     choose,
     grid,
     log_predictions,
@@ -141,7 +142,7 @@ def test_fewer_topics_are_simpler_and_so_are_fewer_behaviours():
 def test_too_few_behaviours_are_rejected_and_too_many_gain_next_to_nothing(seed):
     """Paired errors resolve 0.001 nats per word: a size above the true one, 4, may be chosen."""
     corpus = drawn(400, n_words=80, seed=seed)
-    choice = select_size(corpus, grid([8], [2, 3, 4, 6]), jobs=2)
+    choice = select_size(corpus, grid([8], [2, 3, 4, 6]), SelectionRuns(jobs=2))
     two, three, four, _ = (choice.shortfall(k) for k in range(4))
     assert choice.candidate.n_behaviours >= 4
     assert two.mean > three.mean > 0.05
@@ -155,7 +156,7 @@ def test_the_same_bits_for_any_number_of_jobs_and_other_ones_for_another_seed():
     told = []
     one, two, other = (
         predict_held_out(
-            corpus, candidates, n_restarts=1, jobs=jobs, seed=seed, progress=told.append
+            corpus, candidates, SelectionRuns(1, jobs=jobs, seed=seed, progress=told.append)
         )
         for jobs, seed in ((1, 0), (2, 0), (1, 1))
     )

@@ -232,11 +232,6 @@ def select_runs(names: Sequence[str] = ()) -> SelectedRuns:
     """Return the learning runs of groups or of single names; all without any name.
 
     A run that needs a library that is not installed is left out, with a note.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown name.
     """
     known = {*GROUPS, *LEARNING_RUNS}
     for name in names:
@@ -313,11 +308,8 @@ class SplitFootage(NamedTuple):
 def split_footage(corpus: Corpus, labels: Sequence[Label], train: float) -> SplitFootage:
     """Split a labelled corpus into training documents, the first `train` seconds, and the rest.
 
-    Raises
-    ------
-    InvalidInputError
-        If a part is empty, the corpus has several videos, a label lies outside the video, or the
-        labels mark no test document, or every one, abnormal.
+    Raises InvalidInputError if a part is empty, the corpus has several videos, a label lies outside
+    the video, or the labels mark no test document, or every one, abnormal.
     """
     if len(corpus) == 0:
         raise InvalidInputError("the corpus has no documents")

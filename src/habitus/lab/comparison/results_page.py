@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from habitus.files import written_whole
 from habitus.lab.comparison.findings import (
     LEARNERS,
@@ -21,7 +23,7 @@ from habitus.lab.comparison.protocol import (
     PAPER_EM_ACCURACY,
     SHORT_NAMES,
 )
-from habitus.reporting.page.render import Facts, stylesheet, version_facts
+from habitus.reporting.page.render import Facts, stylesheet, template, version_facts
 
 TITLES = {
     "em": "The paper: EM",
@@ -211,24 +213,7 @@ class Content(NamedTuple):
 def write_comparison(
     folder: Path, comparison: Comparison, *, source: str, command: str = ""
 ) -> Path:
-    """Write comparison.html, comparison.md and pictures into a folder.
-
-    Parameters
-    ----------
-    folder
-        An existing folder.
-    comparison
-        Result of `compare_methods`.
-    source
-        Name of the footage.
-    command
-        Command or code that made the comparison, to show on the page.
-
-    Returns
-    -------
-    Path
-        Path of the HTML page.
-    """
+    """Write comparison.html, comparison.md and pictures into a folder; return the page's path."""
     content = content_of(comparison, source, command)
     page = folder / "comparison.html"
     for picture in content.pictures:
@@ -333,17 +318,7 @@ def _findings_in_markdown(findings: Sequence[Finding]) -> list[str]:
 
 def html(content: Content) -> str:
     """Return the text of the page."""
-    import jinja2
-    from markupsafe import Markup
-
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.lab.comparison"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return templates.get_template("comparison.html").render(
+    return template("habitus.lab.comparison", "comparison.html").render(
         **content._asdict(),
         verdicts=VERDICTS,
         style=Markup(stylesheet()),  # noqa: S704

@@ -71,20 +71,7 @@ class RunResult(NamedTuple):
 
 
 class ComparisonStore:
-    """Results of a comparison in a folder; results of other data are refused.
-
-    Parameters
-    ----------
-    folder
-        Folder of the comparison; it is created if it does not exist.
-    identity
-        What the comparison is of, from `identity_of`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the folder holds a comparison of other data, or cannot be created.
-    """
+    """Results of a comparison in a folder; those of other data (see `identity_of`) are refused."""
 
     def __init__(self, folder: Path, identity: dict[str, str]) -> None:
         self.folder, self.results = folder, folder / RESULTS
@@ -196,23 +183,9 @@ def stored_documents(
     workers: Workers | None = None,
     progress: ProgressCallback | None = None,
 ) -> Extraction:
-    """Return the documents of a video, kept in the folder, or of a corpus file.
+    """Return the documents of a corpus file, or of a video, extracted once and kept in the folder.
 
-    Parameters
-    ----------
-    source
-        A video file or a corpus file.
-    folder
-        Folder of the comparison: the documents of a video are extracted once and kept there.
-    settings
-        How documents are extracted from video.
-    jobs, workers, progress
-        As in `habitus.ingest.extraction`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the source is live, or the folder holds the documents of another video.
+    Raises InvalidInputError if the source is live, or the folder holds documents of another video.
     """
     if source.is_live:
         raise InvalidInputError(f"{source.name} is live: a comparison needs a video with an end")

@@ -20,7 +20,7 @@ from habitus.evaluation.label_files import Labelling, align
 from habitus.evaluation.labels import Label, footage_of_corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
-from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.baselines import run_baseline
 from habitus.lab.comparison.findings import Comparison, summarise
 from habitus.lab.comparison.protocol import (
     ComparisonProtocol,
@@ -39,7 +39,6 @@ from habitus.lab.comparison.run_store import (
 )
 from habitus.lab.comparison.scoring import (
     LabelledWords,
-    MethodResult,
     labelled_words,
     score_by_detector,
     score_test,
@@ -69,41 +68,10 @@ def compare_methods(
 ) -> Comparison:
     """Run the paper's experiment, the default model of habitus and baselines on labelled footage.
 
-    Parameters
-    ----------
-    source
-        A video file, a corpus file, or the documents themselves.
-    labels
-        Labels in seconds, or the content of a label file (`parse_labels`).
-    folder
-        Folder for the documents and the results of each run. A second call with the same arguments
-        continues an interrupted one.
-    settings
-        How documents are extracted from video.
-    train
-        Seconds at the start to learn from; the rest is judged.
-    methods
-        Groups or single learning runs, see `select_runs`; all if empty.
-    n_runs
-        Number of runs of each method from different random starts.
-    n_topics, n_behaviours, seed
-        Sizes of the models, and the seed that all results depend on.
-    jobs
-        Number of processes; below 1, one per processor. Results do not depend on it.
-    workers
-        What decodes and learns instead of processes of this machine.
-    progress
-        Called while documents are extracted and after each learning run.
-
-    Returns
-    -------
-    Comparison
-        All figures; `write_comparison` makes a page of them.
-
-    Raises
-    ------
-    InvalidInputError
-        If an argument is out of range, or the folder holds a comparison of something else.
+    The folder keeps the documents and the results of each run: a second call with the same
+    arguments continues an interrupted one. Results depend on neither `jobs` nor `workers`.
+    Parameters are those of `habitus.compare`; raises InvalidInputError if one is out of range, or
+    the folder holds a comparison of something else.
     """
     if n_runs < 1:
         raise InvalidInputError(f"runs must be at least 1, found {n_runs}", parameter="n_runs")
@@ -138,21 +106,11 @@ def carry_out(
     protocol: ComparisonProtocol,
     labelled: Sequence[LabelledWords],
 ) -> RunResult:
-    """Learn from the training documents and score the test documents by each method of a run.
-
-    Parameters
-    ----------
-    repetition
-        Learning run and its number, which its seed depends on.
-    footage, protocol
-        Documents and settings.
-    labelled
-        Documents to compute localisation recall for.
-    """
+    """Learn from the training documents and score the test documents by each method of a run."""
     run, seed = repetition.run, protocol.seed_of(repetition.run.name, repetition.number)
     if run.group == "baselines":
         (method,) = run.methods
-        return RunResult({method.name: BASELINES[run.name](footage, protocol, seed)}, [])
+        return RunResult({method.name: run_baseline(run.name, footage, protocol, seed)}, [])
     if run.name == "ours":
         return _default_model(run, footage, protocol, seed, labelled)
     return _paper_model(run, footage, protocol, seed, labelled)
@@ -178,9 +136,7 @@ def _paper_model(
     for method in run.methods:
         sets, seconds = learnt[method.samples]
         scored = score_test(sets, footage, protocol, labelled)
-        results[method.name] = MethodResult(
-            scored.normality, seconds, scored.seconds, scored.recall
-        )
+        results[method.name] = scored._replace(learning=seconds)
     return RunResult(results, [])
 
 
@@ -271,9 +227,7 @@ def _default_model(
             scored = score_by_detector(detector, footage, labelled)
         else:
             continue
-        results[method.name] = MethodResult(
-            scored.normality, seconds, scored.seconds, scored.recall
-        )
+        results[method.name] = scored._replace(learning=seconds)
     return RunResult(results, [] if scene.calibration is not None else list(scene.notes))
 
 
@@ -289,18 +243,7 @@ def run_all(
 ) -> None:
     """Carry out the repetitions that have no results in the store yet.
 
-    Parameters
-    ----------
-    store
-        Where results go; they do not depend on `jobs`.
-    footage, protocol, repetitions
-        What is to be run.
-    jobs
-        Number of processes; below 1, one per processor.
-    workers
-        What carries out the runs instead of processes of this machine.
-    progress
-        Called before the first run and after each.
+    Progress is reported before the first run and after each.
     """
     guess = {each.run.name: expected_seconds(each.run, footage, protocol) for each in repetitions}
     missing = [each for each in repetitions if not store.has(each)]
@@ -369,13 +312,6 @@ class _Clock:
         return self.guess[name] * (measured / guessed if guessed else 1.0)
 
 
-class _Documents(NamedTuple):
-    """Footage in one vocabulary, and its documents with labelled words."""
-
-    footage: SplitFootage
-    labelled: list[LabelledWords]
-
-
 class _Work:
     """What a worker needs for every repetition; prepared once by each."""
 
@@ -385,17 +321,13 @@ class _Work:
         self.footage, self.protocol, self.runs = footage, protocol, runs
 
     @cached_property
-    def documents(self) -> dict[str, _Documents]:
-        """Footage by the kind of its words; the kernels are compiled then."""
-        given = {
-            "paper": self.footage.paper,
-            "coarse": self.footage.coarse,
-            "fine": self.footage,
-        }
+    def documents(self) -> dict[str, tuple[SplitFootage, list[LabelledWords]]]:
+        """Footage by the kind of its words, and its labelled words; kernels are compiled then."""
+        fine = self.footage
         warm_up(self.runs)
         return {
-            words: _Documents(footage, labelled_words(footage, self.protocol))
-            for words, footage in given.items()
+            words: (footage, labelled_words(footage, self.protocol))
+            for words, footage in (("paper", fine.paper), ("coarse", fine.coarse), ("fine", fine))
         }
 
 

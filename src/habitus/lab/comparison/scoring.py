@@ -47,7 +47,7 @@ class MethodResult(NamedTuple):
     normality: Array
     """Normality of each test document; 0 if it is too short to judge."""
     learning: float
-    """Seconds of one core for learning."""
+    """Seconds of one core for learning; 0 until they are known."""
     deciding: float
     """Seconds of one core per test document."""
     recall: LocalisationRecall | None = None
@@ -71,14 +71,7 @@ def mean_recall(
 ) -> LocalisationRecall:
     """Return the localisation recall of the least likely words, mean over documents.
 
-    Parameters
-    ----------
-    labelled
-        Documents with labelled words.
-    surprisals
-        -ln p(word | x_{1:t-1}) of the words of each of these documents.
-    footage
-        The documents' corpus.
+    `surprisals` are -ln p(word | x_{1:t-1}) of the words of each of the labelled documents.
     """
     counts = footage.corpus.counts
     by_number, by_share = [], []
@@ -103,34 +96,16 @@ def numbers_of_shares(n_abnormal: int) -> NDArray[np.int64]:
     return np.asarray(np.maximum(np.rint(np.array(SHARES) * n_abnormal), 1), dtype=np.int64)
 
 
-class ScoredTest(NamedTuple):
-    """Scores of the test documents."""
-
-    normality: Array
-    seconds: float
-    """Seconds of one core per document."""
-    recall: LocalisationRecall | None
-
-
 def score_test(
     sets: Sequence[Parameters],
     footage: SplitFootage,
     protocol: ComparisonProtocol,
     labelled: Sequence[LabelledWords],
-) -> ScoredTest:
+) -> MethodResult:
     """Score the test documents by the paper's measure, (1 / N) ln p(x_t | x_{1:t-1}), Eq. (38).
 
-    The filter of each set of parameters runs through the training documents first, so that the
-    test documents continue them.
-
-    Parameters
-    ----------
-    sets
-        One set of parameters for plug-in, samples for Monte Carlo.
-    footage, protocol
-        Documents, and how long one must be.
-    labelled
-        Documents to compute localisation recall for.
+    One set of parameters is plug-in, several are samples of Monte Carlo. The filter of each runs
+    through the training documents first, so that the test documents continue them.
     """
     tables = filter_tables(sets)
     training = gather(footage.train, min_words=protocol.min_words)
@@ -143,12 +118,12 @@ def score_test(
     normality = score_documents("mean", evidence, filtered, 0.0)
     seconds = (process_time() - began) / footage.n_test
     recall = _recall(labelled, evidence, filtered.surprisals, footage)
-    return ScoredTest(normality, seconds, recall)
+    return MethodResult(normality, 0.0, seconds, recall)
 
 
 def score_by_detector(
     detector: Detector, footage: SplitFootage, labelled: Sequence[LabelledWords]
-) -> ScoredTest:
+) -> MethodResult:
     """Score the test documents by a detector that continues the training documents.
 
     Habits locate things by boxes, not by single words: they have no recall of words.
@@ -159,7 +134,7 @@ def score_by_detector(
     recall = None
     if detector.habits is None:
         recall = _recall(labelled, judged.evidence, judged.filtered.surprisals, footage)
-    return ScoredTest(judged.normality, seconds, recall)
+    return MethodResult(judged.normality, 0.0, seconds, recall)
 
 
 def _recall(

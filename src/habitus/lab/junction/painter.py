@@ -95,18 +95,8 @@ ANOTHER_TIME = 3600.0
 class Painter:
     """Draws frames of the world as one camera sees them; the same input gives the same frame.
 
-    Parameters
-    ----------
-    camera, light, signals
-        Camera, daylight and signals of the scene.
-    seed
-        Seed of the backdrop, the noise and the weather.
-    weather
-        What else moves or is dark.
-    traffic
-        Seed of noise and of the moment of the weather, if the scene is seen at another time.
-    fenced
-        Lanes on which a fence stands.
+    `traffic` is the seed of noise and of the moment of the weather, if the scene is seen at another
+    time; a fence stands round the lanes that are `fenced`.
     """
 
     def __init__(

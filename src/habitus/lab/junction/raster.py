@@ -43,20 +43,8 @@ def to_yuv(colours: NDArray[np.floating]) -> Array:
 
 
 def to_bgr(picture: Image) -> Image:
-    """Convert a frame of a scene to blue, green, red.
+    """Convert a frame of `Junction.frames` to blue, green, red: (height, width, 3), 8 bits each.
 
-    Parameters
-    ----------
-    picture
-        A frame of `Junction.frames`: planar YUV 4:2:0.
-
-    Returns
-    -------
-    Image
-        Shape (height, width, 3), 8 bits per channel.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> to_bgr(np.full((96, 64), 128, np.uint8))[0, 0].tolist()
     [130, 130, 130]

@@ -180,14 +180,7 @@ class Junction:
         return round(self.seconds * self.fps)
 
     def frames(self) -> Iterator[Image]:
-        """Yield every frame as planar YUV 4:2:0 (I420), as encoders expect.
-
-        Returns
-        -------
-        Iterator of Image
-            Shape (height * 3 / 2, width) each: brightness, then both colour planes.
-            `to_bgr` converts it.
-        """
+        """Yield every frame as planar YUV 4:2:0 (I420), as encoders expect; see `to_bgr`."""
         simulation = self._simulation()
         drawn = simulation.camera, simulation.light, simulation.world.signals, self.seed
         painter = Painter(*drawn, self.weather, traffic=self.traffic, fenced=_lanes(self.fenced))
@@ -198,13 +191,7 @@ class Junction:
             yield painter.picture(frame.pair.at(frame.time, rows), frame.number, frame.time)
 
     def truth(self) -> tuple[Anomaly, ...]:
-        """Return the anomalies that are visible, ordered by time, without rendering frames.
-
-        Returns
-        -------
-        tuple of Anomaly
-            Anomalies of which at least 16 pixels are visible in some frame.
-        """
+        """Return the anomalies with 16 visible pixels in some frame, by time, without rendering."""
         return _truth(self)
 
     def _found(self) -> Iterator[tuple[int, str, list[int]]]:
@@ -406,13 +393,6 @@ def write_labels(scene: Junction, path: FilePath) -> None:
     The columns are start and end in seconds, kind, and the box around the whole anomaly (left, top,
     right, bottom in pixels).
 
-    Parameters
-    ----------
-    scene
-        Scene whose anomalies are written.
-    path
-        File to write.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -432,23 +412,6 @@ def write_boxes(scene: Junction, path: FilePath) -> None:
 
     The columns are frame number, time in seconds, number of the anomaly (``event``), kind, and the
     box of the visible part (left, top, right, bottom in pixels).
-
-    Parameters
-    ----------
-    scene
-        Scene whose anomalies are written.
-    path
-        File to write.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> scene = Junction(seed=1, seconds=1.0, width=64, height=64, fps=5.0)
-    >>> with TemporaryDirectory() as folder:
-    ...     write_boxes(scene, Path(folder, "boxes.csv"))
-    ...     print(Path(folder, "boxes.csv").read_text().strip())
-    frame,time,event,kind,left,top,right,bottom
     """
     rows = [
         (frame, _milliseconds(frame / scene.fps), event, anomaly.kind, *box)

@@ -245,18 +245,9 @@ class Snapshot(NamedTuple):
 class World:
     """The simulated junction; `advance` moves it by one time step.
 
-    Parameters
-    ----------
-    rng
-        Random stream of signals and flows, and of the traffic if that has no stream of its own.
-    density
-        Amount of traffic.
-    camera
-        The camera, in whose view anomalies happen.
-    traffic
-        Random stream of the traffic, if the junction is to be seen at another time.
-    closed
-        Lanes in which nobody arrives.
+    `rng` is the stream of signals and flows, and of the traffic unless that has its own, as of a
+    junction seen at another time. Anomalies happen in the view of the camera; in lanes that are
+    `closed` nobody arrives.
     """
 
     def __init__(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.jobs.workers import Workers
 from habitus.lab.tuning.recall import (
     BUDGETS,
     N_TRIALS,
@@ -23,13 +22,13 @@ from habitus.lab.tuning.selection import (
     Candidate,
     Choice,
     Prediction,
+    SelectionRuns,
     grid,
     predict_held_out,
     select_size,
 )
 from habitus.model import TopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
-from habitus.progress import ProgressCallback, ignore_progress
 from habitus.scene.scene_model import learn_scene
 
 N_RESTARTS = 20
@@ -100,91 +99,32 @@ class Tuning(NamedTuple):
 
 def tune_model(
     corpus: Corpus,
+    runs: SelectionRuns,
     *,
     topics: Sequence[int] = TOPICS,
     behaviours: Sequence[int] = BEHAVIOURS,
     prior: str = "H+1",
-    n_restarts: int = 3,
-    min_words: float = 20,
     hyperparameters: bool = True,
     alerts_per_day: float = BUDGETS[0],
     measure: str = "tail",
     n_trials: int = N_TRIALS,
-    jobs: int = -1,
-    seed: int = 0,
-    workers: Workers | None = None,
-    progress: ProgressCallback | None = None,
 ) -> Tuning:
     """Choose a model from normal footage without labels, and estimate its recall.
 
-    Parameters
-    ----------
-    corpus
-        Normal footage.
-    topics, behaviours
-        Sizes to try.
-    prior
-        Prior of EM while sizes are compared.
-    n_restarts
-        Restarts of each model of the selection.
-    min_words
-        Documents with fewer words carry no evidence.
-    hyperparameters
-        Whether to fit the hyperparameters of VB.
-    alerts_per_day
-        Budget of alerts that recall is estimated at, beside one and twenty per hour.
-    measure
-        Measure of normality of the recall estimate.
-    n_trials
-        Synthetic anomalies of each kind and strength that the recall of the recommended model is
-        estimated with; 0 for no estimate.
-    jobs
-        Number of threads; below 1, one per processor. The result does not depend on it.
-    seed
-        Seed that the result depends on.
-    workers
-        What learns instead of threads of this process. The result does not depend on it.
-    progress
-        Called at every step, stage by stage.
-
-    Returns
-    -------
-    Tuning
-        Recommended model and the evidence for it; a note says why recall is None.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is too little footage, or an argument is out of range.
+    Parameters are those of `habitus.tune`. The budget is one beside one and twenty alerts per
+    hour; a note says why there is no estimate of the recall, where there should be one. Raises
+    InvalidInputError if there is too little footage, or a parameter is out of range.
     """
-    check_tuning(alerts_per_day, n_trials, n_restarts)
-    common: dict[str, Any] = {
-        "n_restarts": n_restarts,
-        "min_words": min_words,
-        "jobs": jobs,
-        "seed": seed,
-        "workers": workers,
-        "progress": progress,
-    }
+    check_tuning(alerts_per_day, n_trials, runs.n_restarts)
     corpus = corpus.coarse
-    choice = select_size(corpus, grid(topics, behaviours, prior=prior), **common)
-    fitted = tune_hyperparameters(corpus, choice, **common) if hyperparameters else None
+    choice = select_size(corpus, grid(topics, behaviours, prior=prior), runs)
+    fitted = tune_hyperparameters(corpus, choice, runs) if hyperparameters else None
     note = edge_note(choice)
     tuning = Tuning(choice, fitted, None, [note] if note else [], len(corpus))
     if not n_trials:
         return tuning
-    return _with_recall(
-        tuning,
-        corpus,
-        alerts_per_day=sorted({alerts_per_day, *BUDGETS[1:]}),
-        n_trials=n_trials,
-        measure=measure,
-        jobs=jobs,
-        min_words=min_words,
-        seed=seed,
-        workers=workers,
-        progress=progress or ignore_progress,
-    )
+    budgets = sorted({alerts_per_day, *BUDGETS[1:]})
+    return _with_recall(tuning, corpus, runs, budgets, measure, n_trials)
 
 
 def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
@@ -201,30 +141,21 @@ def check_tuning(alerts_per_day: float, n_trials: int, n_restarts: int) -> None:
 def _with_recall(
     tuning: Tuning,
     corpus: Corpus,
-    *,
+    runs: SelectionRuns,
     alerts_per_day: Sequence[float],
-    n_trials: int,
     measure: str,
-    jobs: int,
-    min_words: float,
-    seed: int,
-    workers: Workers | None,
-    progress: ProgressCallback,
+    n_trials: int,
 ) -> Tuning:
     """Learn the recommended model and estimate its recall; add a note if that is impossible."""
-    found = tuning.recommended
     learnt = learn_scene(
         corpus,
-        n_topics=found.n_topics,
-        n_behaviours=found.n_behaviours,
-        learning=found.learning,
-        prior=found.prior,
+        **vars(tuning.recommended),
         n_restarts=N_RESTARTS,
-        n_jobs=jobs,
-        min_words=min_words,
-        random_state=seed,
-        workers=workers,
-        progress=progress,
+        n_jobs=runs.jobs,
+        min_words=runs.min_words,
+        random_state=runs.seed,
+        workers=runs.workers,
+        progress=runs.progress,
     )
     notes = [*tuning.notes, *learnt.notes]
     try:
@@ -234,36 +165,16 @@ def _with_recall(
             alerts_per_day=alerts_per_day,
             n_trials=n_trials,
             measure=measure,
-            seed=seed,
-            progress=lambda report: progress(report._replace(stage="estimating recall")),
+            seed=runs.seed,
+            progress=lambda report: runs.progress(report._replace(stage="estimating recall")),
         )
     except InvalidInputError as error:
         return tuning._replace(notes=[*notes, f"no recall: {error}"])
     return tuning._replace(recall=recall, notes=notes)
 
 
-def tune_hyperparameters(
-    corpus: Corpus,
-    choice: Choice,
-    *,
-    n_restarts: int = 3,
-    min_words: float = 20,
-    jobs: int = 1,
-    seed: int = 0,
-    workers: Workers | None = None,
-    progress: ProgressCallback | None = None,
-) -> Hyperparameters:
-    """Fit the hyperparameters of VB for the chosen size, and compare its held-out likelihood.
-
-    Parameters
-    ----------
-    corpus
-        Normal footage that `choice` is of.
-    choice
-        Result of `select_size`.
-    n_restarts, min_words, jobs, seed, workers, progress
-        As in `select_size`.
-    """
+def tune_hyperparameters(corpus: Corpus, choice: Choice, runs: SelectionRuns) -> Hyperparameters:
+    """Fit the hyperparameters of VB for the chosen size, and compare its held-out likelihood."""
     candidate = replace(choice.candidate, learning="vb", prior=FITTED)
     model = TopicModel(
         candidate.n_topics,
@@ -272,22 +183,12 @@ def tune_hyperparameters(
         prior="H",
         n_iterations=ITERATIONS,
         tolerance=TOLERANCE,
-        n_restarts=n_restarts,
-        n_jobs=jobs,
-        min_words=min_words,
-        random_state=seed,
-    ).fit(corpus, workers=workers)
-    (prediction,) = predict_held_out(
-        corpus,
-        [candidate],
-        n_restarts=n_restarts,
-        min_words=min_words,
-        jobs=jobs,
-        seed=seed,
-        stage="fitting hyperparameters",
-        workers=workers,
-        progress=progress,
-    )
+        n_restarts=runs.n_restarts,
+        n_jobs=runs.jobs,
+        min_words=runs.min_words,
+        random_state=runs.seed,
+    ).fit(corpus, workers=runs.workers)
+    (prediction,) = predict_held_out(corpus, [candidate], runs, stage="fitting hyperparameters")
     gained = prediction.less(choice.predictions[choice.chosen])
     fit = fit_hyperparameters(model, corpus)
     return Hyperparameters(fit, prediction, gained.mean, gained.standard_error)

@@ -19,17 +19,7 @@ MARKERS = "osD^vPX*"
 
 
 def draw_tuning(path: str | os.PathLike[str], tuning: Tuning, alerts_per_day: float) -> None:
-    """Write a figure of held-out likelihoods, hyperparameters and recall.
-
-    Parameters
-    ----------
-    path
-        File to write; its suffix, .png or .svg, chooses the format.
-    tuning
-        Result of `tune_model`.
-    alerts_per_day
-        Budget of alerts that recall is shown for.
-    """
+    """Write a figure of held-out likelihoods, hyperparameters and recall at a budget."""
     panels: list[Callable[[Axes], None]] = [lambda ax: draw_sizes(ax, tuning.choice)]
     if tuning.hyperparameters is not None:
         fit = tuning.hyperparameters.fit

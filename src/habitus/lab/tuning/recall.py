@@ -102,33 +102,8 @@ def estimate_recall(
 ) -> RecallEstimate:
     """Estimate the share of synthetic anomalies found, by kind, strength and budget.
 
-    Parameters
-    ----------
-    scene_model
-        Calibrated model.
-    corpus
-        Footage that it was learnt from.
-    alerts_per_day
-        Budgets of alerts.
-    strengths
-        Sizes of anomalies relative to the objects of the footage.
-    n_trials
-        Anomalies of each kind.
-    measure
-        Measure of normality.
-    seed
-        Seed of the anomalies.
-    progress
-        Called after each iteration of the models of the folds.
-
-    Returns
-    -------
-    RecallEstimate
-
-    Raises
-    ------
-    InvalidInputError
-        If the model is not calibrated, or fewer than 10 tracks are found in the footage.
+    The corpus is the footage that the model was learnt from; `n_trials` anomalies of each kind are
+    made. Raises InvalidInputError if the model is not calibrated, or the footage has few tracks.
     """
     calibration = _calibration(scene_model)
     thresholds = [

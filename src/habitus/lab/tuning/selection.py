@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from threading import Event as ThreadEvent
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,58 +135,25 @@ def grid(
     ]
 
 
-def select_size(
-    corpus: Corpus,
-    candidates: Sequence[Candidate] | None = None,
-    *,
-    n_restarts: int = 3,
-    min_words: float = 20,
-    jobs: int = 1,
-    seed: int = 0,
-    workers: Workers | None = None,
-    progress: ProgressCallback | None = None,
-) -> Choice:
-    """Choose numbers of topics and behaviours by the likelihood of held-out segments.
+class SelectionRuns(NamedTuple):
+    """How the models of a selection are learnt; results depend on neither jobs nor workers."""
 
-    Parameters
-    ----------
-    corpus
-        Normal footage.
-    candidates
-        Models to compare; those of `grid()` if None.
-    n_restarts, min_words
-        As in `TopicModel`.
-    jobs
-        Number of threads; below 1, one per processor. The result does not depend on it.
-    seed
-        Seed of the random starts.
-    workers
-        As of `predict_held_out`.
-    progress
-        Called after each candidate and fold.
+    n_restarts: int = 3
+    min_words: float = 20
+    """Documents with fewer words carry no evidence."""
+    seed: int = 0
+    jobs: int = 1
+    """Number of threads; below 1, one per processor."""
+    workers: Workers | None = None
+    """What learns instead of threads of this process."""
+    progress: ProgressCallback = ignore_progress
+    """Called after each candidate and fold."""
 
-    Returns
-    -------
-    Choice
-        The simplest candidate within one standard error of the best.
 
-    Raises
-    ------
-    InvalidInputError
-        If there is too little footage.
-    """
-    tried, corpus = grid() if candidates is None else list(candidates), corpus.coarse
-    predictions = predict_held_out(
-        corpus,
-        tried,
-        n_restarts=n_restarts,
-        min_words=min_words,
-        jobs=jobs,
-        seed=seed,
-        workers=workers,
-        progress=progress,
-    )
-    return choose(tried, predictions, corpus.n_words)
+def select_size(corpus: Corpus, candidates: Sequence[Candidate], runs: SelectionRuns) -> Choice:
+    """Choose the simplest candidate within one standard error of the best; see `choose`."""
+    corpus = corpus.coarse
+    return choose(candidates, predict_held_out(corpus, candidates, runs), corpus.n_words)
 
 
 def choose(
@@ -196,17 +163,9 @@ def choose(
 
     The best candidate has the highest held-out likelihood; chosen is the one with the fewest
     parameters among those whose paired difference from the best is at most one standard error of
-    that difference.
-
-    Paired errors are small, about 0.001 nats per word on documents of a known model, so the choice
-    may have more behaviours than that model; `Choice.shortfall` tells how little they gain.
-
-    Parameters
-    ----------
-    candidates, predictions
-        Models, and their predictions of the same segments.
-    n_words
-        Size of the vocabulary.
+    that difference. Paired errors are small, about 0.001 nats per word on documents of a known
+    model, so the choice may have more behaviours than that model; `Choice.shortfall` tells how
+    little they gain.
     """
     numbers = range(len(candidates))
     best = max(numbers, key=lambda k: predictions[k].mean)
@@ -282,49 +241,30 @@ def log_predictions(
 def predict_held_out(
     corpus: Corpus,
     candidates: Sequence[Candidate],
+    runs: SelectionRuns,
     *,
-    n_restarts: int = 3,
-    min_words: float = 20,
-    jobs: int = 1,
-    seed: int = 0,
     stage: str = "comparing sizes",
-    workers: Workers | None = None,
-    progress: ProgressCallback | None = None,
 ) -> list[Prediction]:
     """Predict every segment by a model of each candidate that has not learnt from it.
 
-    Parameters
-    ----------
-    corpus, n_restarts, min_words, jobs, seed, progress
-        As in `select_size`.
-    candidates
-        Models to learn.
-    stage
-        Name of this work in reports of progress.
-    workers
-        What learns, one candidate without one fold each; threads of this process where None.
-
-    Returns
-    -------
-    list of Prediction
-        One per candidate; the same for any number of jobs.
+    Returns one prediction per candidate; `stage` is the name of this work in progress.
     """
     tasks = [
-        _FoldTask(candidate, k, seed, {"n_restarts": n_restarts, "min_words": min_words})
+        _FoldTask(candidate, k, runs.seed, runs.n_restarts, runs.min_words)
         for candidate, k in product(candidates, range(N_FOLDS))
     ]
-    folds, tell = selection_folds(corpus, min_words), progress or ignore_progress
+    folds = selection_folds(corpus, runs.min_words)
     finished = (
-        _by_threads(folds, tasks, n_threads_of(jobs))
-        if workers is None
-        else workers.as_completed(partial(_prediction_alone, folds), tasks)
+        _by_threads(folds, tasks, n_threads_of(runs.jobs))
+        if runs.workers is None
+        else runs.workers.as_completed(partial(_prediction_alone, folds), tasks)
     )
     results: dict[int, list[tuple[float, float]]] = {}
     for number, result in finished:
         results[number] = result
         log_likelihood, n_tokens = np.sum(result, axis=0)
         note = f"{log_likelihood / max(n_tokens, 1.0):.3f} nats per word"
-        tell(Progress(stage, len(results), len(tasks), note))
+        runs.progress(Progress(stage, len(results), len(tasks), note))
     return list(_predictions([results[number] for number in range(len(tasks))]))
 
 
@@ -334,7 +274,8 @@ class _FoldTask(NamedTuple):
     candidate: Candidate
     fold: int
     seed: int
-    options: dict[str, Any]
+    n_restarts: int
+    min_words: float
 
 
 def _fold_prediction(
@@ -343,10 +284,9 @@ def _fold_prediction(
     callback: IterationCallback = lambda iteration, objective: None,
 ) -> list[tuple[float, float]]:
     """Return the log-likelihood and the tokens of each segment of a fold that was not learnt."""
-    fold, seeds = folds[task.fold], (task.seed, task.fold)
-    parameters = _learn(task.candidate, fold.rest, seeds, callback, task.options)
-    min_words = task.options["min_words"]
-    return [_predict(parameters, fold, part, min_words) for part in fold.segments]
+    fold = folds[task.fold]
+    parameters = _learn(task, fold.rest, callback)
+    return [_predict(parameters, fold, part, task.min_words) for part in fold.segments]
 
 
 def _prediction_alone(folds: Sequence[SelectionFold], task: _FoldTask) -> list[tuple[float, float]]:
@@ -376,15 +316,9 @@ def _by_threads(
             stopped.set()
 
 
-def _learn(
-    candidate: Candidate,
-    corpus: Corpus,
-    seeds: tuple[int, int],
-    callback: IterationCallback,
-    options: dict[str, Any],
-) -> Parameters:
-    rng = np.random.default_rng([*seeds, candidate.n_topics, candidate.n_behaviours])
-    prior = candidate.prior
+def _learn(task: _FoldTask, corpus: Corpus, callback: IterationCallback) -> Parameters:
+    candidate, prior = task.candidate, task.candidate.prior
+    seeds = [task.seed, task.fold, candidate.n_topics, candidate.n_behaviours]
     model = TopicModel(
         candidate.n_topics,
         candidate.n_behaviours,
@@ -392,8 +326,9 @@ def _learn(
         prior="H" if prior == FITTED else prior,
         n_iterations=ITERATIONS,
         tolerance=TOLERANCE,
-        random_state=rng,
-        **options,
+        n_restarts=task.n_restarts,
+        min_words=task.min_words,
+        random_state=np.random.default_rng(seeds),
     ).fit(corpus, callback=callback)
     if prior == FITTED:
         return fit_hyperparameters(model, corpus, callback=callback).model.parameters_

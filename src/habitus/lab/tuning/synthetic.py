@@ -65,22 +65,11 @@ def straight_path(
     speeds: Array,
     shape: tuple[int, int],
 ) -> Array:
-    """Return an object that moves straight from one cell to another.
+    """Return an object that moves straight from one cell, row and column, to another.
 
-    Parameters
-    ----------
-    start, end
-        Row and column.
-    speed
-        Cells per document; the path takes a whole number of documents.
-    width
-        Cells across the path.
-    n_words
-        Words per document, spread evenly over the cells that are swept.
-    speeds
-        Shares of slow and fast words.
-    shape
-        Rows and columns of the frame.
+    `speed` is in cells per document, and the path takes a whole number of documents; `width` is in
+    cells; `n_words` per document are spread evenly over the cells that are swept; `speeds` are the
+    shares of slow and fast words, `shape` the rows and columns of the frame.
     """
     way = np.asarray(end, dtype=np.float64) - start
     length = float(np.hypot(*way))

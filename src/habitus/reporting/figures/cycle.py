@@ -27,19 +27,7 @@ INK_PLACEHOLDER = "#010203"
 
 
 def draw_cycle(ax: Axes, xi: Array, clip: float, *, ink: str = INK) -> None:
-    """Draw behaviours as circles and transitions as arrows.
-
-    Parameters
-    ----------
-    ax
-        Axes to draw on.
-    xi
-        Transition probabilities, p(next behaviour | behaviour) in columns.
-    clip
-        Duration of a document in seconds.
-    ink
-        Colour of lines and text.
-    """
+    """Draw behaviours as circles and transitions, p(next | behaviour) in columns, as arrows."""
     shares, durations = long_run_shares(xi), expected_durations(xi) * clip
     n_behaviours = len(shares)
     centres = _centres(cycle_order(xi))

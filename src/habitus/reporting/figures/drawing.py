@@ -231,17 +231,7 @@ def heaviest_words(probabilities: Array, mass: float = MASS) -> Indices:
 
 
 def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) -> Arrows:
-    """Return an arrow per word.
-
-    Parameters
-    ----------
-    words
-        Word ids.
-    strengths
-        Strength of each, from 0 to 1: the stronger, the wider its arrow.
-    vocabulary
-        Gives the cell and direction of each word.
-    """
+    """Return an arrow per word; strengths are from 0 to 1: the stronger, the wider."""
     strength = np.asarray(strengths, dtype=np.float64)
     order = np.argsort(strength, kind="stable")
     places, strength = vocabulary.places(np.asarray(words)[order]), strength[order]
@@ -302,21 +292,8 @@ def draw_on_axes(ax: "Axes", arrows: Arrows) -> None:
 def draw_on_picture(
     picture: Image, arrows: Arrows, vocabulary: Vocabulary, *, edge: str = PAPER, width: int = 1
 ) -> None:
-    """Draw arrows on a picture of the whole frame, of any size.
+    """Draw arrows with an edge of `width` pixels on a picture of the frame, of any size, in place.
 
-    Parameters
-    ----------
-    picture
-        Drawn on in place.
-    arrows, vocabulary
-        The arrows, and the vocabulary that they were made with.
-    edge
-        Colour of the edge of each arrow.
-    width
-        Width of the edge in pixels; 0 for none.
-
-    Examples
-    --------
     >>> picture = np.zeros((80, 80, 3), np.uint8)
     >>> grid = Vocabulary(1, 1)
     >>> draw_on_picture(picture, arrows_of([Direction.RIGHT], [1.0], grid), grid)
@@ -332,19 +309,9 @@ def draw_on_picture(
 
 
 def draw_boxes(picture: Image, boxes: ArrayLike, vocabulary: Vocabulary, colour: str) -> None:
-    """Draw boxes with a dark edge on a picture of the whole frame, in place.
+    """Draw boxes (camera pixels) with a dark edge on a picture of the whole frame, in place.
 
-    Parameters
-    ----------
-    picture
-        Of any size.
-    boxes
-        Left, top, right and bottom of each, in pixels of the camera's frame. Lines are drawn half
-        a cell outside, so that they do not cover what is inside.
-    vocabulary
-        Gives the sizes of frame and cell.
-    colour
-        Of the lines.
+    Lines are drawn half a cell outside, so that they do not cover what is inside.
     """
     scale = picture.shape[1] / vocabulary.width
     line = max(2, round(picture.shape[1] / 320))
@@ -361,17 +328,9 @@ HOTTEST, OPACITY = 5.0, 0.6
 
 
 def draw_heat(picture: Image, heat: Array, vocabulary: Vocabulary) -> None:
-    """Draw surprisal beyond its level over a picture of the whole frame, in place.
+    """Draw surprisal beyond its level, in nats per cell, over a picture of the frame, in place.
 
-    Parameters
-    ----------
-    picture
-        Of any size.
-    heat
-        Excess of each cell in nats: rows x columns. All pictures have the same scale, so that an
-        unusual moment looks hotter than a usual one.
-    vocabulary
-        Gives the sizes of frame and cell.
+    All pictures have the same scale, so that an unusual moment looks hotter than a usual one.
     """
     v, scale = vocabulary, picture.shape[1] / vocabulary.width
     covers = v.columns * v.cell_side, v.rows * v.cell_side
@@ -410,25 +369,9 @@ def draw_text(
     colour: str = PAPER,
     bold: bool = False,
 ) -> int:
-    """Draw a text on a picture, in place; what lies outside the picture is cut off.
+    """Draw a line of text on a picture, in place, and return its width in pixels.
 
-    Parameters
-    ----------
-    picture
-        Drawn on in place.
-    text
-        One line.
-    place
-        Left and top of the line, x and y. All texts of a size have the same baseline.
-    size
-        Of the font, in pixels.
-    colour, bold
-        Of the letters.
-
-    Returns
-    -------
-    int
-        Width of the text in pixels.
+    `place` is left and top; what lies outside is cut off. All texts of a size have one baseline.
     """
     from PIL import Image as PillowImage
     from PIL import ImageDraw

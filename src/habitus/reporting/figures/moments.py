@@ -98,21 +98,10 @@ def event_thumbnails(
     *,
     events: Sequence[Event] | None = None,
 ) -> list[bytes]:
-    """Return a JPEG per event, of its strongest document.
+    """Return a JPEG per event (all events if None), of its strongest document.
 
-    Parameters
-    ----------
-    detection
-        What was found.
-    source
-        The footage; without it, or where it cannot be read, the model's picture of the scene.
-    events
-        Which events or moments; all events if None.
-
-    Returns
-    -------
-    list of bytes
-        In the order of the events; empty if the model has no vocabulary.
+    Without the footage, or where it cannot be read, they show the model's picture of the scene.
+    None are returned if the model has no vocabulary.
     """
     wanted = detection.events if events is None else events
     seen = [seen_moment(event, detection) for event in wanted]
@@ -185,22 +174,10 @@ def event_pictures(
     *,
     moments: Sequence[int] | None = None,
 ) -> dict[int, EventPictures]:
-    """Return pictures of the most unusual moments by their rank, from 0.
+    """Return pictures of the most unusual moments by their rank, from 0 (all if None).
 
-    Parameters
-    ----------
-    detection
-        What was found.
-    source
-        The footage; without it, or where it cannot be read, thumbnails show the model's picture
-        of the scene.
-    moments
-        Ranks of the moments; all if None.
-
-    Returns
-    -------
-    dict of int to EventPictures
-        Empty if the model has no vocabulary.
+    Without the footage, or where it cannot be read, thumbnails show the model's picture of the
+    scene. Empty if the model has no vocabulary.
     """
     model, found = detection.model, {}
     for k in range(len(detection.moments)) if moments is None else moments:
@@ -258,19 +235,7 @@ def _observed(seen: SeenMoment, picture: Image) -> Image:
 def frame_at(source: Source, time: float, width: int, height: int) -> Image | None:
     """Return the first frame at or after a time, or the last frame if there is none.
 
-    Parameters
-    ----------
-    source
-        The footage.
-    time
-        In seconds of the source.
-    width, height
-        Size of the picture to return.
-
-    Returns
-    -------
-    Image or None
-        None for a live source or one that cannot be read.
+    None for a live source or one that cannot be read.
     """
     if source.is_live:
         return None

@@ -132,20 +132,7 @@ def behaviour_captions(model: TopicModel) -> list[str]:
 
 
 def behaviour_pictures(model: TopicModel, *, width: int) -> list[Image]:
-    """Return each behaviour as arrows on the scene.
-
-    Parameters
-    ----------
-    model
-        Fitted model.
-    width
-        Width of each picture in pixels.
-
-    Returns
-    -------
-    list of Image
-        Empty if the model has no vocabulary.
-    """
+    """Return each behaviour as arrows on the scene; none if the model has no vocabulary."""
     v = model.vocabulary_
     if v is None:
         return []

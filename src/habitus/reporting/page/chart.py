@@ -62,15 +62,7 @@ class Chart(NamedTuple):
 
 
 def chart_of(detection: Detection, timeline: NormalityChart, truth: Truth | None) -> Chart:
-    """Return the layout of the timeline of a detection.
-
-    Parameters
-    ----------
-    detection, timeline
-        What was found, and its timeline.
-    truth
-        Labelled events, if known.
-    """
+    """Return the layout of the timeline of a detection, with labelled events where known."""
     starts = timeline.starts
     events = [
         _mark(
@@ -167,11 +159,7 @@ class Quantiles(NamedTuple):
 def quantiles_of(normality: Array) -> Quantiles:
     """Return the sorted rarities, -normality, against the quantiles of an exponential.
 
-    Parameters
-    ----------
-    normality
-        ln p of held-out documents: were p uniform, as it should be, the points would lie on the
-        diagonal.
+    Normality is ln p of held-out documents: were p uniform, the points would lie on the diagonal.
     """
     n = len(normality)
     expected, seen = -np.log((np.arange(n) + 0.5) / n), np.sort(-normality)[::-1]

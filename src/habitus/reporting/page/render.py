@@ -22,7 +22,7 @@ from habitus.reporting.figures.cycle import cycle_svg
 from habitus.reporting.figures.drawing import COLOURS, HOTTEST, behaviour_colour, ink_on
 from habitus.reporting.figures.moments import EventPictures, event_pictures, jpeg
 from habitus.reporting.figures.scene import behaviour_captions, behaviour_pictures
-from habitus.reporting.film.annotation import film_start
+from habitus.reporting.film import film_start
 from habitus.reporting.normality_chart import normality_chart
 from habitus.reporting.page.chart import HEIGHT, WIDTH, Quantiles, Truth, chart_of, quantiles_of
 from habitus.scene.detection import Detection
@@ -104,15 +104,8 @@ def render(
 
     The other parameters are those of `write_report`.
     """
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("habitus.reporting.page"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     script = _template_text("page.js")
-    return templates.get_template("page.html").render(
+    return template("habitus.reporting.page", "page.html").render(
         detection=detection,
         clock=clock,
         headline=headline(detection),
@@ -141,6 +134,17 @@ def _quantiles(detection: Detection) -> Quantiles | None:
         return None
     fusion = detection.habits.fusion
     return quantiles_of(fusion.held_out[fusion.judged])
+
+
+def template(package: str, name: str) -> jinja2.Template:
+    """Return a template of a package; a name in it that has no value is an error."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    ).get_template(name)
 
 
 def stylesheet() -> str:
@@ -244,17 +248,7 @@ class EventCard(NamedTuple):
 
 
 def event_cards(detection: Detection, source: Source | None, video: str | None) -> list[EventCard]:
-    """Return a card per moment, the most unusual first.
-
-    Parameters
-    ----------
-    detection
-        What was found.
-    source
-        The footage, for thumbnails.
-    video
-        Address of the annotated video.
-    """
+    """Return a card per moment, the most unusual first; `video` is where the annotated one is."""
     pictured = range(min(MOST_PICTURES, len(detection.moments)))
     pictures = event_pictures(detection, source, moments=pictured)
     habits = detection.habits

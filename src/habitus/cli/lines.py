@@ -13,8 +13,8 @@ ROOM = 1000
 ENDING = 1.0
 
 
-class Teller:
-    """Tells lines on stderr; lines that nobody reads are dropped, and their number is told."""
+class ErrorLines:
+    """Lines on stderr; those that nobody reads are dropped, and counted in a note."""
 
     def __init__(self) -> None:
         self.descriptor = _descriptor(sys.stderr, 2)
@@ -27,8 +27,8 @@ class Teller:
     def __exit__(self, *exception: object) -> None:
         self._backlog.close(within=ENDING)
 
-    def tell(self, line: str) -> None:
-        """Tell a line, now or when somebody reads."""
+    def add(self, line: str) -> None:
+        """Print a line, now or when somebody reads."""
         self._backlog.add(printable(line))
 
     def _write(self, line: str) -> None:
@@ -44,14 +44,8 @@ class Teller:
             self._counted -= n_new
 
 
-class Output:
-    """Lines on stdout; they wait until they are read.
-
-    Parameters
-    ----------
-    gone
-        Set when nobody will ever read them.
-    """
+class OutputLines:
+    """Lines on stdout; they wait until they are read. `gone` is set when nobody will read them."""
 
     def __init__(self, gone: threading.Event) -> None:
         self.descriptor, self.gone = _descriptor(sys.stdout, 1), gone

@@ -1,1 +1,0 @@
-"""Annotated video: footage with events, visual words and normality drawn on it."""
