@@ -169,6 +169,20 @@ def test_the_gain_is_the_difference_of_two_likelihoods():
     assert found == pytest.approx(gain / further.hours.sum(), rel=1e-9)
 
 
+def test_the_gain_of_weeks_is_that_of_each_day_given_the_others():
+    busy = np.full((15, N_HOURS), 0.05)
+    busy[:, 8:20] = 0.4
+    week = [seen(day, busy=busy) for day in range(4)]
+    days = week + [seen(day, busy=busy / 4, weekend=True) for day in (4, 5)]
+    fit, total, gain = fit_hours(days, EVEN, GRID, weeks=True), HabitCounts.total(days), 0.0
+    assert len(fit.concentrations) == 2 * N_CONTEXT_LEVELS
+    for day in days:
+        rest = total - day
+        own = hour_gain(rest, day, place_of(rest), fit.concentrations, GRID)
+        gain += own * day.hours.sum()
+    assert fit.gain == pytest.approx(gain / total.hours.sum(), rel=1e-9)
+
+
 def test_hours_that_come_again_predict_days_and_others_do_not():
     busy = np.full((15, N_HOURS), 0.02)
     busy[:, 8:20] = 0.4

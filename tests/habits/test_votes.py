@@ -7,7 +7,7 @@ import pytest
 
 from habitus.corpus import Bag, Condition, Corpus, Vocabulary, summed_bag
 from habitus.errors import InvalidInputError
-from habitus.habits.votes import Votes, least_words, votes_of, votes_of_corpus
+from habitus.habits.votes import BLOCK, Votes, least_words, votes_of, votes_of_corpus
 from reference.habits import KINDS, defined_votes, random_corpus, random_votes
 
 kinds = pytest.mark.parametrize(("directions", "speeds"), KINDS)
@@ -53,6 +53,15 @@ def test_cameras_that_are_not_usable_have_no_votes():
         expected = listed(every.of(t)) if conditions[t] == Condition.USABLE else []
         assert listed(found.of(t)) == expected
     assert len(found.cells) < len(every.cells)
+
+
+def test_votes_of_a_long_corpus_are_those_of_its_parts():
+    part = replace(random_corpus(Vocabulary(4, 4), 40, seed=3), conditions=np.arange(40) % 3)
+    n = BLOCK // 40 + 2
+    found, own = votes_of_corpus(Corpus.joined([part] * n)), votes_of_corpus(part)
+    assert np.array_equal(np.diff(found.indptr), np.tile(np.diff(own.indptr), n))
+    for one, other in zip(found[1:], own[1:], strict=True):
+        assert np.array_equal(one, np.tile(other, n))
 
 
 def test_a_corpus_needs_a_vocabulary():

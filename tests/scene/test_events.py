@@ -1,6 +1,7 @@
 """Judgements become events: joined, localised, explained."""
 
 import json
+from copy import copy
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import habitus
 from habitus.corpus.vocabulary import Direction
 from habitus.lab.crossing import EAST, crossing, crossing_vocabulary
 from habitus.scene import SceneModel, calibrate, detect_events
+from habitus.scene.detection import MOST_MOMENTS
 from habitus.scene.events import SCHEMA, Event, EventJoiner, clock
-from habitus.scene.thresholds import JOIN
+from habitus.scene.localisation import OUT_OF_TURN
+from habitus.scene.thresholds import CORRELATED, JOIN
 
 GRID = crossing_vocabulary()
 
@@ -94,6 +97,37 @@ def test_a_behaviour_out_of_its_turn_is_said_so(scene):
     assert joiner.open.explanation.startswith(
         f"behaviour {other} right after behaviour {one}: never seen in training; "
     )
+
+
+def test_nothing_comes_before_a_moment_that_starts_a_sequence(scene):
+    rng, model = np.random.default_rng(2), copy(scene.model)
+    rare = np.array([0.01, 0.33, 0.33, 0.33])  # sequences hardly ever start with the first
+    model.parameters_ = model.parameters_._replace(pi=rare)
+    words = crossing().word_given_behaviour
+    counts = np.stack([rng.multinomial(400, words[:, z]) for z in [0] * 10 + [2]])
+    counts[10, GRID.words(np.full(6, EAST), np.arange(8, 14), Direction.LEFT)] += 15
+    for lengths, follows in (([11], True), ([10, 1], False)):
+        corpus = habitus.Corpus(counts, vocabulary=GRID, lengths=lengths)
+        detector = SceneModel(model, scene.calibration).detector(threshold=-99)
+        most = detect_events(detector, corpus).moments[0]
+        assert (most.peak_document, most.behaviour) == (10, 1)
+        assert most.shift > OUT_OF_TURN
+        assert ("right after" in most.explanation) == follows
+
+
+def test_moments_are_alarms_and_the_most_unusual_that_would_join_none(scene):
+    near, far = (20 - JOIN, 20 + JOIN), (52 - JOIN - 1, 52 + JOIN + 1)
+    counts = footage([20, 52]).counts.toarray() + footage([*near, *far]).counts.toarray() // 2
+    corpus = habitus.Corpus(counts, vocabulary=GRID)
+    detection = detect_events(scene.detector(measure="mean"), corpus, share=0.025)
+    numbers = [moment.peak_document for moment in detection.moments]
+    assert {event.peak_document for event in detection.events} == {20, 52}
+    assert set(far) <= set(numbers)
+    assert not set(near) & set(numbers)
+    assert len(numbers) == MOST_MOMENTS
+    assert min(np.diff(sorted(numbers))) > CORRELATED
+    scores = [moment.normality for moment in detection.moments]
+    assert scores == sorted(scores)
 
 
 def test_lines_are_json_with_a_version(scene):

@@ -526,6 +526,13 @@ def test_fading_is_the_same_for_shards():
         learn_habits(days[0], half_life=0.0)
 
 
+def test_documents_of_half_a_second_fade_by_their_time():
+    corpus = footage(FINE, 80, seed=8)
+    model, halves = learn_habits(corpus), replace(corpus, times=corpus.times / 2)
+    found = model.updated(halves, half_life=40.0)
+    assert found.counts.n_documents == 1.5 * model.counts.n_documents
+
+
 def test_hours_are_added_to_and_fade(nightly):
     further = by_day(1, seed=6, first_day=9)
     found = nightly.updated(further, half_life=86_400.0)

@@ -191,6 +191,15 @@ def test_the_least_budget_of_a_score_is_that_whose_threshold_it_is(length):
         assert least == pytest.approx(budget, rel=0.05)
 
 
+def test_a_score_of_the_footage_is_below_the_threshold_of_its_least_budget():
+    tail = all_judged(-np.random.default_rng(0).exponential(size=300))
+    below = tail.thresholds[: tail.n_runs.argmax()].tolist()  # the threshold of the most alarms
+    assert len(below) > 5
+    for score in below:
+        least = tail.least_alerts(score, DAY)
+        assert tail.threshold(0.999 * least, DAY) <= score < tail.threshold(1.001 * least, DAY)
+
+
 def test_more_alerts_than_runs_can_be_give_the_most():
     scores = -np.random.default_rng(0).exponential(size=3600)
     tail = all_judged(scores)

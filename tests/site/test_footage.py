@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -221,15 +222,21 @@ def test_nothing_is_nothing(tmp_path):
     assert read_footage(tmp_path, START + HOUR) == (None, [])
 
 
-def test_a_full_disk_is_told_once_and_ten_minutes_wait_in_memory(tmp_path):
-    writer = FootageWriter(tmp_path, SETTINGS)
+@contextmanager
+def full_disk():
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
     try:
-        for n in range(900):
-            writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_once_and_ten_minutes_wait_in_memory(tmp_path):
+    writer = FootageWriter(tmp_path, SETTINGS)
+    with full_disk():
+        for n in range(900):
+            writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
     assert [note.partition(":")[0] for note in writer.notes] == [
         "documents to learn from wait in memory"
     ]
@@ -240,6 +247,29 @@ def test_a_full_disk_is_told_once_and_ten_minutes_wait_in_memory(tmp_path):
     assert same(corpus, range(900 - len(corpus), 900))
     assert len(corpus.lengths) == 1
     assert list(tmp_path.iterdir()) == [tmp_path / next(tmp_path.iterdir()).name]  # nothing partial
+
+
+def test_what_was_dropped_while_the_disk_was_full_is_a_gap(tmp_path):
+    writer = FootageWriter(tmp_path, SETTINGS)
+    for disk, numbers in ((nullcontext(), range(61)), (full_disk(), range(61, 900))):
+        with disk:
+            for n in numbers:
+                writer.add(document(n), START + n, Condition.USABLE, GRID, follows=n > 0)
+    writer.close()
+    corpus = read_footage(tmp_path).corpus
+    before, after = corpus.lengths
+    assert before == 60
+    assert same(corpus, [*range(60), *range(900 - after, 900)])
+
+
+def test_pictures_go_on_where_the_clock_was_set_back(tmp_path):
+    writer = FootageWriter(tmp_path, SETTINGS)
+    writer.add(document(0), START + DAY, Condition.USABLE, GRID)
+    for k in range(3):
+        writer.add(document(1 + 5 * k), START + 10 * k, Condition.USABLE, GRID)
+    writer.close()
+    assert (read_footage(tmp_path, START + DAY).corpus.picture == 40).all()
+    assert (read_footage(tmp_path, START, START + HOUR).corpus.picture == 41).all()
 
 
 WRITER = """

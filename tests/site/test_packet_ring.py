@@ -273,8 +273,10 @@ def test_what_was_not_recorded_is_no_clip(videos, tmp_path):
 def test_a_long_event_is_cut_after_a_minute(tmp_path):
     video = encode(tmp_path / "a.mkv", numbered(900), rate=10, options={**QUICK, "g": "10"})
     record(video, tmp_path / "recent")
-    clip = cut_clip(tmp_path / "recent", EPOCH + 10, EPOCH + 85, tmp_path / "a.mp4")
-    assert clip.end - clip.start == pytest.approx(BEFORE + LONGEST + AFTER, abs=1.2)
+    of_camera = cut_clip(tmp_path / "recent", EPOCH + 10, EPOCH + 85, tmp_path / "a.mp4")
+    of_file = cut_clip_of_file(video, 10, 85, tmp_path / "b.mp4")
+    for clip in (of_camera, of_file):
+        assert clip.end - clip.start == pytest.approx(BEFORE + LONGEST + AFTER, abs=1.2)
     assert clip_due(10.0, None) == clip_due(10.0, 500.0) == clip_due(10.0, 70.0)
 
 

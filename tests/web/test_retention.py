@@ -10,7 +10,7 @@ from sqlalchemy import select
 from habitus.site.pipe_messages import CameraState, Judged, StateChanged
 from habitus.web import queries, retention, store
 from habitus.web.administration import remove_camera
-from habitus.web.database import CameraRow, EventRow, Minute, OutboxEntry, TroubleRow
+from habitus.web.database import CameraRow, Channel, EventRow, Minute, OutboxEntry, TroubleRow
 from habitus.web.preferences import write_preferences
 from habitus.web.retention import keep_quota, sweep
 from habitus.web.server import Console
@@ -136,6 +136,21 @@ def test_old_events_and_rows_are_deleted(cameras: Console) -> None:
         assert len(session.scalars(select(Minute)).all()) == 1
         assert session.scalars(select(TroubleRow)).all() == []
         assert session.scalars(select(OutboxEntry)).all() == []
+
+
+def test_what_is_still_to_be_told_is_kept_however_old_it_is(cameras: Console) -> None:
+    fields = {"secret_settings": b"", "shown_settings": {}, "cameras": [], "enabled": True}
+    with cameras.database.transaction() as session:
+        channel = Channel(name="Hook", kind="webhook", **fields)
+        session.add(channel)
+        session.flush()
+        for outcome in ("waiting", "held", "in digest", "sent", "given up"):
+            row = {"subject": outcome, "outcome": outcome, "kind": "started", "body": {}}
+            once = {"created": START, "sent": None, "attempts": 0, "error": ""}
+            session.add(OutboxEntry(channel_id=channel.id, **row, **once))
+    sweep(cameras, START + 31 * DAY)
+    with cameras.database.session() as session:
+        assert set(session.scalars(select(OutboxEntry.outcome))) == {"waiting", "held"}
 
 
 def aged(path: Path, days: float) -> Path:

@@ -172,6 +172,16 @@ def test_cookies_are_safe(console: Console) -> None:
             assert ("Secure" in cookie) == is_secure
 
 
+def test_cookies_are_secure_where_the_public_address_is(tmp_path: Any) -> None:
+    """A proxy that speaks HTTPS asks by HTTP, and may not say so."""
+    for scheme in ("http", "https"):
+        url = f"{scheme}://cameras.example.org"
+        console = open_console(ServerSettings(tmp_path / scheme, public_url=url))
+        (cookie,) = Visitor(create_app(console)).get("/login").headers.get_list("Set-Cookie")
+        console.database.close()
+        assert ("Secure" in cookie) == (scheme == "https")
+
+
 def test_what_is_stored_does_not_let_anybody_in(console: Console) -> None:
     app, known = visitors(console)
     browser = Visitor(app)
