@@ -20,7 +20,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     folder = base / name
     with (base / f"{name}.made").open("a+") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
-        if mark.tell() == 0:
+        if mark.seek(0, os.SEEK_END) == 0:  # another may have written since it was opened
             shutil.rmtree(folder, ignore_errors=True)  # of a worker that failed
             folder.mkdir()
             make(folder)
