@@ -16,7 +16,6 @@
 import argparse
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +40,7 @@ from streams import remux
 from timing import n_cores
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from reference.browser import FLAGS
+from reference.browser import launch
 from reference.streams import free_port, playing
 
 PARTS = ("carried", "memory", "latency", "browsers")
@@ -112,7 +111,7 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = launch(playwright)
         try:
             yield browser
         finally:

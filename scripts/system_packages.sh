@@ -18,6 +18,11 @@ library() {
   any_of /usr/lib/*/"$1" /usr/lib64/"$1" /usr/lib/"$1"
 }
 
+# Whole, or the smaller and faster shell.
+browser() {
+  command -v chromium-headless-shell || command -v chromium
+}
+
 needs() { # a package, and the test that shows it
   package=$1
   shift
@@ -26,7 +31,7 @@ needs() { # a package, and the test that shows it
 
 look() {
   missing=""
-  needs chromium command -v chromium
+  needs chromium-headless-shell browser
   needs libatomic1 library libatomic.so.1 # of playwright's own Node.js
   needs python3-gi [ -d /usr/lib/python3/dist-packages/gi ]
   needs gir1.2-gst-rtsp-server-1.0 library girepository-1.0/GstRtspServer-1.0.typelib

@@ -1,6 +1,7 @@
 """The documents are true: code blocks run, names exist, links lead somewhere, the site builds."""
 
 import contextlib
+import hashlib
 import importlib
 import os
 import re
@@ -11,14 +12,19 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from habitus import Corpus, SceneModel, scene
+from habitus import Corpus, SceneModel, inputs, pipeline, scene
+from habitus.ingest.chunks import Extraction
+from habitus.inputs import extract_documents
+from habitus.progress import Progress
 from habitus.scene import learn_scene
 from reference.commands import Done, habitus
+from reference.made_once import made_once
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -88,21 +94,27 @@ def rendering_block() -> Block:
 @pytest.fixture(scope="module")
 def footage(tmp_path_factory):
     """A small junction, as the page "Start in five minutes" renders it."""
-    folder = tmp_path_factory.mktemp("footage")
-    with contextlib.chdir(folder):
-        exec(rendering_block().code, {"__name__": "page"})  # noqa: S102
-    return folder
+
+    def make(folder):
+        with contextlib.chdir(folder):
+            exec(rendering_block().code, {"__name__": "page"})  # noqa: S102
+
+    made = made_once(tmp_path_factory, "footage", make)
+    return shutil.copytree(made, tmp_path_factory.mktemp("pages") / "footage")
 
 
 @pytest.fixture
-def workplace(footage, monkeypatch):
+def workplace(footage, monkeypatch, tmp_path_factory):
     """A folder with that footage, in which `habitus` is a command, and nothing else."""
     monkeypatch.chdir(footage)
     binaries = Path(sys.executable).parent
     monkeypatch.setenv("PATH", f"{binaries}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.setattr(scene, "learn_scene", learn_once)
+    learn = partial(learn_once, tmp_path_factory)
+    monkeypatch.setattr(scene, "learn_scene", learn)
+    for module in (inputs, pipeline):
+        monkeypatch.setattr(module, "extract_documents", extract_once)
     before = {path: path.read_bytes() for path in footage.iterdir()}
     yield footage
     for path in footage.iterdir():
@@ -113,18 +125,32 @@ def workplace(footage, monkeypatch):
     assert {path: path.read_bytes() for path in footage.iterdir()} == before
 
 
-_learnt: dict[object, SceneModel] = {}
+_extracted: dict[str, tuple[Extraction, list[Progress]]] = {}
 
 
-def learn_once(corpus: Corpus, **options: object) -> SceneModel:
+def extract_once(sources, settings, output, reading, workers, progress):
+    """Extract as `extract_documents` does; most pages read the same footage in the same way."""
+    digests = [hashlib.sha256(Path(source.address).read_bytes()).hexdigest() for source in sources]
+    key = repr((digests, [source.name for source in sources], settings, reading))
+    if key not in _extracted:
+        stages: list[Progress] = []
+        extraction = extract_documents(sources, settings, output, reading, workers, stages.append)
+        _extracted[key] = extraction, stages
+    extraction, stages = _extracted[key]
+    for stage in stages:
+        progress(stage)
+    return extraction
+
+
+def learn_once(factory: pytest.TempPathFactory, corpus: Corpus, **options: object) -> SceneModel:
     """Learn a scene as `learn_scene` does; most pages learn the same footage in the same way."""
     with tempfile.NamedTemporaryFile() as file:
         corpus.save(file.name)
         how = {name: it for name, it in options.items() if name not in ("progress", "workers")}
-        key = Path(file.name).read_bytes(), *sorted(how.items())
-    if key not in _learnt:
-        _learnt[key] = learn_scene(corpus, **options)
-    return _learnt[key]
+        key = Path(file.name).read_bytes() + repr(sorted(how.items())).encode()
+    name = f"learnt-{hashlib.sha256(key).hexdigest()}"
+    made = made_once(factory, name, lambda to: learn_scene(corpus, **options).save(to / "model"))
+    return SceneModel.load(made / "model")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ It ends, without a line of traceback, and loads only the libraries that it has a
 own process and in those that it starts.
 """
 
+import functools
 import os
 import signal
 import subprocess
@@ -54,6 +55,8 @@ FRAMES = {"cv2"}
 PICTURES = {"PIL", "cv2", "cycler", "dateutil", "fontTools", "kiwisolver", "matplotlib"}
 PICTURES |= {"contourpy", "mpl_toolkits", "packaging", "pyparsing", "six"}
 PAGES = PICTURES | {"jinja2", "markupsafe"}
+KEPT = ("HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Variables that a bare machine has too."""
 VIDEO_FILE, SITE = "a.mp4", "site"
 MODEL = ("--model", "a.model")
 SHARE = ("--measure", "habits", "--share", 0.2)
@@ -96,10 +99,16 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def environment(folder):
     """What a bare machine has; imports are noted."""
-    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     path = os.pathsep.join(filter(None, [str(folder / "first"), os.environ.get("PYTHONPATH")]))
     own = {"PATH": str(folder / "path"), "PYTHONPATH": path}
     return kept | own | {"NOTED_IMPORTS": str(folder / "loaded")}
+
+
+@functools.cache
+def installed():
+    """Packages of other people; to look them all up takes a second."""
+    return packages_distributions().keys() - {"habitus"}
 
 
 def loaded(start, folder, environment, arguments):
@@ -118,8 +127,7 @@ def loaded(start, folder, environment, arguments):
     assert process.returncode == 0, (arguments, errors)
     assert "Traceback" not in output + errors, arguments
     assert "Error" not in errors, arguments
-    known = packages_distributions().keys() - {"habitus"}
-    return {name for name in notes.read_text().split() if name.split(".")[0] in known}
+    return {name for name in notes.read_text().split() if name.split(".")[0] in installed()}
 
 
 def test_each_command_ends_and_loads_only_what_it_has_a_use_for(start, folder, environment):

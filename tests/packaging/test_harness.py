@@ -31,12 +31,12 @@ def run_tests(folder, code, **variables):
 
 @pytest.fixture
 def without_chromium(monkeypatch):
-    monkeypatch.setattr(system, "missing", lambda: {"chromium"})
+    monkeypatch.setattr(system, "missing", lambda: {"chromium-headless-shell"})
 
 
 def test_a_missing_package_skips_with_the_command(without_chromium, monkeypatch):
     monkeypatch.delenv("CI", raising=False)
-    command = "as root: apt-get install --no-install-recommends chromium"
+    command = "as root: apt-get install --no-install-recommends chromium-headless-shell"
     with pytest.raises(pytest.skip.Exception, match=command):
         system.needs(system.BROWSER)
     system.needs(system.RTSP_SERVER)  # of which nothing is missing

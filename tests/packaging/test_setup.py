@@ -48,14 +48,18 @@ def test_an_ordinary_user_is_told_the_one_command(machine):
     done, asked = machine("system_packages.sh", user="person")
     assert done.returncode == 0
     assert "skipped" in hint_of(done)
-    assert "as root: apt-get install --no-install-recommends chromium" in hint_of(done)
+    assert "as root: apt-get install --no-install-recommends chromium-headless-shell" in hint_of(
+        done
+    )
     assert asked == ""
 
 
 def test_in_ci_a_missing_package_is_an_error(machine):
     done, asked = machine("system_packages.sh", user="person", CI="true")
     assert done.returncode == 1
-    assert "as root: apt-get install --no-install-recommends chromium" in hint_of(done)
+    assert "as root: apt-get install --no-install-recommends chromium-headless-shell" in hint_of(
+        done
+    )
     assert asked == ""
 
 
@@ -63,9 +67,9 @@ def test_root_gets_the_packages_announced_in_a_line(machine):
     done, asked = machine("system_packages.sh", user="root")
     assert done.returncode == 0
     announced, skipped = done.stderr.splitlines()  # the second, as nothing came of it
-    assert announced.startswith("installing system packages for the tests: chromium")
+    assert announced.startswith("installing system packages for the tests: chromium-headless-shell")
     assert "skipped" in skipped
-    assert "install -y --no-install-recommends chromium" in asked
+    assert "install -y --no-install-recommends chromium-headless-shell" in asked
 
 
 def test_root_in_ci_needs_them_to_come(machine):
@@ -75,7 +79,7 @@ def test_root_in_ci_needs_them_to_come(machine):
 
 def test_missing_packages_are_listed(machine):
     done, asked = machine("system_packages.sh", "--missing", user="root")
-    assert done.stdout.split()[0] == "chromium"
+    assert done.stdout.split()[0] == "chromium-headless-shell"
     assert (done.returncode, done.stderr, asked) == (0, "", "")
 
 

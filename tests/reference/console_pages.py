@@ -18,6 +18,7 @@ from habitus.web import store
 from habitus.web.server import Console, open_console, run
 from habitus.web.server_settings import ServerSettings
 from reference.consoles import entry, event_json
+from reference.made_once import made_once
 from reference.processes import LONG
 from reference.seeded_console import PLACES, seeded_console
 
@@ -92,11 +93,12 @@ class Visit:
         found = [c for c in self.complaints if not any(text in c for text in self.allowed)]
         assert not found, "\n".join(found)
 
-    def violations(self) -> list[str]:
-        """What axe-core finds wrong with the page, by WCAG 2 A and AA."""
-        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+    def violations(self, rules: list[str]) -> list[str]:
+        """What axe-core finds wrong with the page, by rules or sets of them: WCAG 2 A and AA."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate(
-            "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", RULES
+            "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules
         )["violations"]
         return [
             f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
@@ -152,10 +154,12 @@ def look(request: pytest.FixtureRequest) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with days behind it; to be copied. All cameras show the same two anomalies."""
-    folder = tmp_path_factory.mktemp("seeded") / "data"
     places = tuple(place._replace(seed=PLACES[0].seed) for place in PLACES)
-    seeded_console(folder, now=time.time(), places=places, seconds=52.0).database.close()
-    return folder
+
+    def make(folder: Path) -> None:
+        seeded_console(folder, now=time.time(), places=places, seconds=52.0).database.close()
+
+    return made_once(tmp_path_factory, "seeded", make)
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ WORKER = "habitus-workers"
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
     """Return once the condition holds; fail, saying what was expected, where it never does."""
-    end = time.monotonic() + LONG
+    end, pause = time.monotonic() + LONG, 0.01
     while not condition():
         assert time.monotonic() < end, f"not within {LONG:g} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.1)  # what takes long is not slowed down by whoever asks for it
 
 
 def descendants(pid: int) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "system_packages.sh"
-BROWSER = ("chromium", "libatomic1")
+BROWSER = ("chromium-headless-shell", "libatomic1")
 BROKER = ("mosquitto",)
 UNIT_CHECK = ("systemd",)
 RTSP_SERVER = (

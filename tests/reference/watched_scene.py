@@ -9,6 +9,7 @@ import pytest
 import habitus
 from habitus.jobs.fork_server import ForkServer
 from reference.footage import encode
+from reference.made_once import made_once
 from reference.two_lanes import FPS, WRONG, pictures, two_lanes
 
 TURN = int(WRONG[0]) - 12
@@ -25,24 +26,30 @@ def fork_server() -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scene of two lanes in which something goes wrong once."""
-    return two_lanes(tmp_path_factory.mktemp("video") / "lanes.mkv")
+    made = made_once(tmp_path_factory, "lanes", lambda folder: two_lanes(folder / "lanes.mkv"))
+    return made / "lanes.mkv"
 
 
 @pytest.fixture(scope="session")
-def turn(video: Path) -> Path:
+def turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last seconds of it: a file that plays shows again and again what goes wrong."""
-    last = islice(pictures(), TURN * FPS, None)
-    return encode(video.with_name("turn.mkv"), last, rate=FPS)
+
+    def make(folder: Path) -> None:
+        encode(folder / "turn.mkv", islice(pictures(), TURN * FPS, None), rate=FPS)
+
+    return made_once(tmp_path_factory, "turn", make) / "turn.mkv"
 
 
 @pytest.fixture(scope="session")
-def model(video: Path) -> Path:
+def model(tmp_path_factory: pytest.TempPathFactory, video: Path) -> Path:
     """A model of what comes before something goes wrong."""
-    path = video.with_name("model-1.habitus")
-    habitus.learn(
-        video,
-        output=path,
-        reading=habitus.ReadingSettings(duration=WRONG[0] - 2, jobs=1),
-        learning=habitus.LearningSettings(n_behaviours=2, n_restarts=1),
-    )
-    return path
+
+    def make(folder: Path) -> None:
+        habitus.learn(
+            video,
+            output=folder / "model-1.habitus",
+            reading=habitus.ReadingSettings(duration=WRONG[0] - 2, jobs=1),
+            learning=habitus.LearningSettings(n_behaviours=2, n_restarts=1),
+        )
+
+    return made_once(tmp_path_factory, "model", make) / "model-1.habitus"

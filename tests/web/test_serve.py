@@ -24,6 +24,7 @@ import habitus
 from habitus.web.administration import add_token
 from habitus.web.server import Console, open_console, serve
 from habitus.web.server_settings import ServerSettings
+from reference.commands import habitus as command
 from reference.footage import encode, moving_square
 from reference.processes import LONG, descendants, running, wait_until
 from reference.streams import free_port
@@ -103,7 +104,7 @@ def test_it_ends_at_once_while_pages_listen(start: Start, tmp_path: Path) -> Non
 
 def test_another_server_on_the_same_folder_is_refused(start: Start, tmp_path: Path) -> None:
     started(start, tmp_path / "data")
-    other = run("--data", tmp_path / "data", "--port", 0)
+    other = command("serve", "--data", tmp_path / "data", "--port", 0, cwd=tmp_path)
     assert other.returncode == 1
     assert "another console runs" in other.stderr
     assert other.stderr.count("\n") == 1
@@ -112,7 +113,7 @@ def test_another_server_on_the_same_folder_is_refused(start: Start, tmp_path: Pa
 def test_a_database_is_not_migrated_by_a_server_that_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        refused = run("--data", tmp_path, "--port", 0)
+        refused = command("serve", "--data", tmp_path, "--port", 0, cwd=tmp_path)
     assert "another console runs" in refused.stderr
     assert not list(tmp_path.glob("*.sqlite*"))
 
@@ -120,7 +121,7 @@ def test_a_database_is_not_migrated_by_a_server_that_is_refused(tmp_path: Path) 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run("--data", tmp_path / "data", "--port", port)
+        done = command("serve", "--data", tmp_path / "data", "--port", port, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
         f"habitus: cannot listen at 127.0.0.1, port {port}: Address already in use (--port)\n"
@@ -152,7 +153,7 @@ def refusals(folder: Path) -> dict[str, tuple[list[object], str]]:
 def test_what_cannot_be_is_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("x")
     arguments, said = refusals(tmp_path)[name]
-    done = run("--data", tmp_path / "data", "--port", 0, *arguments)
+    done = command("serve", "--data", tmp_path / "data", "--port", 0, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -164,7 +165,7 @@ def test_a_mistake_in_the_camera_file_is_one_line(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "cameras.toml").write_text('[[camera]]\nname = "Yard"\n')
-    done = run("--data", data, "--port", 0)
+    done = command("serve", "--data", data, "--port", 0, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == f"habitus: {data}/cameras.toml, line 1: a camera needs its address\n"
 
@@ -238,10 +239,10 @@ def test_a_backup_is_made_and_restored(start: Start, tmp_path: Path) -> None:
     (data).mkdir()
     (data / "cameras.toml").write_text('[[camera]]\nname = "Gate"\naddress = "srt://192.0.2.1"\n')
     started(start, data)
-    done = run("--data", data, "--backup", file)
+    done = command("serve", "--data", data, "--backup", file, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"wrote {file}\n"), done.stderr
     again = tmp_path / "again"
-    done = run("--data", again, "--restore", file)
+    done = command("serve", "--data", again, "--restore", file, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"restored to {again}\n"), done.stderr
     _, address = started(start, again)
     assert json.loads(get(address, "/api/cameras")[1])[0]["id"] == "gate"
