@@ -142,17 +142,17 @@ def test_what_is_excluded_is_not_there_and_a_sequence_ends(tmp_path):
     assert corpus.lengths.tolist() == [50, 39, 185]
 
 
-def test_of_too_many_documents_whole_minutes_are_taken_evenly(tmp_path):
+def test_of_too_many_documents_segments_are_taken_evenly(tmp_path):
     for day in range(3):
         write(tmp_path, 3600, at=START + 600 + day * DAY, first=3600 * day)
     join_hours(tmp_path, START + 5 * DAY)
     corpus = read_footage(tmp_path, most=1000).corpus
-    assert 900 <= len(corpus) <= 1000
+    assert len(corpus) == 1000
     per_day = np.bincount(((corpus.times - START) // DAY).astype(int))
-    assert per_day.max() - per_day.min() <= 60
-    minutes, counts = np.unique(corpus.times // 60, return_counts=True)
-    assert (counts == 60).all()
-    assert np.diff(minutes)[np.diff(minutes) < 100].max() <= 12  # every tenth or eleventh
+    assert per_day.max() - per_day.min() <= 100
+    assert np.count_nonzero(corpus.lengths == 100) == 8  # two are before and after a night
+    begins = corpus.times[corpus.first]
+    assert np.diff(begins)[np.diff(begins) < HOUR].max() <= 1300  # every eleventh or twelfth
 
 
 def test_documents_of_many_words_are_fewer(tmp_path):

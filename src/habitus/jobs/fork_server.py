@@ -67,12 +67,7 @@ ENDINGS = [
 class Child:
     """A process that was forked, as seen by whoever asked for it.
 
-    Parameters
-    ----------
-    pid
-        Its process id.
-    status
-        Open file from which its exit code can be read once it has ended.
+    From the open file `status` its exit code can be read once it has ended.
     """
 
     connection: Connection
@@ -127,6 +122,11 @@ class Child:
                 os.kill(self.pid, signal.SIGKILL)
             self.wait(1.0)
 
+    def end(self) -> None:
+        """End it at once, and close the connection to it."""
+        self.kill()
+        self.connection.close()
+
 
 class _Request(NamedTuple):
     """What a process is to do."""
@@ -138,14 +138,9 @@ class _Request(NamedTuple):
 
 
 class ForkServer:
-    """Forks processes on request; see the module.
+    """Forks processes on request, with modules loaded that are named with commas; see the module.
 
     It is started with the first request, and again if it was killed.
-
-    Parameters
-    ----------
-    preload
-        Module to import before the first process is forked, by its name.
 
     Examples
     --------
@@ -200,23 +195,10 @@ class ForkServer:
         return self._process.pid if self._process else None
 
     def start_process(self, target: str, job: Any, *, grace: float = ENDING / 2) -> Child:
-        """Fork a process that calls a function with a job and a connection to here.
+        """Fork a process that calls a function, "module:name", with a job and a connection to here.
 
-        The connection is the process's lifeline as well: it ends soon after our end is closed.
-
-        Parameters
-        ----------
-        target
-            Function to call, as "module:name".
-        job
-            Anything that can be pickled.
-        grace
-            Seconds that it may take to end by itself after our end was closed.
-
-        Returns
-        -------
-        Child
-            The process; the other end of the connection is its `connection`.
+        The connection, our end of which the child has, is the process's lifeline as well: it ends
+        at the latest `grace` seconds after our end is closed.
         """
         ours, theirs = Pipe()
         try:
@@ -229,20 +211,28 @@ class ForkServer:
         child.connection = ours
         return child
 
+    def ask(self, target: str, job: Any, *, within: float) -> Any:
+        """Return the one thing that a process sends, which then ends; an error is raised.
+
+        So is one where nothing comes within so many seconds, as where the process dies.
+        """
+        child = self.start_process(target, job)
+        try:
+            if not child.connection.poll(within):
+                raise HabitusError(f"no answer within {within:g} s")
+            answer = child.connection.recv()
+        except (EOFError, OSError):
+            raise HabitusError("the process that should answer has ended") from None
+        finally:
+            child.end()
+        if isinstance(answer, HabitusError):
+            raise answer
+        return answer
+
     def fork(self, target: str, job: Any, descriptors: Sequence[int] = ()) -> Child:
-        """Fork a process that calls a function with a job and with open files of this process.
+        """Fork a process that calls a function with a job and the numbers of open files.
 
-        Parameters
-        ----------
-        target, job
-            As of `start_process`.
-        descriptors
-            Open files to hand over; the function gets their numbers in its process.
-
-        Raises
-        ------
-        HabitusError
-            If no process can be started.
+        HabitusError if no process can be started.
         """
         data = pickle.dumps(_Request(target, job))
         with self._lock:
@@ -365,7 +355,8 @@ def main() -> None:
     _name_process("habitus-forks")
     gc.disable()  # nearly all that is loaded stays: looking for the rest is a sixth of the time
     try:
-        importlib.import_module(preload)
+        for name in preload.split(","):
+            importlib.import_module(name)
     except Exception as error:  # for want of memory, for instance
         _refuse(server, f"{type(error).__name__}: {error}")
     gc.freeze()  # else the first collection of each process would copy all that is shared

@@ -86,13 +86,7 @@ class Workers(Protocol):
 
 
 def number_of_workers(jobs: int) -> int:
-    """Return how many processes `jobs` stands for: -1 for one per available processor.
-
-    Raises
-    ------
-    InvalidInputError
-        If it stands for none.
-    """
+    """Return how many processes `jobs` stands for: -1 for one per available processor."""
     if jobs < 1 and jobs != -1:
         raise InvalidInputError(
             f"jobs must be at least 1, or -1 for one per processor, found {jobs}", parameter="jobs"
@@ -182,15 +176,9 @@ def _end_early() -> None:
 class LocalWorkers:
     """Processes of this machine that need no `__main__` guard and end with the one that started it.
 
-    They are forked when they are needed, and kept from one call to the next. One call at a time.
-
-    Parameters
-    ----------
-    jobs
-        Number of processes; -1 for one per available processor.
-    preload
-        Module to load in the background from now on, from which processes are forked; by default,
-        that of the first function, when it is called.
+    They are forked when they are needed, and kept from one call to the next; one call at a time.
+    The module `preload` is loaded in the background from now on; by default that of the first
+    function, when it is called.
 
     Examples
     --------
@@ -227,19 +215,8 @@ class LocalWorkers:
     ) -> "LocalTasks[T, R]":
         """Start to call a function with each item; see `Workers.as_completed`.
 
-        Parameters
-        ----------
-        function, items
-            As of `as_completed`.
-        heard
-            Called with the number of a task and what it said by `report`.
-        attempts
-            How often a task is started at the most, where its processes die.
-
-        Returns
-        -------
-        LocalTasks
-            The tasks, to be used as a context: those that are under way are ended with it.
+        `heard` is called with the number of a task and what it said by `report`. Tasks that are
+        under way are ended with the context that is returned.
         """
         if self._server is None:
             called = function.func if isinstance(function, functools.partial) else function
@@ -297,10 +274,7 @@ class LocalTasks(Generic[T, R]):
     def poll(self, within: float | None) -> Iterator[tuple[int, R]]:
         """Yield the numbers and results of tasks that are finished, at the latest after a while.
 
-        Parameters
-        ----------
-        within
-            Seconds to wait until one of the tasks says something; None for as long as it takes.
+        None waits for as long as it takes until one of the tasks says something.
         """
         self._fill()
         for ready in wait(list(self._running), within):
@@ -366,8 +340,7 @@ class _Process:
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
-        self._child.kill()
-        self.connection.close()
+        self._child.end()
 
 
 class Answer(Enum):
@@ -386,13 +359,7 @@ _say: Callable[[Answer, Any], None] | None = None
 
 
 def report(sign: Any) -> None:
-    """Say something from within a task, if it runs in a process of `LocalWorkers`.
-
-    Parameters
-    ----------
-    sign
-        Anything that can be pickled; see `LocalWorkers.started`.
-    """
+    """Say something, from within a task that runs in a process of `LocalWorkers`; see `started`."""
     if _say is not None:
         _say(Answer.SIGN, sign)
 

@@ -350,11 +350,11 @@ def spread_evenly(corpus: Corpus | ShardedCorpus, most: int = MOST_LEARNT) -> Co
     (300, [100, 100, 100], [0.0, 999.0])
     """
     if len(corpus) > most:
-        return corpus.take(_spread_numbers(len(corpus), most))
+        return corpus.take(spread_numbers(len(corpus), most))
     return corpus if isinstance(corpus, Corpus) else corpus.joined()
 
 
-def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
+def spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
     """Return the numbers of the documents that `spread_evenly` takes of more than `most`."""
     starts = np.linspace(0, n_documents - SEGMENT, most // SEGMENT).astype(np.int64)
     return np.asarray((starts[:, None] + np.arange(SEGMENT)).ravel())
@@ -368,7 +368,7 @@ def _held_out_behaviours(
     if len(held_out) == len(corpus):
         return held_out
     found = calibration.tail_of(model, corpus)
-    found[_spread_numbers(len(corpus))] = held_out
+    found[spread_numbers(len(corpus))] = held_out
     return found
 
 

@@ -60,22 +60,7 @@ class Calendar(NamedTuple):
 
 
 def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverview) -> None:
-    """Write the page of an archive.
-
-    Parameters
-    ----------
-    path
-        Page to write, as .html.
-    folder
-        The archive, for models and pictures.
-    overview
-        What it holds.
-
-    Raises
-    ------
-    InvalidInputError
-        If the page cannot be written.
-    """
+    """Write the page of an archive, with its models and pictures, as one .html file."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("habitus.site"),
         autoescape=True,

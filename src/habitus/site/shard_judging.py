@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from habitus.corpus import Corpus
 from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene import Detector, Event, SceneModel, detect_events
@@ -27,7 +28,7 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.detector import ALERTS_PER_DAY
 from habitus.scene.rarity import duration_in_words
 from habitus.schema import Count, NotNegative, Text, decoded
-from habitus.site.camera_models import latest_era, learnt_of
+from habitus.site.camera_models import learnt_of
 from habitus.site.pattern import Recording
 from habitus.site.places import at_hand
 from habitus.site.shard_reading import Trouble
@@ -35,9 +36,9 @@ from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
+    latest_era,
     set_aside,
     unseen_by_worker,
-    write_file,
 )
 from habitus.video import Source
 
@@ -84,10 +85,14 @@ class ArchiveEvent(NamedTuple):
     """Alarms that normal footage of this camera raises in a day, at a threshold of its
     normality."""
 
-    def line(self) -> str:
-        """Return the event as one line of JSON Lines, as `Event.line`, with two entries more."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as plain values, as `Event.to_json`, with two entries more."""
         own = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
-        return json.dumps(self.event.to_json() | own, allow_nan=False)
+        return self.event.to_json() | own
+
+    def line(self) -> str:
+        """Return the event as one line of JSON Lines."""
+        return json.dumps(self.to_json(), allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str) -> "ArchiveEvent":
@@ -197,25 +202,8 @@ def judge_archive(
 ) -> ArchiveDetection:
     """Judge the shards that were not judged yet, each with the model that its camera has now.
 
-    Parameters
-    ----------
-    folder
-        The archive; what is found in each shard is written at once.
-    cameras
-        Cameras to judge.
-    workers
-        What judges them.
-    alerts_per_day
-        Budget of all cameras together.
-    again
-        Whether to judge what was judged before, with the models as they are now.
-    progress
-        Told how many shards are judged.
-
-    Returns
-    -------
-    ArchiveDetection
-        Without moments: see `rank_moments`.
+    What is unusual in each shard is written at once; `rank_moments` then finds that of all. `again`
+    judges what was judged before, too.
     """
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
     found = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
@@ -362,17 +350,7 @@ def _header(task: JudgingTask, judged: int, seconds: float, reason: str = "") ->
 def rank_moments(
     cameras: Sequence[CameraFolder], found: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
-    """Add the most unusual moments of all cameras to what was judged.
-
-    Parameters
-    ----------
-    cameras
-        Cameras that share the budget.
-    found
-        What `judge_archive` returned.
-    timezone
-        Time zone that clocks are told in; that of this machine if None.
-    """
+    """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
     kept: list[ArchiveEvent] = []
     for camera in cameras:
         seconds = 0.0
@@ -535,13 +513,7 @@ def read_archive_events(path: Path) -> list[ArchiveEvent]:
 
 
 def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
-    """Return the moments in a file from line `first` on.
-
-    Raises
-    ------
-    FileError
-        Where a line is none.
-    """
+    """Return the moments in a file from line `first` on; FileError where a line is none."""
     remedy = "delete the file, and the next detection writes it again"
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -104,6 +104,16 @@ class Reading:
     waiting: list[Trouble] = field(default_factory=list)
     """Recordings that are left for the next run."""
 
+    def then(self, later: "Reading") -> "Reading":
+        """Return what this and a later one came to."""
+        return Reading(
+            self.n_read + later.n_read,
+            later.n_known - self.n_read,
+            self.seconds + later.seconds,
+            self.n_bytes + later.n_bytes,
+            later.waiting,
+        )
+
     def summary(self) -> str:
         """Return what was read, in one line."""
         told = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
@@ -146,22 +156,10 @@ def read_new(
     settled: float = SETTLED,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
-    """Read the recordings that have no shard, or another one than they had.
+    """Read the recordings that have no shard, or another one than they had, and write each shard.
 
-    Parameters
-    ----------
-    folder
-        Where shards are written, each as soon as it is there.
-    recordings
-        All recordings of the cameras that are wanted.
-    settings, fast
-        How documents are made.
-    workers
-        What reads them.
-    settled
-        Seconds for which a recording must not have changed.
-    progress
-        Told how many recordings are read.
+    `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
+    seconds are left for later.
     """
     found = Reading()
     tasks = list(_new(folder, recordings, settings, fast, settled, found))

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 
 from habitus.errors import HabitusError
-from habitus.jobs.fork_server import ForkServer
+from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.site.relearning import (
     Failed,
     LearningJob,
-    LearningProcess,
     LearntModel,
     Occasion,
     PastLearning,
     due,
+    learning_reports,
+    start_learning,
 )
 from habitus.web import reviews, store
 from habitus.web.answers import LearningProgress
@@ -49,24 +50,11 @@ class _RunningLearning(NamedTuple):
     camera_id: str
     occasion: str
     number: int
-    process: LearningProcess
+    child: Child
 
 
 class ModelLearner:
-    """Learns models as they become due, and when somebody asks.
-
-    Parameters
-    ----------
-    console
-        Whose cameras.
-    fork_server
-        Where its processes are forked from.
-
-    Attributes
-    ----------
-    now
-        How far the model is that is being learnt.
-    """
+    """Learns models as they become due, and when somebody asks; `now` is how far it is."""
 
     def __init__(self, console: "Console", fork_server: ForkServer) -> None:
         self.console, self.fork_server = console, fork_server
@@ -87,16 +75,10 @@ class ModelLearner:
     @property
     def connections(self) -> list[Connection]:
         """What to wait on for news of the learning."""
-        return [self._running.process.connection] if self._running and not self._over else []
+        return [self._running.child.connection] if self._running and not self._over else []
 
     def step(self, candidates: Mapping[str, LearningCandidate]) -> LearningRow | None:
-        """Take what is reported, or start what is due.
-
-        Returns
-        -------
-        Learning or None
-            A learning that is over, once that is written.
-        """
+        """Take what is reported, or start what is due; return a learning that is over."""
         if self._running is not None:
             return self._follow(self._running)
         if time.monotonic() - self._looked >= LOOK_EVERY:
@@ -114,13 +96,13 @@ class ModelLearner:
     def stop(self) -> None:
         """End the learning that runs, if any; it is done again when it is due."""
         if self._running is not None:
-            self._running.process.kill()
+            self._running.child.end()
             self._running = self._over = self.now = None
 
     def _follow(self, running: _RunningLearning) -> LearningRow | None:
         """Take the reports of the learning that runs."""
         if self._over is None:
-            for report in running.process.reports():
+            for report in learning_reports(running.child):
                 if isinstance(report, Progress):
                     self._tell(running, report)
                 else:
@@ -129,7 +111,7 @@ class ModelLearner:
             return None
         with self.console.database.transaction() as session:
             learning = store.end_learning(session, running.number, self._over, time.time())
-        running.process.kill()
+        running.child.end()
         self._running = self._over = self.now = self._past = None
         if learning is not None:
             self.console.bulletin.publish(
@@ -198,13 +180,12 @@ class ModelLearner:
             number = store.begin_learning(session, camera_id, occasion, now)
         with self._lock:
             self._asked.discard(camera_id)
-        process = LearningProcess(job, self.fork_server)
         try:
-            process.start()
+            child = start_learning(job, self.fork_server)
         except HabitusError as error:
             with self.console.database.transaction() as session:
                 store.end_learning(session, number, Failed(str(error)), now)
             self._past = None
             raise
-        self._running = _RunningLearning(camera_id, occasion, number, process)
+        self._running = _RunningLearning(camera_id, occasion, number, child)
         self._tell(self._running, Progress("starting", 0.0, None))

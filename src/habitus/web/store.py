@@ -44,21 +44,9 @@ SECONDS = 60
 
 
 def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
-    """Write what an entry of a camera's journal says of an event.
+    """Write what an entry of a camera's journal says of an event; return whether that is news.
 
-    Parameters
-    ----------
-    session
-        Its transaction is the caller's.
-    camera_id
-        Whose journal it is from.
-    entry
-        What is known at the start, at the end, or once the clip is cut; in any repetition.
-
-    Returns
-    -------
-    bool
-        Whether it changed anything.
+    Entries come at the start, at the end, and once the clip is cut; in any repetition.
     """
     event = session.get(EventRow, entry.id)
     if event is None:
@@ -135,12 +123,7 @@ def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
 def close_events(session: Session, camera_id: str) -> list[str]:
     """End the events that a camera's process left open when it died, at their last known time.
 
-    To be called when the journal is empty and the process is not there.
-
-    Returns
-    -------
-    list of str
-        Ids of these events.
+    To be called when the journal is empty and the process is not there. Their ids are returned.
     """
     open_events = session.scalars(
         select(EventRow).where(EventRow.camera_id == camera_id, EventRow.end.is_(None))
@@ -164,15 +147,10 @@ def set_size(session: Session, camera_id: str, size: Connected) -> bool:
 
 
 def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:
-    """Write what a camera does now, and open or close its trouble.
+    """Write what a camera does now, and open or close its trouble; return whether that is news.
 
     A trouble goes on while the camera is being connected again. One that follows another at once
     is told at once if the other was.
-
-    Returns
-    -------
-    bool
-        Whether it is another state, or another reason, than before.
     """
     camera = session.get(CameraRow, camera_id)
     if camera is None:
@@ -291,13 +269,7 @@ def write_audit(session: Session, actor: str, action: str, subject: str, **detai
 
 
 class PackedMinute:
-    """Normality and behaviour of each second of a minute.
-
-    Parameters
-    ----------
-    packed
-        What `bytes()` gave; nothing is known if empty.
-    """
+    """Normality and behaviour of each second of a minute, as its `bytes()` or of nothing yet."""
 
     def __init__(self, packed: bytes = b"") -> None:
         self.normality: NDArray[np.float32] = np.full(SECONDS, np.nan, np.float32)

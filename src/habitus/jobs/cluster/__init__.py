@@ -10,13 +10,8 @@ from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
 def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
     """Return processes of this machine, or the workers of a cluster.
 
-    Parameters
-    ----------
-    cluster
-        None for plain processes, "local" for a Dask cluster on this machine, otherwise the address
-        of a Dask scheduler.
-    jobs
-        Number of processes on this machine; -1 for one per available processor.
+    `cluster` is None for plain processes, "local" for a Dask cluster on this machine, otherwise the
+    address of a Dask scheduler; `jobs` the number of processes here, -1 for one per processor.
     """
     if cluster is None:
         return LocalWorkers(jobs)

@@ -19,7 +19,7 @@ from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import check_own_version
-from habitus.jobs.cluster.tasks import ClusterTasks, Sent, naming_worker
+from habitus.jobs.cluster.tasks import ClusterTasks, SharedValue, naming_worker
 from habitus.jobs.workers import Task
 from habitus.version import __version__
 
@@ -42,22 +42,16 @@ class Block(NamedTuple):
 class ClusterPasses(Generic[T]):
     """Passes over the shards of a corpus by workers: what `ShardPasses` asks for.
 
-    Parameters
-    ----------
-    tasks
-        The cluster.
-    corpus
-        Documents; files must be found by the workers at the same paths.
-    make
-        What is made of each shard, once as far as it can be kept.
+    Workers find the files of the corpus at the same paths; what is made of each shard is made once,
+    as far as it can be kept.
     """
 
     def __init__(
         self, tasks: ClusterTasks, corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
         self._tasks, self._corpus = tasks, corpus
-        opening = partial(KeptShards, pickle.dumps((replace(corpus, engine=None), make)))
-        self._opening = Sent(tasks.connection, opening)
+        opening = partial(WorkerShards, pickle.dumps((replace(corpus, engine=None), make)))
+        self._opening = SharedValue(tasks.connection, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -128,7 +122,7 @@ class ClusterPasses(Generic[T]):
         check: Callable[[], None],
     ) -> Iterator[Any]:
         """Yield what a function of blocks gives for each, in order."""
-        sent, own = Sent(self._tasks.connection, function), __version__
+        shared, own = SharedValue(self._tasks.connection, function), __version__
 
         homes: dict[int, str] = {}
 
@@ -137,7 +131,7 @@ class ClusterPasses(Generic[T]):
                 self._arrange()
             home = homes[task.number] = self._home(task.item.numbers[0])
             numbers = pickle.dumps(task.item.numbers)
-            arguments = own, self._kept_by(home), sent.future(), numbers
+            arguments = own, self._kept_by(home), shared.future(), numbers
             return self._tasks.submit(of_block, *arguments, workers=[home])
 
         tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
@@ -162,14 +156,8 @@ class ClusterPasses(Generic[T]):
         return first if len(block) == 1 else f"{first} to {last}"
 
 
-class KeptShards:
-    """What a worker made of shards; given to another worker, it begins anew with nothing.
-
-    Parameters
-    ----------
-    pickled
-        The corpus, and what is made of each of its shards.
-    """
+class WorkerShards:
+    """What a worker made of shards; given to another worker, it begins anew with nothing."""
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -177,16 +165,16 @@ class KeptShards:
         self.passes: ThreadPasses[Any] = ThreadPasses(corpus, make)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeptShards, (self._pickled,)
+        return WorkerShards, (self._pickled,)
 
 
-def opened(opening: Callable[[], KeptShards]) -> KeptShards:
+def opened(opening: Callable[[], WorkerShards]) -> WorkerShards:
     """Return shards of which nothing is made yet; run by a worker."""
     return opening()
 
 
 def map_block(
-    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
+    wanted: str, kept: WorkerShards, function: Callable[[Any, int], Any], numbers: bytes
 ) -> list[Any]:
     """Return what a function gives for each shard of a block; run by a worker."""
     check_own_version(wanted)
@@ -196,7 +184,7 @@ def map_block(
 
 
 def sum_block(
-    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
+    wanted: str, kept: WorkerShards, function: Callable[[Any, int], Any], numbers: bytes
 ) -> Any:
     """Return the sum of a function over the shards of a block; run by a worker."""
     check_own_version(wanted)

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.jobs.cluster.connection import LOCAL, Connection
 from habitus.jobs.cluster.passes import ClusterPasses
-from habitus.jobs.cluster.tasks import ClusterTasks, Sent, carry_out
+from habitus.jobs.cluster.tasks import ClusterTasks, SharedValue, carry_out
 from habitus.jobs.workers import Task
 from habitus.version import __version__
 
@@ -17,13 +17,7 @@ M = TypeVar("M", bound=tuple[Any, ...])
 
 
 class ClusterWorkers:
-    """Workers of a Dask cluster: what `Workers` and, for passes over shards, `Engine` ask for.
-
-    Parameters
-    ----------
-    cluster, jobs
-        As of `Connection`.
-    """
+    """Workers of a Dask cluster: what `Workers` and, for passes over shards, `Engine` ask for."""
 
     def __init__(self, cluster: str, jobs: int = -1) -> None:
         self.connection = Connection(cluster, jobs)
@@ -50,12 +44,12 @@ class ClusterWorkers:
         self, function: Callable[[T], R], items: Iterable[T]
     ) -> Iterator[tuple[int, R]]:
         """Call a function with each item, and yield the results; see `Workers`."""
-        sent, own = Sent(self.connection, function), __version__
+        shared, own = SharedValue(self.connection, function), __version__
         name = getattr(getattr(function, "func", function), "__name__", "task")
 
         def submit(task: Task[T]) -> Any:
             item = pickle.dumps(task.item)
-            return self._tasks.submit(carry_out, own, sent.future(), item, name=name)
+            return self._tasks.submit(carry_out, own, shared.future(), item, name=name)
 
         tasks = (Task(number, item) for number, item in enumerate(items))
         for task, result in self._tasks.results(submit, tasks):

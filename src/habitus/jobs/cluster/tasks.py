@@ -34,13 +34,7 @@ R = TypeVar("R")
 
 
 class ClusterTasks:
-    """Tasks of a cluster, from their start to their results.
-
-    Parameters
-    ----------
-    connection
-        The cluster.
-    """
+    """Tasks of a cluster, from their start to their results."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -76,18 +70,10 @@ class ClusterTasks:
     ) -> Iterator[tuple[Task[T], Any]]:
         """Carry out tasks, and yield each with its result as it is finished.
 
-        Parameters
-        ----------
-        submit
-            Starts a task; called again for the same task where its worker or the scheduler is gone.
-        tasks
-            The tasks. Where Dask decides who carries them out, as many as the workers have threads
-            are started at a time; where they are bound to workers, all.
-        homes
-            Address of the worker that `submit` bound each task to, by the number of the task; None
-            where Dask decides.
-        check
-            Called now and then; it may raise to end the tasks.
+        `submit` starts a task; it is called again where its worker or the scheduler is gone.
+        `homes` has the worker that it bound each task to, by the number of the task; where Dask
+        decides, it is None, and as many as the workers have threads are started at a time. `check`
+        is called now and then, and may raise to end the tasks.
         """
         again: list[Task[T]] = []
         running: dict[str, tuple[Any, Task[T]]] = {}
@@ -164,10 +150,7 @@ class ClusterTasks:
     def workers(self) -> dict[str, int]:
         """Return the threads of each worker, by its address; wait for one where there is none.
 
-        Raises
-        ------
-        WorkerError
-            If none comes.
+        WorkerError if none comes.
         """
         end = time.monotonic() + RETURN
         while not (found := self.connection.n_threads()):
@@ -182,16 +165,8 @@ class ClusterTasks:
         return found
 
 
-class Sent:
-    """Something that is sent to workers once, and again where it was lost.
-
-    Parameters
-    ----------
-    connection
-        The cluster.
-    value
-        What to send.
-    """
+class SharedValue:
+    """Something that is sent to workers once, and again where it was lost."""
 
     def __init__(self, connection: Connection, value: Any) -> None:
         self._connection, self._payload = connection, pickle.dumps(value)
