@@ -97,10 +97,10 @@ class Child:
                     return None
             with self._lock:
                 if self._code is None:
-                    self._code = self._told_code()
+                    self._code = self._read_code()
         return self._code
 
-    def _told_code(self) -> int:
+    def _read_code(self) -> int:
         code = os.read(self._status, HEADER.size)
         if len(code) == HEADER.size:
             return int(HEADER.unpack(code)[0])
@@ -385,7 +385,7 @@ class _Forking:
         self.selector = selectors.DefaultSelector()
         self.selector.register(server, selectors.EVENT_READ)
         self.statuses: dict[int, int] = {}
-        """Where to tell the exit code of each process that runs."""
+        """Where to write the exit code of each process that runs."""
         # A signal that is handled wakes the selector.
         self.awake, waker = socket.socketpair()
         for end in (self.awake, waker):
@@ -438,7 +438,7 @@ class _Forking:
         return True
 
     def _reap(self) -> None:
-        """Tell the exit codes of processes that have ended."""
+        """Write the exit codes of processes that have ended."""
         while self.statuses:
             pid, code = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -473,7 +473,7 @@ def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]
         _call(request.target, request.job, *handed)
         code = 0
     except MemoryError:
-        pass  # whoever waits for it is told that it died
+        pass  # whoever waits for it notices that it died
     except BaseException:
         traceback.print_exc()
     finally:
@@ -518,7 +518,7 @@ def wait_for_hang_up(descriptor: int) -> None:
     import select
 
     poll = select.poll()
-    poll.register(descriptor, 0)  # that it broke is always told
+    poll.register(descriptor, 0)  # that it broke is always reported
     poll.poll()
 
 

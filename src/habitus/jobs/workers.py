@@ -29,7 +29,7 @@ JUDGING = "habitus.scene.ahead"
 """What compiles the kernels of judging; by name, too."""
 ATTEMPTS = 3
 """How often a task is started before it is given up: each time, its worker died."""
-# Where the kernel tells how much processor time this machine's containers may use, by version.
+# Where the kernel says how much processor time this machine's containers may use, by version.
 CGROUP = Path("/sys/fs/cgroup")
 
 T = TypeVar("T")

@@ -92,7 +92,7 @@ class EventLog:
     def _append(self, data: bytes) -> None:
         """Add bytes to the file and wait until they are on the disk; all of them, or none."""
         special = is_pipe(self.path)
-        # A pipe that is opened for reading as well would never tell that nobody reads it.
+        # A pipe that is opened for reading as well would never say that nobody reads it.
         with FileIO(self.path, "a" if special else "a+") as file:
             if special:
                 _write_all(file, data)

@@ -48,7 +48,7 @@ def watch_events(
 ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
-    That nothing can be judged is told as well, after a while and then every hour.
+    That nothing can be judged is reported as well, after a while and then every hour.
     Between them comes None, some ten times a second, for whoever has something else to do. Times of
     events are seconds since the first document; `clock` is the time of day.
 

@@ -30,7 +30,7 @@ SCENE = 300
 MOST_SHOWN = 40
 """Moments with pictures on the page."""
 MOST_TROUBLES = 5
-"""Troubles of a camera that are told in full."""
+"""Troubles of a camera that are shown in full."""
 
 
 class HourBar(NamedTuple):
@@ -55,7 +55,7 @@ class Calendar(NamedTuple):
     days: list[tuple[float, float, str]]
     """Position and text of the labels of days."""
     hours: list[tuple[float, float, str]]
-    told: str
+    in_words: str
     """The same in words."""
 
 
@@ -186,8 +186,8 @@ def _states(camera: CameraOverview, day: date) -> Iterator[tuple[str, list[int]]
 
 
 def _title(day: date, hours: Sequence[int], state: str) -> str:
-    told = {"whole": "read", "part": "read in part", "none": "no recording", "unread": "unreadable"}
-    return f"{day:%Y-%m-%d} {hours[0]:02d}:00 to {hours[-1] + 1:02d}:00: {told[state]}"
+    text = {"whole": "read", "part": "read in part", "none": "no recording", "unread": "unreadable"}
+    return f"{day:%Y-%m-%d} {hours[0]:02d}:00 to {hours[-1] + 1:02d}:00: {text[state]}"
 
 
 def _card(folder: ArchiveFolder, moment: ArchiveEvent) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _card(folder: ArchiveFolder, moment: ArchiveEvent) -> dict[str, Any]:
 
 
 def _period(seconds: float) -> str:
-    """Return a length of time that is not told more precisely than it is known."""
+    """Return a length of time that is not given more precisely than it is known."""
     return "many years" if seconds > 3650 * DAY else f"about {duration_in_words(seconds)}"
 
 

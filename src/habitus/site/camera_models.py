@@ -211,7 +211,7 @@ def learn_cameras(
         if troubles:
             found.troubles += troubles
             continue
-        # What cameras with much footage tell others must not depend on what they were told.
+        # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
         own = fingerprint(chosen, {**options, "fleet": prior if young else None})
         if known is not None and known["fingerprint"] == own and _is_whole(camera, known):

@@ -29,9 +29,9 @@ from habitus.video import watched_cells
 SHARES = 0.5, 1.0, 2.0
 
 
-def as_event(told: dict[str, Any]) -> Event:
-    """Return an event that was told as plain values; FileError if it is none."""
-    return decoded(json.dumps(told), Event)
+def as_event(values: dict[str, Any]) -> Event:
+    """Return the event of plain values; FileError if it is none."""
+    return decoded(json.dumps(values), Event)
 
 
 def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:

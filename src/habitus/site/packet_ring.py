@@ -521,7 +521,7 @@ def _encoded(pictures: Iterator[tuple[float, Any]], output: Path) -> Clip | None
         return None
     output, (start, picture) = output.with_suffix(".mp4"), first
     latest, step = -1, 40
-    with _told(output), written_whole(output) as temporary:
+    with _encoding_errors(output), written_whole(output) as temporary:
         with av.open(str(temporary), "w", format="mp4", container_options=MOVING_INDEX) as made:
             stream: Any = made.add_stream("libx264", rate=25, options=X264_OPTIONS)
             stream.width, stream.height = _size(picture.width, picture.height)
@@ -552,7 +552,7 @@ def _size(width: int, height: int) -> tuple[int, int]:
 
 
 @contextmanager
-def _told(output: Path) -> Iterator[None]:
+def _encoding_errors(output: Path) -> Iterator[None]:
     try:
         yield
     except av.error.FFmpegError as error:

@@ -223,8 +223,8 @@ def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recor
         clock = datetime.strptime(each.clock, CLOCK)
         later = [*_seconds(clock.replace(fold=1), zone)]
         changed = each.file.changed
-        told = changed is not None and abs(changed - each.start) < DAY  # else copied since
-        if not (told and later and later[0] > each.start):
+        dated = changed is not None and abs(changed - each.start) < DAY  # else copied since
+        if not (dated and later and later[0] > each.start):
             yield each
             continue
         night = each.camera, each.clock[:10]

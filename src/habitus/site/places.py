@@ -20,11 +20,11 @@ from habitus.errors import (
 from habitus.files import work_folder
 from habitus.video.source import redacted
 
-# What other places tell of a file that changes whenever its contents do, the best first.
+# What other places say of a file that changes whenever its contents do, the best first.
 CHECKSUMS = ("ETag", "etag", "md5Hash", "contentHash", "checksum")
 # Errors of this machine's disk, not of the place.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# What they tell of when that was.
+# What they say of when that was.
 CHANGED = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
 
 
@@ -43,7 +43,7 @@ class FoundFile(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, str]:
-        """What tells it from itself with other contents, wherever it is moved to."""
+        """What distinguishes it from itself with other contents, wherever it is moved to."""
         return self.size, self.version
 
 
@@ -100,7 +100,7 @@ class RemotePlace(Place):
             ]
 
     def _whole(self, path: str, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what is known of a file; lists of some places do not tell its size."""
+        """Return what is known of a file; lists of some places do not have its size."""
         return info if info.get("size") is not None else self.filesystem.info(path)
 
     def _address_of(self, path: str) -> str:

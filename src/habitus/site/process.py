@@ -1,4 +1,4 @@
-"""A camera's process as the server sees it: started, told what to do, listened to, ended."""
+"""A camera's process as the server sees it: started, given orders, listened to, ended."""
 
 import time
 from collections.abc import Iterator
@@ -28,32 +28,16 @@ Polygons = tuple[tuple[tuple[float, float], ...], ...]
 class CameraJob:
     """What a camera's process is to do.
 
-    Parameters
-    ----------
-    camera
-        Id of the camera.
-    folder
-        Its folder.
-    address
-        Where its video comes from, with credentials: a stream, or a file.
-    kind
-        "stream"; "playback" for a file that plays at its own speed, again and again; "recording"
-        for a file that is judged once, as fast as possible.
-    alerts_per_day
-        Alert budget.
-    mask, region
-        What not to watch, and what alone to watch (all if empty): polygons in pixels of the
-        camera's picture.
-    options
-        Of reading: "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
-        "patience" (seconds of silence until it is opened again), "learn_days". Of a playback:
-        "speed", as a multiple of its own. Of a recording: "starts", the time of its first frame;
-        by default, such that it ends when its file was written.
-    model
-        Name of the model file in the folder, if there is one.
-    accepted
-        Events, as `habitus.Event.to_json()` gives them, that were called normal since it was
-        learnt.
+    A "stream" is watched; a file plays at its own speed, again and again ("playback"), or is judged
+    once, as fast as possible ("recording"). `address` has credentials. `mask` and `region` are what
+    not to watch, and what alone to watch (all if empty), as polygons in pixels of the camera's
+    picture. `accepted` are events, as `Event.to_json` gives them, that were called normal since the
+    `model`, a file in the folder, was learnt.
+
+    Options of reading are "fps", "fast", "other_hosts", "local" (a stream may be of this machine),
+    "patience" (seconds of silence until it is opened again) and "learn_days"; of a playback
+    "speed", as a multiple of its own; of a recording "starts", the time of its first frame, by
+    default such that it ends when its file was written.
     """
 
     camera: str
@@ -83,19 +67,9 @@ class ProgressSender:
 
 
 class CameraProcess:
-    """A process that watches one camera, from now on.
+    """A process that watches one camera from now on; HabitusError if it cannot be started.
 
-    Attributes
-    ----------
-    child
-        The process.
-    last_heard
-        When the last report came, or the process was started, by the monotonic clock.
-
-    Raises
-    ------
-    HabitusError
-        If it cannot be started now, as where there is no memory.
+    `last_heard` is when the last report came, or it was started, by the monotonic clock.
     """
 
     def __init__(self, job: CameraJob, fork_server: ForkServer) -> None:

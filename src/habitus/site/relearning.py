@@ -74,7 +74,7 @@ def due(
     past = sorted(learnings, key=lambda each: each.started)
     if kept is None or kept.seconds < FIRST_AFTER or any(each.ended is None for each in past):
         return None
-    # What was done by a clock that ran ahead tells nothing of when to do it again.
+    # What was done by a clock that ran ahead says nothing of when to do it again.
     timed = [each for each in past if each.started <= now]
     if now < _again_at(timed):
         return None
@@ -259,9 +259,9 @@ def signature(event: dict[str, Any], width: int, height: int) -> bytes:
     """
     moves = np.asarray(event.get("words", ()), dtype=np.int64) % 8
     weights = np.ones(len(moves))
-    told = np.asarray(event.get("surprisals", ()), dtype=np.float64)
-    if len(told) == len(moves):
-        weights = np.maximum(told, 1e-6)
+    surprisals = np.asarray(event.get("surprisals", ()), dtype=np.float64)
+    if len(surprisals) == len(moves):
+        weights = np.maximum(surprisals, 1e-6)
     cue = str(event.get("cue", "")).partition(",")[0]
     parts = (
         (WHERE, _places(event.get("boxes", ()), width, height)),

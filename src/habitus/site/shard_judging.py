@@ -9,9 +9,9 @@ there, are expected to raise no more false alarms than the budget.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -35,7 +35,6 @@ from habitus.site.shard_reading import Trouble
 from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
-    RecordedShard,
     latest_era,
     set_aside,
     unseen_by_worker,
@@ -103,8 +102,8 @@ class ArchiveEvent(NamedTuple):
     def in_words(self) -> str:
         """Return which camera, when, why and how rare, in one line for a person."""
         e = self.event
-        told = "; ".join(part for part in (e.explanation, e.rarity) if part)
-        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {told}"
+        why = "; ".join(part for part in (e.explanation, e.rarity) if part)
+        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {why}"
 
 
 def hours_in_words(hours: float) -> str:
@@ -325,9 +324,9 @@ def _judged(
     n_kept = max(len(detection.events), LEAST_MOMENTS)
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
     for event in detection.moments[:n_kept]:
-        told = replace(event, threshold=threshold, alarm=event.normality < threshold)
+        judged = replace(event, threshold=threshold, alarm=event.normality < threshold)
         rate = detector.false_alarms_per_day(event.normality)
-        lines.append(ArchiveEvent(task.name, told, rate).line())
+        lines.append(ArchiveEvent(task.name, judged, rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
@@ -394,7 +393,8 @@ class PictureTask(NamedTuple):
     start: float
     """When it begins, in seconds since the epoch."""
     model: str
-    events: tuple[Event, ...]
+    events: list[tuple[Event, str]]
+    """Each with the name of its picture."""
 
 
 def write_moments(
@@ -418,12 +418,11 @@ def write_moments(
         for moment, name in zip(found.moments[:MOST_PICTURES], names, strict=False)
         if not (pictures / name).is_file()
     ]
-    tasks, files = _picture_tasks(folder, wanted, addresses)
+    tasks = _picture_tasks(folder, wanted, addresses)
     progress(Progress("drawing", 0, len(tasks)))
-    for n, (number, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
-        for name, contents in zip(files[number], drawn, strict=True):
-            if contents:
-                write_file(pictures / name, contents)
+    for n, (_, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
+        for name, contents in drawn.items():
+            write_file(pictures / name, contents)
         progress(Progress("drawing", n, len(tasks)))
     found.moments = [
         moment._replace(event=replace(moment.event, thumbnail=f"{pictures.name}/{name}"))
@@ -449,61 +448,42 @@ def _picture_tasks(
     folder: ArchiveFolder,
     wanted: Sequence[tuple[ArchiveEvent, str]],
     addresses: Mapping[tuple[str, str], str],
-) -> tuple[list[PictureTask], list[list[str]]]:
-    """Return what is to be drawn of each recording, and the names of the pictures."""
-    by_camera = sorted(wanted, key=lambda each: each[0].camera)
-    tasks, files = [], []
-    for camera, group in groupby(by_camera, key=lambda each: each[0].camera):
-        shards = folder.camera(camera).shards()
-        model = str(folder.camera(camera).model.absolute())
-        known = {shard.path: shard for shard in latest_era(shards)}
-        of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
-        for moment, name in group:
-            seen = _shard_at(list(known.values()), moment.event.peak)
-            if seen is not None:
-                of_shard.setdefault(seen.path, []).append((moment, name))
-        for path, own in of_shard.items():
-            shard = known[path]
-            address = addresses.get((camera, shard.clock), shard.origin["address"])
-            events = tuple(moment.event for moment, _ in own)
-            tasks.append(PictureTask(address, shard.start, model, events))
-            files.append([name for _, name in own])
-    return tasks, files
+) -> list[PictureTask]:
+    """Return what is to be drawn of each recording."""
+    cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
+    shards = {name: latest_era(camera.shards()) for name, camera in cameras.items()}
+    tasks: dict[Path, PictureTask] = {}
+    for (name, event, _), picture in wanted:
+        known = (s for s in reversed(shards[name]) if 0 <= event.peak - s.start < s.seconds)
+        if (shard := next(known, None)) is not None:
+            address = addresses.get((name, shard.clock), shard.origin["address"])
+            model = str(cameras[name].model.absolute())
+            task = tasks.setdefault(shard.path, PictureTask(address, shard.start, model, []))
+            task.events.append((event, picture))
+    return list(tasks.values())
 
 
-def _shard_at(shards: Sequence[RecordedShard], time: float) -> RecordedShard | None:
-    return next((s for s in reversed(shards) if s.start <= time < s.start + s.seconds), None)
-
-
-def draw_moments(task: PictureTask) -> list[bytes]:
-    """Return a JPEG of each moment; empty where nothing can be drawn. Run by a worker."""
-    from habitus.reporting.figures.moments import still_thumbnail
+def draw_moments(task: PictureTask) -> dict[str, bytes]:
+    """Return a JPEG of each moment that can be drawn, by its name. Run by a worker."""
+    from habitus.reporting.figures.moments import frame_at, still_thumbnail
 
     scene = SceneModel.load(task.model)
-    v = scene.model.vocabulary_
+    v, middle = scene.model.vocabulary_, scene.model.clip_ / 2
     if v is None:
-        return [b""] * len(task.events)
-    found = []
-    for event, still in zip(task.events, _stills(task, scene, v.width, v.height), strict=True):
-        still = scene.model.picture_ if still is None else still
-        found.append(b"" if still is None else still_thumbnail(event, still, v, scene.habits))
-    return found
-
-
-def _stills(task: PictureTask, scene: SceneModel, width: int, height: int) -> list[Any]:
-    """Return the frame of each moment; None where the recording is gone or cannot be read."""
-    from habitus.reporting.figures.moments import frame_at
-
-    middle = scene.model.clip_ / 2
-    try:
-        with at_hand(task.name) as path:
-            source = Source(str(path))
-            return [
-                frame_at(source, event.peak - task.start + middle, width, height)
-                for event in task.events
-            ]
-    except (HabitusError, OSError):
-        return [None] * len(task.events)
+        return {}
+    stills: list[Any] = [None] * len(task.events)
+    with suppress(HabitusError, OSError), at_hand(task.name) as path:  # gone, or cannot be read
+        source = Source(str(path))
+        stills = [
+            frame_at(source, event.peak - task.start + middle, v.width, v.height)
+            for event, _ in task.events
+        ]
+    shown = [scene.model.picture_ if still is None else still for still in stills]
+    return {
+        name: still_thumbnail(event, still, v, scene.habits)
+        for (event, name), still in zip(task.events, shown, strict=True)
+        if still is not None
+    }
 
 
 def read_archive_events(path: Path) -> list[ArchiveEvent]:

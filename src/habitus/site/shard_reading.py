@@ -116,10 +116,10 @@ class Reading:
 
     def summary(self) -> str:
         """Return what was read, in one line."""
-        told = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
+        text = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
         if self.n_read:
-            told += f", into {self.n_bytes / 1e6:.1f} MB of documents"
-        return f"{told}; {self.n_known} known before"
+            text += f", into {self.n_bytes / 1e6:.1f} MB of documents"
+        return f"{text}; {self.n_known} known before"
 
 
 def camera_settings(settings: DocumentSettings, camera: str) -> DocumentSettings:
@@ -205,7 +205,7 @@ def _new(
 def _ago(file: FoundFile, now: float) -> float:
     """Return the seconds since a file was changed, or until then; a recorder's clock may be wrong.
 
-    Infinite where the place does not tell.
+    Infinite where the place does not say.
     """
     return math.inf if file.changed is None else abs(now - file.changed)
 
@@ -300,10 +300,10 @@ def read_recording(task: ReadingTask) -> ReadRecording:
         return ReadRecording(reason=f"cannot be read here: {reason}", later=True)
     if now is None or now.identity != recording.file.identity:
         return ReadRecording(reason="it changed while it was read", later=True)
-    told = [note.removeprefix(f"{path}: ") for note in notes]
+    remarks = [note.removeprefix(f"{path}: ") for note in notes]
     clocks = clocks_since(datetime.strptime(recording.clock, CLOCK), corpus.times)
     corpus = replace(corpus, times=corpus.times + recording.start, clocks=clocks)
-    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, told)), _seconds(corpus))
+    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, remarks)), _seconds(corpus))
 
 
 def _seconds(corpus: Corpus) -> float:

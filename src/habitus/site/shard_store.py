@@ -5,7 +5,7 @@
     DIR/CAMERA/shards/2026-11-16T13-00-00.damaged the same, set aside
     DIR/CAMERA/unread.json                        recordings that cannot be read, and why
     DIR/CAMERA/model.habitus, learnt.json         the model, and what it was learnt from
-    DIR/CAMERA/camera.fleet                       what it tells of cameras like it, as counts
+    DIR/CAMERA/camera.fleet                       what cameras like it can learn from it, as counts
     DIR/CAMERA/judged/2026-11-16T13-00-00.jsonl   what is unusual in one recording
     DIR/archive.fleet                             the same of all cameras
     DIR/events.jsonl, events-thumbnails/          what is unusual in all
@@ -175,7 +175,7 @@ class CameraFolder:
 
     @property
     def fleet(self) -> Path:
-        """File of what the camera tells of cameras like it."""
+        """File of what cameras like it can learn from it."""
         return self.path / FLEET
 
     def shard_path(self, clock: str) -> Path:

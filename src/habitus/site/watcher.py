@@ -1,6 +1,6 @@
 """The process of a camera: it watches, keeps documents to learn from, and files events.
 
-Nothing here waits for a disk or for the server: what is written, and what is told, is handed to
+Nothing here waits for a disk or for the server: what is written, and what is reported, is handed to
 threads. What the server orders is done between two documents.
 """
 
@@ -61,8 +61,8 @@ MOST_SPEED = 1000.0
 PICTURE_EVERY, BEAT_EVERY = 0.9, 5.0
 # Documents that may wait to be kept, and of how many one keeps its still.
 MOST_WAITING, STILL_EVERY = 120, 16
-# Seconds that ending may take: for what is written, and for what is told.
-WRITING, TELLING = 3.0, 1.0
+# Seconds that ending may take: for what is written, and for what is reported.
+WRITING, SENDING = 3.0, 1.0
 # Seconds that writing may take at the end of a recording: all of its clips.
 LAST_CLIPS = 600.0
 # Seconds that it may take until all documents are on disk.
@@ -78,7 +78,7 @@ STATES = {
 
 
 def watch_camera(job: CameraJob, connection: Connection) -> None:
-    """Run the process of a camera until it is told to end, or the server is gone."""
+    """Run the process of a camera until it is ordered to end, or the server is gone."""
     link = ServerLink(connection)
     try:
         watcher = Watcher(job, link, ForkServer.inherited())
@@ -92,7 +92,7 @@ def watch_camera(job: CameraJob, connection: Connection) -> None:
         finally:
             watcher.close()
     finally:
-        link.close(within=TELLING)
+        link.close(within=SENDING)
 
 
 class Watcher:
@@ -291,19 +291,19 @@ class Watcher:
         return CameraState.WATCHING, "; ".join(self.judging.notes)
 
     def _show(self, arrival: Arrived, judgement: Judgement | None) -> None:
-        """Tell how a document was judged, and what it shows."""
+        """Report how a document was judged, and what it shows."""
         document, judging = arrival.document, self.judging
         n_tokens = float(document.counts.sum())
-        told = Judged(arrival.time, None, None, 0, (), n_tokens)
+        judged = Judged(arrival.time, None, None, 0, (), n_tokens)
         if judging is not None:
-            told = told._replace(threshold=judging.threshold)
+            judged = judged._replace(threshold=judging.threshold)
             if judgement is not None and judgement.judged:
-                told = told._replace(
+                judged = judged._replace(
                     normality=judgement.normality,
                     behaviour=judgement.behaviour + 1,
                     expected=judging.expected,
                 )
-        self.link.send(told)
+        self.link.send(judged)
         unusual = judgement is not None and judgement.abnormal
         is_due = unusual or time.monotonic() - self.pictured >= PICTURE_EVERY
         if document.still is None or not is_due:
@@ -355,7 +355,7 @@ class Watcher:
         return True
 
     def _say(self, state: CameraState, reason: str = "", since: float | None = None) -> None:
-        """Tell the state, if it is another one, or for another reason."""
+        """Report the state, if it is another one, or for another reason."""
         before = self.state
         if before is not None and (before.state, before.reason) == (state, reason):
             return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from habitus.web.server import Console
 
 # Seconds between two looks at what is due, and between two reports of progress to the pages.
-LOOK_EVERY, TELL_EVERY = 2.0, 0.5
+LOOK_EVERY, REPORT_EVERY = 2.0, 0.5
 DAY = 86_400.0
 
 
@@ -65,7 +65,7 @@ class ModelLearner:
         self._over: LearntModel | Failed | None = None
         """Its outcome, until that is written."""
         self._past: dict[str, list[PastLearning]] | None = None
-        self._looked = self._told = -LOOK_EVERY
+        self._looked = self._reported = -LOOK_EVERY
 
     def ask(self, camera_id: str) -> None:
         """Learn a camera's model as soon as no other one is being learnt."""
@@ -104,7 +104,7 @@ class ModelLearner:
         if self._over is None:
             for report in learning_reports(running.child):
                 if isinstance(report, Progress):
-                    self._tell(running, report)
+                    self._report(running, report)
                 else:
                     self._over = report
         if self._over is None:
@@ -124,12 +124,12 @@ class ModelLearner:
             )
         return learning
 
-    def _tell(self, running: _RunningLearning, progress: Progress) -> None:
-        told = {"occasion": running.occasion, **progress._asdict()}
-        self.now = LearningProgress(camera_id=running.camera_id, **told)
-        if time.monotonic() - self._told >= TELL_EVERY:
-            self._told = time.monotonic()
-            self.console.bulletin.publish("learning", camera=running.camera_id, **told)
+    def _report(self, running: _RunningLearning, progress: Progress) -> None:
+        news = {"occasion": running.occasion, **progress._asdict()}
+        self.now = LearningProgress(camera_id=running.camera_id, **news)
+        if time.monotonic() - self._reported >= REPORT_EVERY:
+            self._reported = time.monotonic()
+            self.console.bulletin.publish("learning", camera=running.camera_id, **news)
 
     def _start_next(self, candidates: Mapping[str, LearningCandidate]) -> None:
         if self._past is None:
@@ -188,4 +188,4 @@ class ModelLearner:
             self._past = None
             raise
         self._running = _RunningLearning(camera_id, occasion, number, child)
-        self._tell(self._running, Progress("starting", 0.0, None))
+        self._report(self._running, Progress("starting", 0.0, None))

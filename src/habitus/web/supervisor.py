@@ -74,7 +74,7 @@ DATABASE_AGAIN = 2.0
 TOGETHER = 50
 # Seconds that the thread waits for reports at most.
 TICK = 0.5
-# What pages are told of a document.
+# What pages show of a document.
 JUDGED = ("time", "normality", "threshold", "behaviour", "expected")
 
 # What SQLAlchemy raises where a database is away.
@@ -114,7 +114,7 @@ class _WatchedCamera:
         self.wanted = True
         self.process: CameraProcess | None = None
         self.running: CameraJob | None = None
-        """What the process was told to do."""
+        """What the process is to do."""
         self.stopping_since: float | None = None
         self.started = 0.0
         self.start_at = 0.0
@@ -441,8 +441,8 @@ class Supervisor:
         pause = min(LONGEST_WAIT, 2.0**watched.deaths)
         watched.deaths += 1
         watched.start_at = now + pause
-        told = f"{reason}; started again in {pause:.0f} s"
-        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), told)))
+        text = f"{reason}; started again in {pause:.0f} s"
+        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), text)))
         self._post(f"{reason}, and is started again", camera_id)
 
     def _forget(self, camera_id: str, watched: _WatchedCamera) -> None:
@@ -471,7 +471,7 @@ class Supervisor:
             self._write_reports()
         if now - self._minutes_written >= WRITTEN_AFTER:
             with self.console.database.transaction() as session:
-                store.tell_troubles(session, time.time())
+                store.notify_troubles(session, time.time())
             self._write_minutes()
         for camera_id, watched in list(self._watched.items()):
             if watched.has_entries or watched.orphaned or now - watched.journal_seen >= NET:
@@ -552,14 +552,14 @@ class Supervisor:
 
     def _ingest(self, camera_id: str, entries: list[tuple[Path, JournalEntry]]) -> None:
         with self.console.database.transaction() as session:
-            told = [
+            changed = [
                 (entry.id, entry.kind, entry.alarm)
                 for _, entry in entries
                 if store.ingest(session, camera_id, entry)
             ]
         for path, _ in entries:
             path.unlink(missing_ok=True)
-        for event_id, kind, alarm in told:
+        for event_id, kind, alarm in changed:
             self._publish_event(camera_id, event_id, kind, alarm)
 
     def _publish_event(self, camera_id: str, event_id: str, kind: str, alarm: bool = True) -> None:

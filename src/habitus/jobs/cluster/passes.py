@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import check_own_version
-from habitus.jobs.cluster.tasks import ClusterTasks, SharedValue, naming_worker
+from habitus.jobs.cluster.tasks import SharedValue, naming_worker
 from habitus.jobs.workers import Task
 from habitus.version import __version__
+
+if TYPE_CHECKING:
+    from habitus.jobs.cluster.pool import ClusterWorkers
 
 BLOCKS = 2
 """Blocks of shards for each worker, about: more are spread better, fewer send fewer sums."""
@@ -47,11 +50,11 @@ class ClusterPasses(Generic[T]):
     """
 
     def __init__(
-        self, tasks: ClusterTasks, corpus: ShardedCorpus, make: Callable[[Corpus], T]
+        self, cluster: "ClusterWorkers", corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
-        self._tasks, self._corpus = tasks, corpus
+        self._cluster, self._corpus = cluster, corpus
         opening = partial(WorkerShards, pickle.dumps((replace(corpus, engine=None), make)))
-        self._opening = SharedValue(tasks.connection, opening)
+        self._opening = SharedValue(cluster.connection, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -72,7 +75,7 @@ class ClusterPasses(Generic[T]):
         runs = [list(run) for _, run in groupby(chosen, key=self._home)]
         most = self._most(len(chosen))
         blocks = [run[i : i + most] for run in runs for i in range(0, len(run), most)]
-        return chain.from_iterable(self._results(map_block, function, blocks, check))
+        return chain.from_iterable(self._results(list, function, blocks, check))
 
     def sum(
         self,
@@ -88,7 +91,7 @@ class ClusterPasses(Generic[T]):
             block for edges in pairwise(self._edges()) for block in aligned_blocks(*edges, most)
         ]
         tree: TreeSum[S] = TreeSum()
-        sums = self._results(sum_block, function, blocks, check)
+        sums = self._results(tree_sum, function, blocks, check)
         for block, part in zip(blocks, sums, strict=True):
             tree.add(part, len(block))
         return tree.total()
@@ -99,7 +102,7 @@ class ClusterPasses(Generic[T]):
 
     def _arrange(self) -> None:
         """Give workers that came the places of those that went."""
-        present = self._tasks.workers()
+        present = self._cluster.workers()
         come = iter(sorted(present.keys() - set(self._workers)))
         places = [each if each in present else next(come, None) for each in self._workers]
         self._workers = [each for each in places if each is not None] + list(come)
@@ -116,28 +119,26 @@ class ClusterPasses(Generic[T]):
 
     def _results(
         self,
-        of_block: Callable[..., Any],
+        combine: Callable[[Iterable[Any]], Any],
         function: Callable[[T, int], Any],
         blocks: Sequence[Sequence[int]],
         check: Callable[[], None],
     ) -> Iterator[Any]:
-        """Yield what a function of blocks gives for each, in order."""
-        shared, own = SharedValue(self._tasks.connection, function), __version__
-
-        homes: dict[int, str] = {}
+        """Yield what a function gives for the shards of each block, combined, in order."""
+        shared, homes = SharedValue(self._cluster.connection, function), dict[int, str]()
 
         def submit(task: Task[Block]) -> Any:
             if task.number in homes:  # its worker is gone
                 self._arrange()
             home = homes[task.number] = self._home(task.item.numbers[0])
             numbers = pickle.dumps(task.item.numbers)
-            arguments = own, self._kept_by(home), shared.future(), numbers
-            return self._tasks.submit(of_block, *arguments, workers=[home])
+            arguments = __version__, self._kept_by(home), shared.future(), numbers, combine
+            return self._cluster.submit(on_block, *arguments, name=combine.__name__, workers=[home])
 
         tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
         ready: dict[int, Any] = {}
         position = 0
-        for task, result in self._tasks.results(submit, tasks, homes=homes, check=check):
+        for task, result in self._cluster.results(submit, tasks, homes=homes, check=check):
             ready[task.number] = result
             while position in ready:
                 yield ready.pop(position)
@@ -147,7 +148,7 @@ class ClusterPasses(Generic[T]):
         """Return what a worker keeps, as an argument of tasks."""
         found = self._kept.get(home)
         if found is None or found.status in ("cancelled", "lost"):
-            found = self._tasks.submit(opened, self._opening.future(), workers=[home])
+            found = self._cluster.submit(opened, self._opening.future(), workers=[home])
             self._kept[home] = found
         return found
 
@@ -173,21 +174,15 @@ def opened(opening: Callable[[], WorkerShards]) -> WorkerShards:
     return opening()
 
 
-def map_block(
-    wanted: str, kept: WorkerShards, function: Callable[[Any, int], Any], numbers: bytes
-) -> list[Any]:
-    """Return what a function gives for each shard of a block; run by a worker."""
-    check_own_version(wanted)
-    with naming_worker():
-        own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return [kept.passes.call(function, number) for number in own]
-
-
-def sum_block(
-    wanted: str, kept: WorkerShards, function: Callable[[Any, int], Any], numbers: bytes
+def on_block(
+    wanted: str,
+    shards: WorkerShards,
+    function: Callable[[Any, int], Any],
+    numbers: bytes,
+    combine: Callable[[Iterable[Any]], Any],
 ) -> Any:
-    """Return the sum of a function over the shards of a block; run by a worker."""
+    """Combine what a function gives for each shard of a block; run by a worker."""
     check_own_version(wanted)
     with naming_worker():
         own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return tree_sum(kept.passes.call(function, number) for number in own)
+        return combine(shards.passes.call(function, number) for number in own)
