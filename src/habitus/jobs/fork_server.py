@@ -212,11 +212,11 @@ class ForkServer:
         return child
 
     def ask(self, target: str, job: Any, *, within: float) -> Any:
-        """Return the one thing that a process sends, which then ends; an error is raised.
+        """Return what a function returns for a job in a process of its own; errors are raised.
 
-        So is one where nothing comes within so many seconds, as where the process dies.
+        One of them is that nothing comes within so many seconds, as where the process dies.
         """
-        child = self.start_process(target, job)
+        child = self.start_process("habitus.jobs.fork_server:answer", (target, job))
         try:
             if not child.connection.poll(within):
                 raise HabitusError(f"no answer within {within:g} s")
@@ -482,11 +482,11 @@ def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]
         os._exit(code)
 
 
-def _call(target: str, *arguments: Any) -> None:
+def _call(target: str, *arguments: Any) -> Any:
     """Call a function that is given as "module:name", in a process that is named for it."""
     module, _, name = target.partition(":")
     _name_process(f"habitus-{module.rpartition('.')[2]}")
-    getattr(importlib.import_module(module), name)(*arguments)
+    return getattr(importlib.import_module(module), name)(*arguments)
 
 
 def _close_all_but(wanted: Sequence[int]) -> None:
@@ -526,6 +526,18 @@ def _name_process(name: str) -> None:
     """Have this process listed by a name of its own, where the system can do that."""
     with contextlib.suppress(OSError):
         Path("/proc/self/comm").write_text(name[:15])
+
+
+def answer(question: tuple[str, Any], connection: Connection) -> None:
+    """Send what a function returns for a job, or the error that it raises; see `ForkServer.ask`."""
+    found: Any
+    try:
+        found = _call(*question)
+    except HabitusError as error:
+        found = error
+    except OSError as error:
+        found = HabitusError(str(error))
+    connection.send(found)
 
 
 def echo(job: Any, connection: Connection) -> None:

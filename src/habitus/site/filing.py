@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,7 +158,7 @@ class Filing:
         job = ClipJob(cut, source, entry.start - starts, end - starts, output)
         try:
             found: Clip | None = self.fork_server.ask(
-                "habitus.site.filing:cut_and_send", job, within=CUTTING
+                "habitus.site.filing:cut", job, within=CUTTING
             )
         except HabitusError as error:
             self.send(Remark(f"no clip of an event: {error}", time.time()))
@@ -170,13 +169,10 @@ class Filing:
         self.send(Filed(file_entry(self.folder / "journal", entry)))
 
 
-def cut_and_send(job: ClipJob, connection: Connection) -> None:
-    """Cut a clip, in a process of its own; send it, or why not."""
+def cut(job: ClipJob) -> Clip | None:
+    """Cut a clip, in a process of its own."""
     os.nice(NICE)
-    try:
-        connection.send(job.cut(*job[1:]))
-    except (HabitusError, OSError) as error:
-        connection.send(HabitusError(str(error)))
+    return job.cut(*job[1:])
 
 
 def _pictures(seen: SeenEvent) -> dict[str, tuple[str, bytes]]:

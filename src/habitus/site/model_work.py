@@ -166,7 +166,7 @@ def write_description(scene: SceneModel, path: Path) -> None:
 
 
 def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
-    """Return what `habitus.site.relearning.describe` returns."""
+    """Return each behaviour as plain values; its picture is in the folder."""
     clip = scene.model.clip_
     return [
         {
@@ -184,24 +184,16 @@ def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def answer(question: Question, connection: Connection) -> None:
-    """Answer a question about a model, or send the error that kept from it."""
+def behaviours_of(model: Path) -> list[dict[str, Any]]:
+    """Return what `habitus.site.relearning.describe` returns."""
     os.nice(SOON)
-    try:
-        scene = SceneModel.load(question.model)
-        if question.about == "behaviours":
-            connection.send(_behaviours(scene, question.model.parent))
-        else:
-            connection.send(_silenced(scene, question))
-    except HabitusError as error:
-        connection.send(error)
+    return _behaviours(SceneModel.load(model), model.parent)
 
 
-def _silenced(scene: SceneModel, question: Question) -> list[int]:
-    """Return the indices of recent alarms that an event silences, once it is accepted."""
-    if question.event is None:
-        return []
-    scene = with_accepted(scene, question.accepted)
+def silenced(question: Question) -> list[int]:
+    """Return what `habitus.site.relearning.silenced_by` returns."""
+    os.nice(SOON)
+    scene = with_accepted(SceneModel.load(question.model), question.accepted)
     recent = dict(enumerate(map(as_event, question.recent)))
     before = _quiet(scene, recent)
     after = _quiet(scene.accept(as_event(question.event)).scene, recent)

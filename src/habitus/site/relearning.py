@@ -19,6 +19,9 @@ from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
 
+# What runs in these processes.
+WORK = "habitus.site.model_work"
+
 Occasion = Literal["first", "hour", "night", "asked"]
 """Why a model is learnt."""
 FIRST_AFTER, HOUR_AFTER = 300.0, 3600.0
@@ -165,7 +168,7 @@ LearningReport = Progress | LearntModel | Failed
 
 def start_learning(job: LearningJob, fork_server: ForkServer) -> Child:
     """Start a process that learns one model, at low priority."""
-    return fork_server.start_process("habitus.site.model_work:learn_from_footage", job)
+    return fork_server.start_process(f"{WORK}:learn_from_footage", job)
 
 
 def learning_reports(child: Child) -> Iterator[LearningReport]:
@@ -188,13 +191,12 @@ def learning_reports(child: Child) -> Iterator[LearningReport]:
 
 
 class Question(NamedTuple):
-    """Something to find out about a model in a process of its own."""
+    """Which alarms an event silences, to find out in a process of its own; see `silenced_by`."""
 
-    about: Literal["silenced", "behaviours"]
     model: Path
-    accepted: tuple[dict[str, Any], ...] = ()
-    event: dict[str, Any] | None = None
-    recent: tuple[dict[str, Any], ...] = ()
+    accepted: tuple[dict[str, Any], ...]
+    event: dict[str, Any]
+    recent: tuple[dict[str, Any], ...]
 
 
 def silenced_by(
@@ -211,8 +213,8 @@ def silenced_by(
     Those that the events that were `accepted` before silence already are left out. HabitusError if
     the event cannot be counted by this model, or it takes too long.
     """
-    question = Question("silenced", model, tuple(accepted), event, tuple(recent))
-    found: list[int] = _answer(question, fork_server, within)
+    question = Question(model, tuple(accepted), event, tuple(recent))
+    found: list[int] = fork_server.ask(f"{WORK}:silenced", question, within=within)
     return found
 
 
@@ -229,17 +231,13 @@ def describe(
     try:
         found: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = _answer(Question("behaviours", model), fork_server, within)
+        found = fork_server.ask(f"{WORK}:behaviours_of", model, within=within)
     return found
 
 
 def description_of(model: Path) -> Path:
     """Return the file beside a model that has what `describe` returns."""
     return model.with_suffix(".json")
-
-
-def _answer(question: Question, fork_server: ForkServer, within: float) -> Any:
-    return fork_server.ask("habitus.site.model_work:answer", question, within=within)
 
 
 def signature(event: dict[str, Any], width: int, height: int) -> bytes:
