@@ -20,7 +20,7 @@ import clips
 import habitus
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import Judged
-from habitus.site.process import LOADED, CameraJob, CameraProcess
+from habitus.site.process import PRELOAD, CameraJob, CameraProcess
 from report import Row, Target, main, progress
 
 SIZES = {"360x288": (360, 288), "1280x720": (1280, 720)}
@@ -52,7 +52,7 @@ def measure(quick: bool) -> Iterator[Row]:
 
 def of_camera(video: Path, model: Path, folder: Path, seconds: float) -> tuple[float, int]:
     """Bytes that a camera costs, and those of the fork server alone."""
-    with ForkServer(LOADED) as fork_server:
+    with ForkServer(PRELOAD) as fork_server:
         fork_server.start_process("habitus.jobs.fork_server:echo", "loaded").wait(600)
         alone, cameras = pss(fork_server.pid or 0), []
         for n in range(N_CAMERAS):
@@ -60,7 +60,6 @@ def of_camera(video: Path, model: Path, folder: Path, seconds: float) -> tuple[f
             own.mkdir()
             job = CameraJob(f"camera-{n}", own, str(video), kind="playback", model=str(model))
             cameras.append(CameraProcess(job, fork_server))
-            cameras[-1].start()
         judged = listen(cameras, seconds)
         progress(f"documents judged: {judged}")
         assert min(judged) > seconds / 2, "a camera does not keep up"

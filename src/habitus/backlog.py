@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from habitus.errors import HabitusError
+
 # Seconds from one attempt to write an item to the next.
 RETRY = 1.0
 
@@ -21,9 +23,12 @@ class Backlog(Generic[T]):
     Parameters
     ----------
     write
-        Writes one item; it may block, and raises OSError if the item cannot be written now.
+        Writes one item; it may block, and raises OSError or HabitusError if the item cannot be
+        written now.
     room
         Largest number of items that may wait, further ones are dropped; any number by default.
+    note
+        Called with the reason once an item cannot be written, and with "" once one can again.
 
     Attributes
     ----------
@@ -40,8 +45,14 @@ class Backlog(Generic[T]):
     ([], ['a', 'b'])
     """
 
-    def __init__(self, write: Callable[[T], None], *, room: int | None = None) -> None:
-        self._write, self._room = write, room
+    def __init__(
+        self,
+        write: Callable[[T], object],
+        *,
+        room: int | None = None,
+        note: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        self._write, self._room, self._note, self._trouble = write, room, note, ""
         self._items: deque[T] = deque()
         self._changed = threading.Condition()
         self._closed, self.dropped = False, 0
@@ -78,14 +89,22 @@ class Backlog(Generic[T]):
                 item, last_attempt = self._items[0], self._closed
             try:
                 self._write(item)
-            except OSError:
+            except (OSError, HabitusError) as error:
+                self._change(str(getattr(error, "strerror", None) or error))
                 if last_attempt:
                     return
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, RETRY)
             else:
+                self._change("")
                 with self._changed:
                     self._items.popleft()
+
+    def _change(self, trouble: str) -> None:
+        """Say what is wrong now, if that is news."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._note(trouble)
 
 
 def write_some(descriptor: int, data: bytes) -> bytes:

@@ -88,6 +88,16 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
 
 
+def write_file(path: Path, contents: bytes) -> None:
+    """Write a file and the folders that it needs, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
+    with written_whole(path) as temporary:
+        temporary.write_bytes(contents)
+
+
 @contextmanager
 def work_folder() -> Iterator[Path]:
     """Give a private temporary folder that is deleted at the end of the block."""
@@ -148,6 +158,21 @@ def _lock(path: Path) -> int | None:
         pass
     os.close(file)
     return None
+
+
+@contextmanager
+def sole_use(lock: Path, refusal: Exception) -> Iterator[None]:
+    """Hold a lock file, in the block; raise the refusal where another process holds it."""
+    file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise refusal from error
+        yield
+    finally:
+        os.close(file)
 
 
 def _flush(path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from habitus.errors import HabitusError
+from habitus.errors import HabitusError, InvalidInputError
 from habitus.jobs.fork_server import Child, ForkServer
-from reference.processes import LONG, running, wait_until
+from reference.processes import LONG, descendants, running, wait_until
 
 HERE = "jobs.test_fork_server"
 
@@ -151,3 +151,17 @@ def test_everything_ends_with_a_server_that_is_killed(start: Any):
 def test_a_process_that_was_not_forked_has_no_fork_server():
     with pytest.raises(HabitusError, match="not forked"):
         ForkServer.inherited()
+
+
+def test_a_question_is_answered_by_a_process_of_its_own(fork_server: ForkServer):
+    assert fork_server.ask("builtins:len", "hello", within=LONG) == 5
+    with pytest.raises(InvalidInputError, match="at least 1, or -1") as found:
+        fork_server.ask("habitus.jobs.workers:number_of_workers", 0, within=LONG)
+    assert found.value.parameter == "jobs"
+    with pytest.raises(HabitusError, match="No such file"):
+        fork_server.ask("os:listdir", "/no/such/folder", within=LONG)
+    with pytest.raises(HabitusError, match="should answer has ended"):
+        fork_server.ask("os:_exit", 3, within=LONG)
+    with pytest.raises(HabitusError, match=r"no answer within 0\.1 s"):
+        fork_server.ask("time:sleep", LONG, within=0.1)
+    assert not descendants(fork_server.pid or 0)

@@ -5,7 +5,7 @@ What is niced would wait for whatever runs beside its test: a camera, other test
 
 import os
 
-import habitus.site.loaded  # noqa: F401
+import habitus.site.camera_preload  # noqa: F401
 
 
 def _stay(increment: int) -> int:

@@ -332,7 +332,7 @@ def test_a_scene_of_shards_is_that_of_the_joined_corpus_to_the_bit(
 
 def test_of_many_documents_in_shards_the_same_are_learnt_from(saved, tmp_path, monkeypatch):
     monkeypatch.setattr("habitus.scene.scene_model.spread_evenly.__defaults__", (400,))
-    monkeypatch.setattr("habitus.scene.scene_model._spread_numbers.__defaults__", (400,))
+    monkeypatch.setattr("habitus.scene.scene_model.spread_numbers.__defaults__", (400,))
     monkeypatch.setattr("habitus.scene.calibration.AT_ONCE", 64)
     lengths = [128, 72, 500, 1, 199]  # a sequence that starts where documents are filtered anew
     corpus = replace(street(900, 0), lengths=np.array(lengths))

@@ -8,6 +8,7 @@ import pytest
 
 from habitus.corpus import Corpus, Vocabulary
 from habitus.errors import FileError
+from habitus.files import write_file
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.camera_models import (
     LearningTask,
@@ -18,7 +19,7 @@ from habitus.site.camera_models import (
     wanted_shards,
 )
 from habitus.site.overview import covered_hours
-from habitus.site.shard_store import ArchiveFolder, shard_bytes, write_file
+from habitus.site.shard_store import ArchiveFolder, shard_bytes
 from reference.archives import HereWorkers
 
 VOCABULARY = Vocabulary.of_frame(64, 64)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import Condition, Corpus
+from habitus.corpus.documents import Condition, Corpus, corpus_header
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.site.footage import (
@@ -111,6 +111,12 @@ def test_hours_are_joined_and_nothing_changes(tmp_path):
     assert after.times.tolist() == before.times.tolist()
     assert after.lengths.tolist() == before.lengths.tolist() == [700, 800]
     assert FootageWriter(tmp_path, SETTINGS).kept() == (1500.0, START, START + 1500)
+    for path in tmp_path.iterdir():
+        assert "packing" in corpus_header(path).header, "an hour is a shard, as of an archive"
+        Corpus.load(path).save(path)  # as hours were written before
+    before = read_footage(tmp_path).corpus
+    assert same(before, range(1500))
+    assert before.lengths.tolist() == [700, 800]
 
 
 def test_joining_that_was_cut_short_counts_nothing_twice(tmp_path):
@@ -143,17 +149,17 @@ def test_what_is_excluded_is_not_there_and_a_sequence_ends(tmp_path):
     assert corpus.lengths.tolist() == [50, 39, 185]
 
 
-def test_of_too_many_documents_whole_minutes_are_taken_evenly(tmp_path):
+def test_of_too_many_documents_segments_are_taken_evenly(tmp_path):
     for day in range(3):
         write(tmp_path, 3600, at=START + 600 + day * DAY, first=3600 * day)
     join_hours(tmp_path, START + 5 * DAY)
     corpus = read_footage(tmp_path, most=1000).corpus
-    assert 900 <= len(corpus) <= 1000
+    assert len(corpus) == 1000
     per_day = np.bincount(((corpus.times - START) // DAY).astype(int))
-    assert per_day.max() - per_day.min() <= 60
-    minutes, counts = np.unique(corpus.times // 60, return_counts=True)
-    assert (counts == 60).all()
-    assert np.diff(minutes)[np.diff(minutes) < 100].max() <= 12  # every tenth or eleventh
+    assert per_day.max() - per_day.min() <= 100
+    assert np.count_nonzero(corpus.lengths == 100) == 8  # two are before and after a night
+    begins = corpus.times[corpus.first]
+    assert np.diff(begins)[np.diff(begins) < HOUR].max() <= 1300  # every eleventh or twelfth
 
 
 def test_documents_of_many_words_are_fewer(tmp_path):

@@ -55,9 +55,9 @@ class Listener:
         """Listen until a condition holds."""
 
         def holds() -> bool:
-            wait([self.process.connection], 0.1)
+            wait([self.process.child.connection], 0.1)
             self.reports += self.process.reports()
-            return bool(condition()) or not self.process.is_alive
+            return bool(condition()) or not self.process.child.is_alive
 
         wait_until(holds, what)
         assert condition(), f"the process ended before: {what}; {self.states}"
@@ -67,7 +67,7 @@ class Listener:
 
     def end(self) -> None:
         self.reports += self.process.end(within=LONG)
-        assert self.process.wait() == 0
+        assert self.process.child.exit_code == 0
 
     def entries(self, kind: str) -> list[JournalEntry]:
         """Entries of the journal."""
@@ -78,8 +78,9 @@ class Listener:
     @property
     def decoder(self) -> int:
         """Process id of its decoder, by whom the camera's own pipe is held."""
-        assert self.process.fork_server.pid is not None
-        (found,) = [p for p in descendants(self.process.fork_server.pid) if p != self.process.pid]
+        server, child = self.process.fork_server.pid, self.process.child
+        assert server is not None
+        (found,) = [pid for pid in descendants(server) if pid != child.pid]
         return found
 
 
@@ -97,7 +98,6 @@ def camera(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
         job["options"] = {"local": True, **job.get("options", {})}
         given = {"alerts_per_day": 144.0} | job  # what minutes of footage can tell
         process = CameraProcess(CameraJob("camera", folder, str(address), **given), fork_server)
-        process.start()
         processes.append(process)
         return Listener(process)
 
@@ -231,7 +231,7 @@ def test_the_decoder_ends_with_a_process_that_is_killed(camera: Start, video: Pa
     seen.wait_for_state(CameraState.LEARNING)
     decoder = seen.decoder
     seen.process.kill()
-    assert seen.process.wait() == -signal.SIGKILL
+    assert seen.process.child.exit_code == -signal.SIGKILL
     wait_until(lambda: not running(decoder), "the decoder ends")
 
 
@@ -269,7 +269,7 @@ def test_a_recording_waits_for_a_model_and_is_judged_once(camera: Start, video: 
     (alarm,) = (entry for entry in seen.entries("ended") if entry.alarm)
     assert 1e9 + WRONG[0] - 1 <= alarm.start <= alarm.peak < 1e9 + WRONG[1] + 1
     assert [entry.id for entry in seen.entries("clip")] == [alarm.id]
-    wait_until(lambda: seen.process.wait() == 0, "the process ends by itself")
+    wait_until(lambda: seen.process.child.exit_code == 0, "the process ends by itself")
 
 
 def test_a_recording_judged_again_has_the_same_events(camera: Start, video: Path, model: Path):
@@ -323,8 +323,8 @@ def test_a_server_that_does_not_listen_stops_nothing(camera: Start, turn: Path, 
 def test_a_process_ends_with_its_server(camera: Start, video: Path):
     seen = camera(video, kind="playback")
     seen.wait_for_state(CameraState.LEARNING)
-    pids = [seen.process.pid, seen.decoder]
-    seen.process.connection.close()
+    pids = [seen.process.child.pid, seen.decoder]
+    seen.process.child.connection.close()
     wait_until(lambda: not any(map(running, pids)), "both end")
 
 

@@ -19,21 +19,22 @@ from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.footage import FootageWriter, read_footage
-from habitus.site.model_work import FLEET
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
     FIRST_WAIT,
     LONGEST_WAIT,
     Failed,
     LearningJob,
-    LearningProcess,
     LearntModel,
     PastLearning,
     describe,
     due,
+    learning_reports,
     signature,
     silenced_by,
+    start_learning,
 )
+from habitus.site.shard_store import FLEET
 from habitus.video import Reader, Source
 from reference import two_lanes
 from reference.processes import LONG, running, wait_until
@@ -156,15 +157,14 @@ def watched(folder: Path, lanes, *, turns: int = 5) -> Path:
 
 def learn(job: LearningJob, fork_server: ForkServer) -> list:
     """All reports of a learning."""
-    process, reports = LearningProcess(job, fork_server), []
-    process.start()
+    process, reports = start_learning(job, fork_server), []
 
     def done() -> bool:
-        reports.extend(process.reports())
+        reports.extend(learning_reports(process))
         return bool(reports) and isinstance(reports[-1], LearntModel | Failed)
 
     wait_until(done, "a model")
-    process.kill()
+    process.end()
     return reports
 
 
@@ -259,53 +259,49 @@ def test_what_cannot_be_learnt_is_told(tmp_path, fork_server):
 
 def test_a_full_disk_fails_and_leaves_no_half_model(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes, turns=1)
-    process = LearningProcess(LearningJob(folder, "first"), fork_server)
-    process.start()
+    process = start_learning(LearningJob(folder, "first"), fork_server)
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1024, 1024))
     reports = []
     wait_until(
         lambda: (
-            reports.extend(process.reports())
+            reports.extend(learning_reports(process))
             or any(isinstance(report, Failed) for report in reports)
         ),
         "a failure",
     )
-    process.kill()
+    process.end()
     assert "too large" in reports[-1].reason
     assert not list(folder.glob("model-*"))
 
 
 def test_a_learning_is_niced(tmp_path, lanes):
     with ForkServer("habitus.site.model_work") as fork_server:
-        process = LearningProcess(LearningJob(watched(tmp_path, lanes), "night"), fork_server)
-        process.start()
+        process = start_learning(LearningJob(watched(tmp_path, lanes), "night"), fork_server)
         wait_until(lambda: psutil.Process(process.pid).nice() >= 10, "low priority")
-        process.kill()
+        process.end()
 
 
 def test_a_learning_that_is_killed_fails(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = LearningProcess(LearningJob(folder, "night"), fork_server)
-    process.start()
+    process = start_learning(LearningJob(folder, "night"), fork_server)
     psutil.Process(process.pid).kill()
     reports = []
     wait_until(
         lambda: (
-            reports.extend(process.reports())
+            reports.extend(learning_reports(process))
             or any(isinstance(report, Failed) for report in reports)
         ),
         "a failure",
     )
     assert "exit code -9" in reports[-1].reason
-    assert list(process.reports()) == []
+    assert list(learning_reports(process)) == []
     assert not list(folder.glob("model-*"))
-    process.kill()
+    process.end()
 
 
 def test_a_learning_ends_with_the_server(tmp_path, lanes, fork_server):
     folder = watched(tmp_path, lanes)
-    process = LearningProcess(LearningJob(folder, "night"), fork_server)
-    process.start()
+    process = start_learning(LearningJob(folder, "night"), fork_server)
     assert running(process.pid)
     process.connection.close()  # as the end of the server does
     wait_until(lambda: not running(process.pid), "its end")

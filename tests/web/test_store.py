@@ -169,9 +169,9 @@ def change(console: Console, state: CameraState, since: float, reason: str = "")
         return store.set_state(session, "north", StateChanged(state, since, reason))
 
 
-def tell_troubles(console: Console, now: float) -> int:
+def notify_troubles(console: Console, now: float) -> int:
     with console.database.transaction() as session:
-        return store.tell_troubles(session, now)
+        return store.notify_troubles(session, now)
 
 
 def troubles(console: Console) -> list[tuple[str, float, float | None]]:
@@ -197,9 +197,9 @@ def test_a_state_is_written_with_its_trouble(watched: Console) -> None:
 
 def test_trouble_that_lasts_is_told_and_so_is_its_end(watched: Console) -> None:
     change(watched, CameraState.FROZEN, START)
-    assert tell_troubles(watched, START + 59) == 0
-    assert tell_troubles(watched, START + 61) == 1
-    assert tell_troubles(watched, START + 62) == 0
+    assert notify_troubles(watched, START + 59) == 0
+    assert notify_troubles(watched, START + 61) == 1
+    assert notify_troubles(watched, START + 62) == 0
     change(watched, CameraState.COVERED, START + 70)  # told at once, as the camera was not well
     change(watched, CameraState.WATCHING, START + 80)
     kinds = [subject.rpartition("/")[2] for subject in told(watched)]
@@ -212,13 +212,13 @@ def test_trouble_that_lasts_is_told_and_so_is_its_end(watched: Console) -> None:
 
 def test_a_clock_that_is_set_back_delays_no_trouble(watched: Console) -> None:
     change(watched, CameraState.LOST, START)
-    assert tell_troubles(watched, START - 3600) == 1
-    assert tell_troubles(watched, START - 3500) == 0
+    assert notify_troubles(watched, START - 3600) == 1
+    assert notify_troubles(watched, START - 3500) == 0
 
 
 def test_a_camera_that_is_switched_off_is_no_news(watched: Console) -> None:
     change(watched, CameraState.OFF, START)
-    assert tell_troubles(watched, START + 1000) == 0
+    assert notify_troubles(watched, START + 1000) == 0
     change(watched, CameraState.WATCHING, START + 2000)
     assert told(watched) == []
 

@@ -67,12 +67,7 @@ ENDINGS = [
 class Child:
     """A process that was forked, as seen by whoever asked for it.
 
-    Parameters
-    ----------
-    pid
-        Its process id.
-    status
-        Open file from which its exit code can be read once it has ended.
+    From the open file `status` its exit code can be read once it has ended.
     """
 
     connection: Connection
@@ -102,10 +97,10 @@ class Child:
                     return None
             with self._lock:
                 if self._code is None:
-                    self._code = self._told_code()
+                    self._code = self._read_code()
         return self._code
 
-    def _told_code(self) -> int:
+    def _read_code(self) -> int:
         code = os.read(self._status, HEADER.size)
         if len(code) == HEADER.size:
             return int(HEADER.unpack(code)[0])
@@ -127,6 +122,11 @@ class Child:
                 os.kill(self.pid, signal.SIGKILL)
             self.wait(1.0)
 
+    def end(self) -> None:
+        """End it at once, and close the connection to it."""
+        self.kill()
+        self.connection.close()
+
 
 class _Request(NamedTuple):
     """What a process is to do."""
@@ -138,14 +138,9 @@ class _Request(NamedTuple):
 
 
 class ForkServer:
-    """Forks processes on request; see the module.
+    """Forks processes on request, with modules loaded that are named with commas; see the module.
 
     It is started with the first request, and again if it was killed.
-
-    Parameters
-    ----------
-    preload
-        Module to import before the first process is forked, by its name.
 
     Examples
     --------
@@ -200,23 +195,10 @@ class ForkServer:
         return self._process.pid if self._process else None
 
     def start_process(self, target: str, job: Any, *, grace: float = ENDING / 2) -> Child:
-        """Fork a process that calls a function with a job and a connection to here.
+        """Fork a process that calls a function, "module:name", with a job and a connection to here.
 
-        The connection is the process's lifeline as well: it ends soon after our end is closed.
-
-        Parameters
-        ----------
-        target
-            Function to call, as "module:name".
-        job
-            Anything that can be pickled.
-        grace
-            Seconds that it may take to end by itself after our end was closed.
-
-        Returns
-        -------
-        Child
-            The process; the other end of the connection is its `connection`.
+        The connection, our end of which the child has, is the process's lifeline as well: it ends
+        at the latest `grace` seconds after our end is closed.
         """
         ours, theirs = Pipe()
         try:
@@ -229,20 +211,28 @@ class ForkServer:
         child.connection = ours
         return child
 
+    def ask(self, target: str, job: Any, *, within: float) -> Any:
+        """Return what a function returns for a job in a process of its own; errors are raised.
+
+        One of them is that nothing comes within so many seconds, as where the process dies.
+        """
+        child = self.start_process("habitus.jobs.fork_server:answer", (target, job))
+        try:
+            if not child.connection.poll(within):
+                raise HabitusError(f"no answer within {within:g} s")
+            answer = child.connection.recv()
+        except (EOFError, OSError):
+            raise HabitusError("the process that should answer has ended") from None
+        finally:
+            child.end()
+        if isinstance(answer, HabitusError):
+            raise answer
+        return answer
+
     def fork(self, target: str, job: Any, descriptors: Sequence[int] = ()) -> Child:
-        """Fork a process that calls a function with a job and with open files of this process.
+        """Fork a process that calls a function with a job and the numbers of open files.
 
-        Parameters
-        ----------
-        target, job
-            As of `start_process`.
-        descriptors
-            Open files to hand over; the function gets their numbers in its process.
-
-        Raises
-        ------
-        HabitusError
-            If no process can be started.
+        HabitusError if no process can be started.
         """
         data = pickle.dumps(_Request(target, job))
         with self._lock:
@@ -365,7 +355,8 @@ def main() -> None:
     _name_process("habitus-forks")
     gc.disable()  # nearly all that is loaded stays: looking for the rest is a sixth of the time
     try:
-        importlib.import_module(preload)
+        for name in preload.split(","):
+            importlib.import_module(name)
     except Exception as error:  # for want of memory, for instance
         _refuse(server, f"{type(error).__name__}: {error}")
     gc.freeze()  # else the first collection of each process would copy all that is shared
@@ -394,7 +385,7 @@ class _Forking:
         self.selector = selectors.DefaultSelector()
         self.selector.register(server, selectors.EVENT_READ)
         self.statuses: dict[int, int] = {}
-        """Where to tell the exit code of each process that runs."""
+        """Where to write the exit code of each process that runs."""
         # A signal that is handled wakes the selector.
         self.awake, waker = socket.socketpair()
         for end in (self.awake, waker):
@@ -447,7 +438,7 @@ class _Forking:
         return True
 
     def _reap(self) -> None:
-        """Tell the exit codes of processes that have ended."""
+        """Write the exit codes of processes that have ended."""
         while self.statuses:
             pid, code = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -482,7 +473,7 @@ def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]
         _call(request.target, request.job, *handed)
         code = 0
     except MemoryError:
-        pass  # whoever waits for it is told that it died
+        pass  # whoever waits for it notices that it died
     except BaseException:
         traceback.print_exc()
     finally:
@@ -491,11 +482,11 @@ def _grow_up(data: bytes, fork_server: socket.socket, descriptors: Sequence[int]
         os._exit(code)
 
 
-def _call(target: str, *arguments: Any) -> None:
+def _call(target: str, *arguments: Any) -> Any:
     """Call a function that is given as "module:name", in a process that is named for it."""
     module, _, name = target.partition(":")
     _name_process(f"habitus-{module.rpartition('.')[2]}")
-    getattr(importlib.import_module(module), name)(*arguments)
+    return getattr(importlib.import_module(module), name)(*arguments)
 
 
 def _close_all_but(wanted: Sequence[int]) -> None:
@@ -527,7 +518,7 @@ def wait_for_hang_up(descriptor: int) -> None:
     import select
 
     poll = select.poll()
-    poll.register(descriptor, 0)  # that it broke is always told
+    poll.register(descriptor, 0)  # that it broke is always reported
     poll.poll()
 
 
@@ -535,6 +526,18 @@ def _name_process(name: str) -> None:
     """Have this process listed by a name of its own, where the system can do that."""
     with contextlib.suppress(OSError):
         Path("/proc/self/comm").write_text(name[:15])
+
+
+def answer(question: tuple[str, Any], connection: Connection) -> None:
+    """Send what a function returns for a job, or the error that it raises; see `ForkServer.ask`."""
+    found: Any
+    try:
+        found = _call(*question)
+    except HabitusError as error:
+        found = error
+    except OSError as error:
+        found = HabitusError(str(error))
+    connection.send(found)
 
 
 def echo(job: Any, connection: Connection) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
-from habitus.jobs.fork_server import ForkServer
+from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import tell_compiling, when_compiling
 
 DECODING = "habitus.ingest.preloaded"
@@ -29,7 +29,7 @@ JUDGING = "habitus.scene.ahead"
 """What compiles the kernels of judging; by name, too."""
 ATTEMPTS = 3
 """How often a task is started before it is given up: each time, its worker died."""
-# Where the kernel tells how much processor time this machine's containers may use, by version.
+# Where the kernel says how much processor time this machine's containers may use, by version.
 CGROUP = Path("/sys/fs/cgroup")
 
 T = TypeVar("T")
@@ -86,13 +86,7 @@ class Workers(Protocol):
 
 
 def number_of_workers(jobs: int) -> int:
-    """Return how many processes `jobs` stands for: -1 for one per available processor.
-
-    Raises
-    ------
-    InvalidInputError
-        If it stands for none.
-    """
+    """Return how many processes `jobs` stands for: -1 for one per available processor."""
     if jobs < 1 and jobs != -1:
         raise InvalidInputError(
             f"jobs must be at least 1, or -1 for one per processor, found {jobs}", parameter="jobs"
@@ -182,15 +176,9 @@ def _end_early() -> None:
 class LocalWorkers:
     """Processes of this machine that need no `__main__` guard and end with the one that started it.
 
-    They are forked when they are needed, and kept from one call to the next. One call at a time.
-
-    Parameters
-    ----------
-    jobs
-        Number of processes; -1 for one per available processor.
-    preload
-        Module to load in the background from now on, from which processes are forked; by default,
-        that of the first function, when it is called.
+    They are forked when they are needed, and kept from one call to the next; one call at a time.
+    The module `preload` is loaded in the background from now on; by default that of the first
+    function, when it is called.
 
     Examples
     --------
@@ -204,7 +192,7 @@ class LocalWorkers:
     def __init__(self, jobs: int = -1, *, preload: str | None = None) -> None:
         self.n_workers = number_of_workers(jobs)
         self._server: ForkServer | None = None
-        self._idle: list[_Process] = []
+        self._idle: list[tuple[Child, bytes]] = []
         if preload is not None:
             self._server = _early.pop(preload, None) or ForkServer(preload)
             self._server.start()
@@ -227,46 +215,35 @@ class LocalWorkers:
     ) -> "LocalTasks[T, R]":
         """Start to call a function with each item; see `Workers.as_completed`.
 
-        Parameters
-        ----------
-        function, items
-            As of `as_completed`.
-        heard
-            Called with the number of a task and what it said by `report`.
-        attempts
-            How often a task is started at the most, where its processes die.
-
-        Returns
-        -------
-        LocalTasks
-            The tasks, to be used as a context: those that are under way are ended with it.
+        `heard` is called with the number of a task and what it said by `report`. Tasks that are
+        under way are ended with the context that is returned.
         """
         if self._server is None:
             called = function.func if isinstance(function, functools.partial) else function
             self._server = ForkServer(called.__module__)
         return LocalTasks(self, function, items, heard, attempts)
 
-    def take(self) -> "_Process":
-        """Return a process that has nothing to do."""
+    def take(self) -> tuple[Child, bytes]:
+        """Return a process that has nothing to do, and the function that it has."""
         while self._idle:
-            process = self._idle.pop()
-            if process.is_alive:
-                return process
-            process.end()
+            child, function = self._idle.pop()
+            if child.is_alive:
+                return child, function
+            child.end()
         if self._server is None:
             raise WorkerError("no task was started yet")
-        return _Process(self._server)
+        return self._server.start_process("habitus.jobs.workers:work", None, grace=0.0), b""
 
-    def give_back(self, process: "_Process") -> None:
+    def give_back(self, child: Child, function: bytes) -> None:
         """Keep a process that has nothing to do any more."""
-        self._idle.append(process)
+        self._idle.append((child, function))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         while self._idle:
-            self._idle.pop().end()
+            self._idle.pop()[0].end()
         if self._server is not None:
             self._server.close()
 
@@ -286,7 +263,7 @@ class LocalTasks(Generic[T, R]):
         self._function = pickle.dumps(function)
         self._tasks = (Task(number, item) for number, item in enumerate(items))
         self._again: list[Task[T]] = []
-        self._running: dict[Any, tuple[Task[T], _Process]] = {}
+        self._running: dict[Any, tuple[Task[T], Child]] = {}
 
     @property
     def pending(self) -> bool:
@@ -297,19 +274,16 @@ class LocalTasks(Generic[T, R]):
     def poll(self, within: float | None) -> Iterator[tuple[int, R]]:
         """Yield the numbers and results of tasks that are finished, at the latest after a while.
 
-        Parameters
-        ----------
-        within
-            Seconds to wait until one of the tasks says something; None for as long as it takes.
+        None waits for as long as it takes until one of the tasks says something.
         """
         self._fill()
         for ready in wait(list(self._running), within):
-            task, process = self._running[ready]
+            task, child = self._running[ready]
             try:
-                answer, value = process.connection.recv()
+                answer, value = child.connection.recv()
             except (EOFError, OSError):
                 del self._running[ready]
-                process.end()
+                child.end()
                 task.died(self._attempts)
                 self._again.append(task)
                 continue
@@ -319,7 +293,7 @@ class LocalTasks(Generic[T, R]):
                 self._heard(task.number, value)
             else:
                 del self._running[ready]
-                self._workers.give_back(process)
+                self._workers.give_back(child, self._function)
                 if answer is Answer.ERROR:
                     raise value
                 yield task.number, value
@@ -330,44 +304,19 @@ class LocalTasks(Generic[T, R]):
             task = self._again.pop() if self._again else next(self._tasks, None)
             if task is None:
                 return
-            process = self._workers.take()
-            self._running[process.connection] = task, process
-            process.start(self._function, task.item)
+            child, function = self._workers.take()
+            self._running[child.connection] = task, child
+            new = None if function is self._function else self._function
+            with contextlib.suppress(OSError):  # it died, which is noticed where it should answer
+                child.connection.send((new, task.item))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         while self._running:
-            _, (_, process) = self._running.popitem()
-            process.end()
-
-
-class _Process:
-    """A process that carries out one task after the other."""
-
-    def __init__(self, server: ForkServer) -> None:
-        self._child = server.start_process("habitus.jobs.workers:work", None, grace=0.0)
-        self.connection = self._child.connection
-        """Where its answers come from."""
-        self._function: bytes | None = None
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._child.is_alive
-
-    def start(self, function: bytes, item: Any) -> None:
-        """Start a task; a function that it had for the task before is not sent again."""
-        new = None if function is self._function else function
-        self._function = function
-        with contextlib.suppress(OSError):  # it died, which is noticed where its answer is awaited
-            self.connection.send((new, item))
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._child.kill()
-        self.connection.close()
+            _, (_, child) = self._running.popitem()
+            child.end()
 
 
 class Answer(Enum):
@@ -386,13 +335,7 @@ _say: Callable[[Answer, Any], None] | None = None
 
 
 def report(sign: Any) -> None:
-    """Say something from within a task, if it runs in a process of `LocalWorkers`.
-
-    Parameters
-    ----------
-    sign
-        Anything that can be pickled; see `LocalWorkers.started`.
-    """
+    """Say something, from within a task that runs in a process of `LocalWorkers`; see `started`."""
     if _say is not None:
         _say(Answer.SIGN, sign)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from habitus.backlog import Backlog
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import is_ours, is_pipe, written_whole
+from habitus.files import is_ours, is_pipe, write_file
 
 # Seconds that writing what waits may take at the end.
 ENDING = 5.0
@@ -42,30 +42,21 @@ class _Entry(NamedTuple):
 
 
 class EventLog:
-    """A file of JSON Lines, written by a thread of its own.
+    """A file of JSON Lines that is added to by a thread of its own, and created if it is absent.
 
-    Parameters
-    ----------
-    path
-        File to add to; created if it is absent.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be opened, or is not a file of events.
+    InvalidInputError if the file cannot be opened, or is not a file of events.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._trouble = ""
         try:
             if not is_pipe(self.path):  # opening a pipe would wait for its reader
                 self._append(b"")
         except OSError as error:
             if error.errno not in FULL:
                 raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
-        self._backlog = Backlog(self._write)
+        self._backlog = Backlog(self._write, note=self._say)
 
     def add(self, line: str, picture: Thumbnail | None = None) -> None:
         """Add a line; the picture is written after it."""
@@ -83,33 +74,25 @@ class EventLog:
         """Write what waits, and return the lines that could not be written."""
         return [entry.line for entry in self._backlog.close(within=ENDING)]
 
+    def _say(self, trouble: str) -> None:
+        text = f"cannot write {self.path}: {trouble}; events wait in memory"
+        self._notes.put(text if trouble else f"{self.path} is written again")
+
     def _write(self, entry: _Entry) -> None:
-        try:
-            self._append(f"{entry.line}\n".encode())
-        except (OSError, HabitusError) as error:
-            reason = _reason(error)
-            if reason != self._trouble:
-                self._notes.put(f"cannot write {self.path}: {reason}; events wait in memory")
-            self._trouble = reason
-            raise OSError(reason) from error
-        if self._trouble:
-            self._notes.put(f"{self.path} is written again")
-            self._trouble = ""
+        self._append(f"{entry.line}\n".encode())
         if entry.picture is not None:
             self._write_picture(entry.picture)
 
     def _write_picture(self, picture: Thumbnail) -> None:
         try:
-            picture.path.parent.mkdir(exist_ok=True)
-            with written_whole(picture.path) as temporary:
-                temporary.write_bytes(picture.data)
-        except (OSError, HabitusError) as error:
-            self._notes.put(f"no picture {picture.path}: {_reason(error)}; its event is written")
+            write_file(picture.path, picture.data)
+        except HabitusError as error:
+            self._notes.put(f"no picture {picture.path}: {error}; its event is written")
 
     def _append(self, data: bytes) -> None:
         """Add bytes to the file and wait until they are on the disk; all of them, or none."""
         special = is_pipe(self.path)
-        # A pipe that is opened for reading as well would never tell that nobody reads it.
+        # A pipe that is opened for reading as well would never say that nobody reads it.
         with FileIO(self.path, "a" if special else "a+") as file:
             if special:
                 _write_all(file, data)
@@ -174,7 +157,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)

@@ -320,7 +320,7 @@ def learn_scene(
             calibration = calibrate(model, spread, workers=workers, progress=progress)
             behaviours, turns = calibration.behaviours_of(model, corpus)
             # Of those that the model has learnt from, by models that have not.
-            learnt = _spread_numbers(len(corpus)) if len(spread) < len(corpus) else slice(None)
+            learnt = spread_numbers(len(corpus)) if len(spread) < len(corpus) else slice(None)
             behaviours[learnt] = calibration.plug_in.scores["tail"]
         except InvalidInputError as error:
             notes.append(f"not calibrated: {error}")
@@ -352,11 +352,11 @@ def spread_evenly(corpus: Corpus | ShardedCorpus, most: int = MOST_LEARNT) -> Co
     (300, [100, 100, 100], [0.0, 999.0])
     """
     if len(corpus) > most:
-        return corpus.take(_spread_numbers(len(corpus), most))
+        return corpus.take(spread_numbers(len(corpus), most))
     return corpus if isinstance(corpus, Corpus) else corpus.joined()
 
 
-def _spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
+def spread_numbers(n_documents: int, most: int = MOST_LEARNT) -> Indices:
     """Return the numbers of the documents that `spread_evenly` takes of more than `most`."""
     starts = np.linspace(0, n_documents - SEGMENT, most // SEGMENT).astype(np.int64)
     return np.asarray((starts[:, None] + np.arange(SEGMENT)).ravel())

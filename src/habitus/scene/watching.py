@@ -48,7 +48,7 @@ def watch_events(
 ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice | None]:
     """Yield the events of a live source as they start and end, until `stop` is set.
 
-    That nothing can be judged is told as well, after a while and then every hour.
+    That nothing can be judged is reported as well, after a while and then every hour.
     Between them comes None, some ten times a second, for whoever has something else to do. Times of
     events are seconds since the first document; `clock` is the time of day.
 
@@ -90,29 +90,11 @@ def watch_events(
 class Observer:
     """Judges the documents of a live source one after the other, and joins them to events.
 
-    Parameters
-    ----------
-    detector
-        Judges the documents.
-    name
-        Of the source.
-    scene
-        Says whether the camera can be judged.
-    live
-        Whether what arrives happens now; nobody knows the hour of a file.
-
-    Attributes
-    ----------
-    joiner
-        Its `open` is the event under way.
-    still
-        Picture of the strongest moment of the event under way.
-    started_at
-        When that event began to arrive, in seconds since the epoch.
-    condition, judgement
-        Of the camera, and of the latest document.
-    n_slow
-        Number of documents in a row that are too short of frames to see motion.
+    `scene` says whether the camera can be judged. What arrives `live` happens now; nobody knows the
+    hour of a file. `joiner.open` is the event under way, `still` the picture of its strongest
+    moment and `started_at` when it began to arrive, in seconds since the epoch; `condition` and
+    `judgement` are of the latest document, and `n_slow` counts documents in a row that are too
+    short of frames to see motion.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ SCENE = 300
 MOST_SHOWN = 40
 """Moments with pictures on the page."""
 MOST_TROUBLES = 5
-"""Troubles of a camera that are told in full."""
+"""Troubles of a camera that are shown in full."""
 
 
 class HourBar(NamedTuple):
@@ -55,27 +55,12 @@ class Calendar(NamedTuple):
     days: list[tuple[float, float, str]]
     """Position and text of the labels of days."""
     hours: list[tuple[float, float, str]]
-    told: str
+    in_words: str
     """The same in words."""
 
 
 def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverview) -> None:
-    """Write the page of an archive.
-
-    Parameters
-    ----------
-    path
-        Page to write, as .html.
-    folder
-        The archive, for models and pictures.
-    overview
-        What it holds.
-
-    Raises
-    ------
-    InvalidInputError
-        If the page cannot be written.
-    """
+    """Write the page of an archive, with its models and pictures, as one .html file."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("habitus.site"),
         autoescape=True,
@@ -201,8 +186,8 @@ def _states(camera: CameraOverview, day: date) -> Iterator[tuple[str, list[int]]
 
 
 def _title(day: date, hours: Sequence[int], state: str) -> str:
-    told = {"whole": "read", "part": "read in part", "none": "no recording", "unread": "unreadable"}
-    return f"{day:%Y-%m-%d} {hours[0]:02d}:00 to {hours[-1] + 1:02d}:00: {told[state]}"
+    text = {"whole": "read", "part": "read in part", "none": "no recording", "unread": "unreadable"}
+    return f"{day:%Y-%m-%d} {hours[0]:02d}:00 to {hours[-1] + 1:02d}:00: {text[state]}"
 
 
 def _card(folder: ArchiveFolder, moment: ArchiveEvent) -> dict[str, Any]:
@@ -225,7 +210,7 @@ def _card(folder: ArchiveFolder, moment: ArchiveEvent) -> dict[str, Any]:
 
 
 def _period(seconds: float) -> str:
-    """Return a length of time that is not told more precisely than it is known."""
+    """Return a length of time that is not given more precisely than it is known."""
     return "many years" if seconds > 3650 * DAY else f"about {duration_in_words(seconds)}"
 
 

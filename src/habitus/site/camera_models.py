@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby, pairwise
 from operator import add
@@ -14,10 +14,10 @@ from typing_extensions import TypedDict
 
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.errors import FileError, HabitusError
-from habitus.files import work_folder
+from habitus.files import work_folder, write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.scene import learn_scene
+from habitus.scene import SceneModel, learn_scene
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.schema import Count, NotNegative, Text
 from habitus.site.shard_reading import Trouble, overlaps
@@ -26,10 +26,10 @@ from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
     RecordedShard,
+    latest_era,
     read_json,
     set_aside,
     unseen_by_worker,
-    write_file,
     write_json,
 )
 from habitus.version import __version__
@@ -109,6 +109,11 @@ class Learning:
     damaged: bool = False
     """Whether shards were damaged: they are set aside, and their recordings can be read again."""
 
+    def then(self, later: "Learning") -> "Learning":
+        """Return what this and a later one came to."""
+        known = [camera for camera in later.known if camera not in self.learnt]
+        return replace(later, learnt=sorted(self.learnt + later.learnt), known=known)
+
     def summary(self) -> str:
         """Return what was learnt, in one line."""
         return f"learnt {len(self.learnt)} camera(s); {len(self.known)} had nothing new"
@@ -129,19 +134,7 @@ def eras_of(shards: Sequence[RecordedShard]) -> list[Era]:
 
 def _runs(shards: Sequence[RecordedShard]) -> list[list[RecordedShard]]:
     """Return shards that follow each other and are alike."""
-    return [list(group) for _, group in groupby(shards, key=_kind)]
-
-
-def latest_era(shards: Sequence[RecordedShard]) -> list[RecordedShard]:
-    """Return the shards that are like the last one.
-
-    An hour of another frame size takes nothing away from what was learnt before it.
-    """
-    return [shard for shard in shards if _kind(shard) == _kind(shards[-1])]
-
-
-def _kind(shard: RecordedShard) -> Any:
-    return shard.vocabulary, shard.origin["made"]
+    return [list(group) for _, group in groupby(shards, key=lambda shard: shard.kind)]
 
 
 def _frames(shard: RecordedShard) -> str:
@@ -159,8 +152,8 @@ def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
             if before != frames
             else "documents are made in another way since"
         )
-        known.append(_kind(one[0]))
-        again = _kind(other[0]) in known
+        known.append(one[0].kind)
+        again = other[0].kind in known
         model = "the model of before goes on" if again else "a new model begins there"
         yield f"{camera}: {what} {since}: {model}"
 
@@ -202,24 +195,10 @@ def learn_cameras(
     fleet: Path | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Learning:
-    """Learn a model of each camera whose recordings or options have changed.
+    """Learn a model of each camera whose recordings or options have changed, side by side.
 
-    Parameters
-    ----------
-    folder
-        The archive.
-    cameras
-        Cameras to learn.
-    workers
-        What learns them, side by side.
-    days
-        Learn from the last so many days of each camera; from all if None.
-    options
-        Parameters of `learn_scene`.
-    fleet
-        File of what other cameras have in common, for those with less than half an hour.
-    progress
-        Told how many cameras are learnt.
+    They are learnt from the last so many days of each camera, or from all, with `options` of
+    `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
     """
     prior = None if fleet is None else _digest_of_fleet(fleet)
     found, plans = Learning(), dict[str, Plan]()
@@ -232,7 +211,7 @@ def learn_cameras(
         if troubles:
             found.troubles += troubles
             continue
-        # What cameras with much footage tell others must not depend on what they were told.
+        # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
         own = fingerprint(chosen, {**options, "fleet": prior if young else None})
         if known is not None and known["fingerprint"] == own and _is_whole(camera, known):
@@ -328,19 +307,32 @@ def learn_camera(task: LearningTask) -> LearntCamera:
     try:
         corpus = ShardedCorpus.open(task.paths)
         fleet = None if task.fleet is None else Fleet.load(task.fleet)
-        scene = learn_scene(corpus, fleet=fleet, **task.options)
+        scene, common = learn_documents(corpus, fleet, **task.options)
     except FileError as error:
         damaged = tuple(path for path in task.paths if _is_damaged(path))
         return LearntCamera(damaged=damaged, reason="" if damaged else str(error))
     except HabitusError as error:
         return LearntCamera(reason=f"cannot be learnt: {error}")
     with work_folder() as folder:
-        model, own = folder / "model", folder / "fleet"
-        scene.save(model)
-        if (told := Fleet.told_by(scene)) is not None:
-            told.save(own)
-        contents = own.read_bytes() if told else b""
-        return LearntCamera(model.read_bytes(), len(corpus), scene.notes, fleet=contents)
+        path = folder / "contents"
+        scene.save(path)
+        contents, of_fleet = path.read_bytes(), b""
+        if common is not None:
+            common.save(path)
+            of_fleet = path.read_bytes()
+        return LearntCamera(contents, len(corpus), scene.notes, fleet=of_fleet)
+
+
+def learn_documents(
+    corpus: Corpus | ShardedCorpus, fleet: Fleet | None, **options: Any
+) -> tuple[SceneModel, Fleet | None]:
+    """Learn a camera's model from its documents; return also what it has in common with others.
+
+    Where there is less than half an hour of documents, habits lean on a fleet. Options are those of
+    `learn_scene`.
+    """
+    scene = learn_scene(corpus, fleet=fleet if len(corpus) < WORTH else None, **options)
+    return scene, Fleet.told_by(scene)
 
 
 def _is_damaged(path: str) -> bool:

@@ -8,8 +8,7 @@ the next process cuts them if this one is killed before.
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,17 +18,17 @@ import numpy as np
 from habitus.arrays import Image
 from habitus.backlog import Backlog
 from habitus.corpus.vocabulary import Vocabulary
-from habitus.errors import HabitusError, InvalidInputError
-from habitus.files import written_whole
+from habitus.errors import HabitusError
+from habitus.files import write_file
 from habitus.jobs.fork_server import ForkServer
 from habitus.reporting.figures.drawing import EVENT, draw_boxes
 from habitus.reporting.figures.moments import WIDTH, still_thumbnail
 from habitus.scene.events import Event
 from habitus.scene.habit_model import HabitModel
 from habitus.site.journal import JournalEntry, JournalFiles, file_entry, filed_entries
+from habitus.site.live_picture import jpeg
 from habitus.site.packet_ring import Clip, clip_due, cut_clip, cut_clip_of_file
 from habitus.site.pipe_messages import Filed, Remark, Report
-from habitus.site.sight import jpeg
 
 # Entries that may wait with their pictures; further ones wait without.
 PICTURES_WAITING = 50
@@ -39,43 +38,22 @@ CUTTING = 120.0
 NICE = 10
 
 
-@dataclass(frozen=True)
-class SeenEvent:
-    """An event, as it is filed."""
+class SeenEvent(NamedTuple):
+    """An event to file, and what its pictures are drawn from."""
 
-    id: str
+    entry: JournalEntry
+    """Without files."""
     event: Event
-    """With `alarm` and `threshold` by the budget."""
-    start: float
-    """In seconds since the epoch, as are `end` and `peak`."""
-    end: float
-    peak: float
-    thresholds: tuple[float, ...]
-    """At half the budget, the budget, and twice the budget."""
     vocabulary: Vocabulary
     habits: HabitModel | None
     still: Image | None
     """The scene at its strongest moment."""
 
-    def entry(self, *, over: bool, files: JournalFiles, n_bytes: int) -> JournalEntry:
-        """Return what is known of it now."""
-        return JournalEntry(
-            self.id,
-            "ended" if over else "started",
-            self.start,
-            self.end if over else None,
-            self.peak,
-            self.event.alarm,
-            self.event.to_json(),
-            files,
-            n_bytes,
-            self.thresholds,
-        )
-
 
 class ClipJob(NamedTuple):
     """A clip that is to be cut."""
 
+    cut: Callable[[Path, float, float, Path], Clip | None]
     source: Path
     """The camera's ring of segments, or a recording."""
     start: float
@@ -85,52 +63,39 @@ class ClipJob(NamedTuple):
 
 
 class Filing:
-    """Writes what is known of a camera's events, and tells which files are in the journal.
+    """Writes what is known of the events of a camera's folder, and reports what is in the journal.
 
-    Parameters
-    ----------
-    folder
-        Of the camera.
-    tell
-        Takes reports.
-    fork_server
-        Forks the processes that cut clips.
-    recording
-        The file that is judged, of which clips are cut, and when it starts; None for a camera.
+    Clips are cut from the ring of the camera; of a `recording`, from that file, which starts at the
+    time beside it.
     """
 
     def __init__(
         self,
         folder: Path,
-        tell: Callable[[Report], None],
+        send: Callable[[Report], None],
         fork_server: ForkServer,
         recording: tuple[Path, float] | None = None,
     ) -> None:
-        self.folder, self.tell, self.fork_server, self.recording = (
-            folder,
-            tell,
-            fork_server,
-            recording,
+        self.folder, self.send, self.fork_server = folder, send, fork_server
+        self.recording = recording
+        self._entries, self._clips = (
+            Backlog[Callable[[], object]](lambda task: task(), note=self._say) for _ in range(2)
         )
-        self._entries = Backlog(self._written)
-        self._clips = Backlog(self._written)
         self._due = [(0.0, entry) for entry in self._left_over()]
         """Clips that are to be cut, as entries without a file, and when, by the monotonic clock."""
-        self._trouble = ""
 
-    def started(self, seen: SeenEvent) -> None:
-        """File an event that goes on; again, if it became an alarm."""
-        self._add(seen, over=False)
-
-    def ended(self, seen: SeenEvent) -> None:
-        """File an event that is over; its clip follows if it is an alarm."""
-        if seen.event.alarm:
-            clip = replace(seen.entry(over=True, files={}, n_bytes=0), kind="clip", event={})
-            wait = 0.0 if self.recording else clip_due(seen.start, seen.end) - time.time()
+    def add(self, seen: SeenEvent) -> None:
+        """File an event as it is now; once an alarm is over, its clip follows."""
+        entry = seen.entry
+        if entry.kind == "ended" and entry.alarm:
+            clip = replace(entry, kind="clip", event={})
+            wait = 0.0 if self.recording else clip_due(entry.start, entry.end) - time.time()
             if self.recording is None:  # which would be judged again, with the same events
-                self._entries.add(lambda: self._file_due(clip))
+                self._entries.add(lambda: file_entry(self.folder / "clips", clip))
             self._due.append((time.monotonic() + wait, clip))
-        self._add(seen, over=True)
+        if len(self._entries) >= PICTURES_WAITING:
+            seen = seen._replace(still=None)
+        self._entries.add(lambda: self._file(seen))
 
     def tick(self, *, at_once: bool = False) -> None:
         """Have clips cut that are due; or all, as they are."""
@@ -152,37 +117,20 @@ class Filing:
         for backlog in (self._entries, self._clips):
             backlog.close(within=max(0.0, until - time.monotonic()))
 
-    def _add(self, seen: SeenEvent, *, over: bool) -> None:
-        if len(self._entries) >= PICTURES_WAITING:
-            seen = replace(seen, still=None, habits=None)
-        self._entries.add(lambda: self._file(seen, over=over))
+    def _say(self, trouble: str) -> None:
+        text = "events are written again"
+        if trouble:
+            text = f"events cannot be written, and wait in memory: {trouble}"
+        self.send(Remark(text, time.time()))
 
-    def _written(self, task: Callable[[], None]) -> None:
-        """Do a task; say once that it cannot be done for now."""
-        try:
-            task()
-        except (OSError, InvalidInputError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            if reason != self._trouble:
-                text = f"events cannot be written, and wait in memory: {reason}"
-                self.tell(Remark(text, time.time()))
-            self._trouble = reason
-            raise OSError(reason) from error
-        if self._trouble:
-            self._trouble = ""
-            self.tell(Remark("events are written again", time.time()))
-
-    def _file(self, seen: SeenEvent, *, over: bool) -> None:
+    def _file(self, seen: SeenEvent) -> None:
         """Write the pictures of an event, then its entry."""
-        pictures = _pictures(seen) if seen.still is not None else {}
         files, n_bytes = JournalFiles(), 0
-        (self.folder / "events").mkdir(parents=True, exist_ok=True)
-        for kind, (name, data) in pictures.items():
-            with written_whole(self.folder / "events" / name) as temporary:
-                temporary.write_bytes(data)
+        for kind, (name, data) in _pictures(seen).items():
+            write_file(self.folder / "events" / name, data)
             files[kind] = name  # type: ignore[literal-required]
             n_bytes += len(data)
-        self._enter(seen.entry(over=over, files=files, n_bytes=n_bytes))
+        self._enter(replace(seen.entry, files=files, n_bytes=n_bytes))
 
     def _left_over(self) -> Iterator[JournalEntry]:
         """Yield the clips that a process before this one did not cut."""
@@ -191,9 +139,6 @@ class Filing:
                 yield entry
             else:
                 path.unlink(missing_ok=True)
-
-    def _file_due(self, clip: JournalEntry) -> None:
-        file_entry(self.folder / "clips", clip)
 
     def _cut(self, entry: JournalEntry) -> None:
         """Cut the clip of an event, then write its entry."""
@@ -206,46 +151,28 @@ class Filing:
     def _clip(self, entry: JournalEntry) -> Clip | None:
         """Return the clip of an event, cut by a process of its own: FFmpeg may hang or crash."""
         source, starts = self.recording or (self.folder / "recent", 0.0)
+        cut = cut_clip_of_file if self.recording else cut_clip
         output = self.folder / "events" / f"{entry.id}.mp4"
+        output.parent.mkdir(parents=True, exist_ok=True)
         end = entry.start if entry.end is None else entry.end
-        job = ClipJob(source, entry.start - starts, end - starts, output)
-        target = "cut_from_file" if self.recording else "cut_from_ring"
+        job = ClipJob(cut, source, entry.start - starts, end - starts, output)
         try:
-            child = self.fork_server.start_process(f"habitus.site.filing:{target}", job)
+            found: Clip | None = self.fork_server.ask(
+                "habitus.site.filing:cut", job, within=CUTTING
+            )
         except HabitusError as error:
-            self.tell(Remark(f"no clip of an event: {error}", time.time()))
+            self.send(Remark(f"no clip of an event: {error}", time.time()))
             return None
-        try:
-            found = child.connection.recv() if child.connection.poll(CUTTING) else None
-        except (EOFError, OSError):
-            found = "its process ended"
-        child.kill()
-        if isinstance(found, str):
-            self.tell(Remark(f"no clip of an event: {found}", time.time()))
-        return found if isinstance(found, Clip) else None
+        return found
 
     def _enter(self, entry: JournalEntry) -> None:
-        self.tell(Filed(file_entry(self.folder / "journal", entry)))
+        self.send(Filed(file_entry(self.folder / "journal", entry)))
 
 
-def cut_from_ring(job: ClipJob, connection: Connection) -> None:
-    """Cut a clip from the ring of a camera, in a process of its own; send it, or why not."""
-    _cut_and_send(cut_clip, job, connection)
-
-
-def cut_from_file(job: ClipJob, connection: Connection) -> None:
-    """Cut a clip from a recording, in a process of its own; send it, or why not."""
-    _cut_and_send(cut_clip_of_file, job, connection)
-
-
-def _cut_and_send(
-    cut: Callable[[Path, float, float, Path], Clip | None], job: ClipJob, connection: Connection
-) -> None:
+def cut(job: ClipJob) -> Clip | None:
+    """Cut a clip, in a process of its own."""
     os.nice(NICE)
-    try:
-        connection.send(cut(*job))
-    except (HabitusError, OSError) as error:
-        connection.send(str(error))
+    return job.cut(*job[1:])
 
 
 def _pictures(seen: SeenEvent) -> dict[str, tuple[str, bytes]]:
@@ -258,6 +185,6 @@ def _pictures(seen: SeenEvent) -> dict[str, tuple[str, bytes]]:
     draw_boxes(plain, seen.event.boxes, v, EVENT)
     marked = still_thumbnail(seen.event, still, v, seen.habits)
     return {
-        "thumbnail": (f"{seen.id}.jpg", jpeg(plain, widest=WIDTH)),
-        "heat": (f"{seen.id}.heat.jpg", marked),
+        "thumbnail": (f"{seen.entry.id}.jpg", jpeg(plain, widest=WIDTH)),
+        "heat": (f"{seen.entry.id}.heat.jpg", marked),
     }

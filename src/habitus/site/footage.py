@@ -8,25 +8,28 @@ document that its first one follows, in the file before; without it, a sequence 
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from habitus.arrays import Flags, Image
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import minute_of
-from habitus.corpus.documents import corpus_header, smallest
-from habitus.corpus.looks import joined_looks, median_picture
+from habitus.corpus.documents import corpus_header
+from habitus.corpus.looks import median_picture
 from habitus.corpus.sparse import SparseCounts
 from habitus.errors import FileError, HabitusError
+from habitus.files import write_file
 from habitus.ingest.clips import Document, DocumentSettings
+from habitus.scene.scene_model import spread_numbers
 from habitus.site.pipe_messages import FootageExtent
+from habitus.site.shard_store import latest_era, shard_bytes
 
 # Seconds of documents in a file as it is written first.
 MINUTE = 60.0
@@ -62,9 +65,10 @@ class _Held(NamedTuple):
     follows: bool
 
 
-class _Extent(NamedTuple):
+class _StoredFile(NamedTuple):
     """When the documents of a file are from, and how they were made; not their words."""
 
+    path: Path
     times: NDArray[np.float64]
     usable: Flags
     kind: str
@@ -73,49 +77,28 @@ class _Extent(NamedTuple):
     """Distinct words of all documents, each counted by itself."""
 
     @classmethod
-    def of_file(cls, path: Path) -> "_Extent":
-        """Read it.
-
-        Raises
-        ------
-        HabitusError, LookupError
-            If it is no file of documents.
-        """
-        header, arrays, found = corpus_header(path, "times", "conditions")
-        if not len(found["times"]):
+    def described(cls, path: Path) -> "_StoredFile":
+        """Read the header; HabitusError or LookupError if it is no file of documents."""
+        header, _, arrays = corpus_header(path, "times", "conditions", "indptr")
+        times, indptr = arrays["times"], arrays["indptr"]
+        if not len(times):
             raise FileError(f"{path}: expected documents, found none")
-        (header.get("settings") or {}).pop(AFTER, None)
-        kind = json.dumps(header, sort_keys=True, default=Vocabulary.to_json)
-        usable = found["conditions"] == Condition.USABLE
-        return cls(found["times"], usable, kind, arrays["data"].shape[0])
+        settings = {k: v for k, v in (header.get("settings") or {}).items() if k != AFTER}
+        kind = json.dumps([header["vocabulary"], settings], default=Vocabulary.to_json)
+        usable = arrays["conditions"] == Condition.USABLE
+        return cls(path, times, usable, kind, int(indptr[-1]))
 
-
-class _Count(NamedTuple):
-    """Number of usable documents of a file, and when they are from."""
-
-    n_usable: int
-    first: float
-    last: float
+    @property
+    def is_whole_hour(self) -> bool:
+        """Whether minutes were joined to it."""
+        return len(self.path.stem) == len("YYYYMMDDTHH")
 
 
 class FootageWriter:
-    """Keeps the documents of a camera as they come.
+    """Keeps the documents of a camera in a folder as they come, for some days, or for ever if None.
 
     It never raises because of the disk: what cannot be written waits in memory, for ten minutes.
-
-    Parameters
-    ----------
-    folder
-        Where the files are; it is made if it is not there.
-    settings
-        How the documents are made.
-    learn_days
-        Days that they are kept for; for ever if None.
-
-    Attributes
-    ----------
-    notes
-        What there is to say to a person; whoever says it clears the list.
+    `notes` has what there is to say to a person; whoever says it clears the list.
     """
 
     def __init__(
@@ -133,10 +116,7 @@ class FootageWriter:
         self._n_files, self._hour = 0, -1
         self._pruned = -1
         """Hour in which files were deleted last."""
-        self._counts = [
-            _Count(int(extent.usable.sum()), float(extent.times[0]), float(extent.times[-1]))
-            for _, extent in _extents(folder, [])
-        ]
+        self._written = [self._extent(file.usable, file.times) for file in _files(folder, [])]
 
     def add(
         self,
@@ -149,18 +129,8 @@ class FootageWriter:
     ) -> None:
         """Add the next document, and write those of a minute once they are complete.
 
-        Parameters
-        ----------
-        document
-            Its words, and a still where there is one.
-        time
-            Start of its clip in seconds since the epoch.
-        condition
-            Of the camera.
-        vocabulary
-            The meaning of its words.
-        follows
-            Whether it follows the document before; if not, a sequence begins.
+        `time` is the start of its clip in seconds since the epoch. Where it does not follow the
+        document before, a sequence begins.
         """
         if vocabulary != self._vocabulary:
             self.flush()
@@ -190,9 +160,9 @@ class FootageWriter:
         if self._failed:
             self._failed = False
             self.notes.append("documents to learn from are written again")
-        first, last = self._held[0].time, self._held[-1].time
-        n_usable = sum(held.condition is Condition.USABLE for held in self._held)
-        self._counts.append(_Count(n_usable, first, last))
+        last = self._held[-1].time
+        usable = [held.condition is Condition.USABLE for held in self._held]
+        self._written.append(self._extent(usable, [held.time for held in self._held]))
         self._before, self._held, self._n_files = last, [], self._n_files + 1
         self._prune(last)
 
@@ -202,13 +172,15 @@ class FootageWriter:
 
     def kept(self) -> FootageExtent | None:
         """Return how much there is to learn from; None where there is nothing."""
-        if not self._counts:
+        if not self._written:
             return None
-        n_usable, clip = sum(count.n_usable for count in self._counts), self.settings.clip
-        first = min(count.first for count in self._counts)
-        return FootageExtent(
-            n_usable * clip, first, max(count.last for count in self._counts) + clip
-        )
+        seconds, first, last = zip(*self._written, strict=True)
+        return FootageExtent(sum(seconds), min(first), max(last))
+
+    def _extent(self, usable: ArrayLike, times: Sequence[float] | NDArray[Any]) -> FootageExtent:
+        clip = self.settings.clip
+        n_usable = int(np.count_nonzero(usable))
+        return FootageExtent(n_usable * clip, float(times[0]), float(times[-1]) + clip)
 
     def _hold_back(self, error: Exception) -> None:
         """Say that nothing can be written, once, and hold the latest documents."""
@@ -256,7 +228,7 @@ class FootageWriter:
         if self.learn_days is None or hour == self._pruned:
             return
         self._pruned, oldest = hour, now - self.learn_days * DAY
-        self._counts = [count for count in self._counts if count.last >= oldest]
+        self._written = [extent for extent in self._written if extent.last > oldest]
         for path in self.folder.glob(FILES):
             if _hour_of(path) + HOUR < oldest:
                 path.unlink(missing_ok=True)
@@ -303,10 +275,6 @@ def _hour_of(path: Path) -> float:
         return math.inf
 
 
-def _is_whole_hour(path: Path) -> bool:
-    return len(path.stem) == len("YYYYMMDDTHH")
-
-
 def _free(path: Path) -> Path:
     """Return a name that is not taken, as one may be where the clock was set back."""
     number, named = 1, path
@@ -316,26 +284,30 @@ def _free(path: Path) -> Path:
     return named
 
 
-def _extents(folder: Path, notes: list[str]) -> Iterator[tuple[Path, _Extent]]:
-    """Yield the files of a folder in order of time; one that is damaged is noted.
+def _files(folder: Path, notes: list[str]) -> list[_StoredFile]:
+    """Return the files of a folder in order of time; one that is damaged is noted.
 
     What was joined to a whole hour already is left out.
     """
     hours: dict[str, NDArray[np.float64]] = {}
-    found = []
+    files = []
     for path in sorted(folder.glob(FILES)):  # a whole hour before its minutes
         try:
-            extent = _Extent.of_file(path)
+            file = _StoredFile.described(path)
         except (HabitusError, LookupError) as error:
             if path.exists():  # not deleted meanwhile
-                notes.append(f"{path.name} is damaged and was left out: {error}")
+                notes.append(_damaged(path, error))
             continue
-        if _is_whole_hour(path):
-            hours[path.stem] = extent.times
-        elif extent.times[0] in hours.get(path.stem[:11], ()):
+        if file.is_whole_hour:
+            hours[path.stem] = file.times
+        elif file.times[0] in hours.get(path.stem[:11], ()):
             continue
-        found.append((path, extent))
-    yield from sorted(found, key=lambda each: each[1].times[0])
+        files.append(file)
+    return sorted(files, key=lambda file: file.times[0])
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return f"{path.name} is damaged and was left out: {error}"
 
 
 class Footage(NamedTuple):
@@ -356,38 +328,30 @@ def read_footage(
     most: int = MOST_DOCUMENTS,
     most_counts: int = MOST_COUNTS,
 ) -> Footage:
-    """Read the documents of a camera.
+    """Read the documents of a camera that start from `since` to before `until`, but for `excluded`.
 
-    Of too many, whole minutes are taken that are spread evenly over the time. What is damaged is
-    left out, and so is what was made in another way than the latest: of another frame size, with
-    another mask.
-
-    Parameters
-    ----------
-    folder
-        Where a `FootageWriter` has written them.
-    since, until
-        Times between which they start, in seconds since the epoch.
-    excluded
-        Starts and ends of times not to learn from.
-    most, most_counts
-        Number of documents to return at most, and of distinct words of all of them together.
+    Of more than `most`, or of more than `most_counts` distinct words together, segments are taken
+    that are spread evenly over the time. What is damaged is left out, and so is what was made in
+    another way than the latest: of another frame size, with another mask.
     """
     notes: list[str] = []
-    found = list(_of_latest_kind(list(_extents(folder, notes)), notes))
-    n_counts = sum(extent.n_counts for _, extent in found)
-    n_documents = sum(len(extent.times) for _, extent in found)
-    most = min(most, n_documents * most_counts // max(n_counts, 1))
-    wanted = [_wanted(extent.times, since, until, excluded) for _, extent in found]
-    times = np.concatenate([np.empty(0), *(extent.times for _, extent in found)])
-    chosen = np.concatenate([np.empty(0, dtype=np.bool_), *wanted])
-    minutes = _spread_minutes(times[chosen], most)
-    parts: list[_Part] = []
-    for (path, extent), each in zip(found, wanted, strict=True):
-        taken = each & np.isin(extent.times // MINUTE, minutes)
-        if taken.any():
-            parts += _loaded(path, taken, notes)
-    return Footage(_assembled(parts) if parts else None, notes)
+    files = _files(folder, notes)
+    latest = latest_era(files)
+    if n_others := sum(len(file.times) for file in files) - sum(len(file.times) for file in latest):
+        notes.append(
+            f"{n_others} documents were left out: they were made with another frame size or mask"
+        )
+    times = np.concatenate([np.empty(0), *(file.times for file in latest)])
+    wanted = (times >= since) & (times < until)
+    for start, end in excluded:
+        wanted &= (times < start) | (times >= end)
+    chosen = np.flatnonzero(wanted)
+    n_counts = sum(file.n_counts for file in latest)
+    most = min(most, len(times) * most_counts // max(n_counts, 1))
+    if len(chosen) > most:
+        chosen = chosen[spread_numbers(len(chosen), most)]
+    corpus, _ = _joined(latest, chosen, notes)
+    return Footage(corpus, notes)
 
 
 def join_hours(folder: Path, before: float) -> None:
@@ -395,134 +359,59 @@ def join_hours(folder: Path, before: float) -> None:
 
     It can be repeated, and interrupted. An hour in which settings changed stays as it is.
     """
-    hours = groupby(_extents(folder, []), key=lambda each: _hour_of(each[0]))
-    for hour, group in hours:
-        files = list(group)
-        paths, kinds = [path for path, _ in files], {extent.kind for _, extent in files}
-        if hour + HOUR + 2 * MINUTE > before or len(kinds) > 1 or all(map(_is_whole_hour, paths)):
+    for hour, group in groupby(_files(folder, []), key=lambda file: _hour_of(file.path)):
+        files, notes = list(group), list[str]()
+        is_over = hour + HOUR + 2 * MINUTE <= before
+        if not is_over or all(file.is_whole_hour for file in files):
             continue
-        notes: list[str] = []
-        everything = [(path, np.ones(len(extent.times), dtype=np.bool_)) for path, extent in files]
-        parts = [part for path, taken in everything for part in _loaded(path, taken, notes)]
-        if not parts or notes:
+        n_documents = sum(len(file.times) for file in files)
+        alike = len({file.kind for file in files}) == 1
+        corpus, after = _joined(files, np.arange(n_documents), notes) if alike else (None, None)
+        if corpus is None or notes:
             continue
-        after = parts[0].after
-        corpus = _assembled(parts)
         settings = {**(corpus.settings or {}), **({} if after is None else {AFTER: after})}
-        replace(corpus, settings=settings).save(folder / f"{_utc(hour):{HOUR_NAME}}{SUFFIX}")
-        for path in paths:
-            if not _is_whole_hour(path):
-                path.unlink(missing_ok=True)
+        contents = shard_bytes(replace(corpus, settings=settings))
+        write_file(folder / f"{_utc(hour):{HOUR_NAME}}{SUFFIX}", contents)
+        for file in files:
+            if not file.is_whole_hour:
+                file.path.unlink(missing_ok=True)
 
 
-def _of_latest_kind(
-    found: list[tuple[Path, _Extent]], notes: list[str]
-) -> Iterator[tuple[Path, _Extent]]:
-    """Yield the files that were made as the latest was."""
-    if not found:
-        return
-    latest = max(found, key=lambda each: each[1].times[-1])[1].kind
-    n_others = sum(len(extent.times) for _, extent in found if extent.kind != latest)
-    if n_others:
-        notes.append(
-            f"{n_others} documents were left out: they were made with another frame size or mask"
-        )
-    yield from ((path, extent) for path, extent in found if extent.kind == latest)
+def _joined(
+    files: Sequence[_StoredFile], chosen: NDArray[np.int64], notes: list[str]
+) -> tuple[Corpus | None, float | None]:
+    """Return chosen documents of files, counted over all, as one corpus; None without any.
 
-
-def _wanted(
-    times: NDArray[np.float64],
-    since: float,
-    until: float,
-    excluded: Sequence[tuple[float, float]],
-) -> Flags:
-    """Return which documents may be learnt from."""
-    wanted = (times >= since) & (times < until)
-    for start, end in excluded:
-        wanted &= (times < start) | (times >= end)
-    return wanted
-
-
-def _spread_minutes(times: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Return minutes, spread evenly over those of the documents, that have at most so many.
-
-    Examples
-    --------
-    >>> _spread_minutes(np.arange(600.0), most=200)
-    array([0., 4., 9.])
+    Sequences go on from one file to the next; the second result is what the first document
+    follows. A file that is damaged is noted.
     """
-    minutes, counts = np.unique(times // MINUTE, return_counts=True)
-    n = len(minutes)
-    chosen = np.arange(n)
-    while counts[chosen].sum() > most and len(chosen) > 1:
-        n = min(len(chosen) - 1, int(n * most / counts.sum()) if n == len(minutes) else n - 1)
-        chosen = np.linspace(0, len(minutes) - 1, max(n, 1)).astype(np.int64)
-    return np.asarray(minutes[chosen])
-
-
-class _Part(NamedTuple):
-    """Documents of one file that are learnt from."""
-
-    corpus: Corpus
-    counts: SparseCounts
-    """Its counts, as small as on disk."""
-    after: float | None
-    """Time of the document that the first one follows, in another file."""
-    last: float | None
-    """Time of the last document, if it was the last of its file."""
-
-
-def _loaded(path: Path, taken: Flags, notes: list[str]) -> Iterator[_Part]:
-    """Yield what was taken of a file, unless it is damaged."""
-    try:
-        corpus = Corpus.load(path)
-    except HabitusError as error:
-        notes.append(f"{path.name} is damaged and was left out: {error}")
-        return
-    after = (corpus.settings or {}).get(AFTER)
-    if not taken.all():
-        corpus = corpus.take(np.flatnonzero(taken))
-    yield _Part(
-        replace(corpus, entries=_none_of(corpus.entries)),
-        replace(corpus.entries, data=smallest(corpus.entries.data)),
-        after if taken[0] else None,
-        float(corpus.times[-1]) if taken[-1] else None,
-    )
-
-
-def _none_of(counts: SparseCounts) -> SparseCounts:
-    """Return as many documents without words."""
-    indptr = np.zeros_like(counts.indptr)
-    return SparseCounts(counts.data[:0].copy(), counts.indices[:0].copy(), indptr, counts.n_words)
-
-
-def _assembled(parts: list[_Part]) -> Corpus:
-    """Return all parts as one corpus, sequences that go on from one file to the next in one."""
-    corpora = [part.corpus for part in parts]
-    settings = {k: v for k, v in (corpora[-1].settings or {}).items() if k != AFTER}
-    lengths: list[int] = []
-    last: float | None = None
-    for part in parts:
-        own = part.corpus.lengths.tolist()
-        if lengths and part.after is not None and part.after == last:
+    starts = np.cumsum([0, *(len(file.times) for file in files)])
+    parts, lengths, first_after = list[Corpus](), list[int](), None
+    for file, start, (low, high) in zip(
+        files, starts[:-1], pairwise(np.searchsorted(chosen, starts)), strict=True
+    ):
+        if low == high:
+            continue
+        try:
+            whole = Corpus.load(file.path)
+        except HabitusError as error:
+            notes.append(_damaged(file.path, error))
+            continue
+        part = whole.take(chosen[low:high] - start)
+        after = (whole.settings or {}).get(AFTER) if chosen[low] == start else None
+        own = part.lengths.tolist()
+        if not parts:
+            first_after = after
+        elif after is not None and after == parts[-1].times[-1]:
             lengths[-1] += own.pop(0)
         lengths += own
-        last = part.last
-    pictures = [corpus.picture for corpus in corpora if corpus.picture is not None]
+        parts.append(part)
+    if not parts:
+        return None, None
+    pictures = [part.picture for part in parts if part.picture is not None]
     spread = np.linspace(0, len(pictures) - 1, min(len(pictures), 2 * FEWEST_STILLS - 1))
-    entries = SparseCounts.joined([part.counts for part in parts])
-    parts.clear()  # or the counts would be there twice
-    return Corpus(
-        entries=entries,
-        times=np.concatenate([corpus.times for corpus in corpora]),
-        lengths=lengths,
-        vocabulary=corpora[-1].vocabulary,
-        n_frames=np.concatenate(
-            [np.zeros(0) if corpus.n_frames is None else corpus.n_frames for corpus in corpora]
-        ),
-        conditions=np.concatenate([corpus.conditions for corpus in corpora]),
-        clocks=np.concatenate([corpus.clocks for corpus in corpora]),
-        picture=_median([pictures[n] for n in spread.astype(int)]),
-        looks=joined_looks(look for corpus in corpora for look in corpus.looks),
-        settings=settings,
-    )
+    picture = _median([pictures[n] for n in spread.astype(int)])
+    corpus = Corpus.joined(parts)
+    settings = {k: v for k, v in (corpus.settings or {}).items() if k != AFTER}
+    lengths_now = np.asarray(lengths)
+    return replace(corpus, lengths=lengths_now, picture=picture, settings=settings), first_after

@@ -7,14 +7,14 @@ taking one twice changes nothing. While the database is away they wait here.
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from habitus.errors import FileError
-from habitus.files import written_whole
+from habitus.files import write_file
 from habitus.schema import decoded
 
 ORDER = {"started": 0, "ended": 1, "clip": 2}
@@ -45,8 +45,8 @@ class JournalEntry:
     """Whether it is one within the budget; False for what twice the budget would have raised."""
     event: dict[str, Any]
     """`habitus.Event.to_json()`; empty with a clip."""
-    files: JournalFiles
-    n_bytes: int
+    files: JournalFiles = field(default_factory=JournalFiles)
+    n_bytes: int = 0
     """Of these files."""
     thresholds: tuple[float, ...] = ()
     """Below which normality is an alarm at half the budget, the budget, and twice the budget."""
@@ -63,18 +63,9 @@ class JournalEntry:
 
 
 def file_entry(folder: Path, entry: JournalEntry) -> str:
-    """Write an entry to a journal folder, and return the name of its file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written, as on a full disk.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / entry.file_name
-    with written_whole(path) as temporary:
-        temporary.write_text(json.dumps(asdict(entry), allow_nan=False), encoding="utf-8")
-    return path.name
+    """Write an entry to a journal folder, and return the name of its file."""
+    write_file(folder / entry.file_name, json.dumps(asdict(entry), allow_nan=False).encode())
+    return entry.file_name
 
 
 def filed_entries(folder: Path) -> Iterator[tuple[Path, JournalEntry | FileError]]:

@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,21 +22,16 @@ from habitus.scene.scene_model import SceneModel
 from habitus.scene.watching import EventEnded, EventStarted, Observer
 from habitus.schema import decoded
 from habitus.site.filing import Filing, SeenEvent
+from habitus.site.journal import JournalEntry
 from habitus.video import watched_cells
 
 # Shares of the budget whose thresholds are known: what half and twice as many alerts would bring.
 SHARES = 0.5, 1.0, 2.0
 
 
-def as_event(told: dict[str, Any]) -> Event:
-    """Return an event that was told as plain values.
-
-    Raises
-    ------
-    FileError
-        If it is none.
-    """
-    return decoded(json.dumps(told), Event)
+def as_event(values: dict[str, Any]) -> Event:
+    """Return the event of plain values; FileError if it is none."""
+    return decoded(json.dumps(values), Event)
 
 
 def with_accepted(scene: SceneModel, accepted: Sequence[dict[str, Any]]) -> SceneModel:
@@ -61,27 +56,9 @@ class Judging:
     """Judges documents by one model, and files the events that they make.
 
     Events are joined at the threshold of twice the budget. One is an alarm if its strongest
-    document is below the threshold of the budget itself, from that document on.
-
-    Parameters
-    ----------
-    scene
-        The model.
-    alerts_per_day
-        Alert budget.
-    name
-        Of the camera.
-    filing
-        Takes the events.
-    new_id
-        Makes the id of an event that starts at a time.
-    speed
-        Seconds of video in a second.
-
-    Raises
-    ------
-    HabitusError
-        If the model cannot judge video.
+    document is below the threshold of the budget itself, from that document on. `new_id` makes the
+    id of an event that starts at a time; `speed` is the number of seconds of video in a second. A
+    model that cannot judge video is a HabitusError.
     """
 
     def __init__(
@@ -144,7 +121,7 @@ class Judging:
         event, now = self.event, observer.joiner.open
         if event is not None and now is not None and not event.alarm and self._is_alarm(now):
             event.alarm = True
-            self.filing.started(self._seen(event, now, observer.still))
+            self._file(event, "started", now, observer.still)
         return observer.judgement
 
     def end_event(self) -> None:
@@ -154,30 +131,37 @@ class Judging:
 
     def _start(self, event: Event, start: float) -> None:
         self.event = _OpenEvent(self.new_id(start), start, self._is_alarm(event))
-        self.filing.started(self._seen(self.event, event, self.observer.still))
+        self._file(self.event, "started", event, self.observer.still)
 
     def _end(self, ended: EventEnded) -> None:
         if self.event is not None:
-            self.filing.ended(self._seen(self.event, ended.event, ended.still))
+            self._file(self.event, "ended", ended.event, ended.still)
         self.event = None
 
     def _is_alarm(self, event: Event) -> bool:
         return event.normality < self.threshold
 
-    def _seen(self, open_event: _OpenEvent, event: Event, still: Image | None) -> SeenEvent:
-        """Return an event as it is filed, with times of day."""
-        start = open_event.start
-        return SeenEvent(
-            open_event.id,
-            replace(event, alarm=open_event.alarm, threshold=self.threshold),
-            start,
-            start + (event.end - event.start) / self.speed,
-            start + (event.peak - event.start) / self.speed,
-            self.thresholds,
-            self.vocabulary,
-            self.habits,
-            still,
+    def _file(
+        self,
+        open_event: _OpenEvent,
+        kind: Literal["started", "ended"],
+        event: Event,
+        still: Image | None,
+    ) -> None:
+        """Have an event filed, with times of day."""
+        start, alarm = open_event.start, open_event.alarm
+        event = replace(event, alarm=alarm, threshold=self.threshold)
+        entry = JournalEntry(
+            id=open_event.id,
+            kind=kind,
+            start=start,
+            end=start + (event.end - event.start) / self.speed if kind == "ended" else None,
+            peak=start + (event.peak - event.start) / self.speed,
+            alarm=alarm,
+            event=event.to_json(),
+            thresholds=self.thresholds,
         )
+        self.filing.add(SeenEvent(entry, event, self.vocabulary, self.habits, still))
 
     def _known_places(self, arrival: Arrived) -> Arrived:
         """Return a document without the words of cells that were masked when it was learnt."""

@@ -9,7 +9,10 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import reduce
 from multiprocessing.connection import Connection
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,13 @@ from habitus.errors import HabitusError, InvalidInputError
 from habitus.files import written_whole
 from habitus.progress import Progress
 from habitus.reporting.summaries import summarise_model
-from habitus.scene import Event, SceneModel, learn_scene
-from habitus.scene.fleet import WORTH, Fleet
+from habitus.scene import Event, SceneModel
+from habitus.scene.fleet import Fleet
 from habitus.scene.habit_model import HALF_LIFE
+from habitus.site.camera_models import learn_documents
 from habitus.site.footage import join_hours, read_footage
 from habitus.site.judging import as_event, with_accepted
+from habitus.site.process import ProgressSender
 from habitus.site.relearning import (
     Failed,
     LearningJob,
@@ -31,6 +36,7 @@ from habitus.site.relearning import (
     Question,
     description_of,
 )
+from habitus.site.shard_store import FLEET
 
 # Niceness of learning, and of answering somebody who waits.
 NICE, SOON = 15, 5
@@ -41,11 +47,7 @@ RESTARTS = {"first": 5}
 replaced within the hour."""
 USUAL_RESTARTS = 20
 KEPT_MODELS = 3
-FLEET = "camera.fleet"
-"""File of what a camera tells others that have seen little."""
 NAME = re.compile(r"model-(\d{1,9})\.habitus")
-# Seconds between two reports of progress.
-REPORT_EVERY = 0.25
 # Width in pixels of the picture of a behaviour.
 PICTURE_WIDTH = 480
 
@@ -61,22 +63,20 @@ def learn_from_footage(job: LearningJob, connection: Connection) -> None:
 
 
 def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
-    documents, reporter = job.folder / "documents", _Reporter(connection)
+    documents, reporter = job.folder / "documents", ProgressSender(connection)
     reporter(Progress("reading", 0, None))
     join_hours(documents, time.time())
     footage = read_footage(documents, job.since, job.until, job.excluded)
     corpus = footage.corpus
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
-    fleet = fleet_of_others(job.folder, corpus) if len(corpus) < WORTH else None
-    scene = learn_scene(
+    fleet = fleet_of_others(job.folder, corpus)
+    scene, common = learn_documents(
         corpus,
-        fleet=fleet,
+        fleet,
         half_life=HALF_LIFE,
         n_topics=N_TOPICS,
         n_behaviours=N_BEHAVIOURS,
-        learning="em",
-        prior="H+1",
         n_restarts=RESTARTS.get(job.occasion, USUAL_RESTARTS),
         n_jobs=1,
         random_state=job.seed,
@@ -87,18 +87,13 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     reporter(Progress("drawing", 0, None))
     write_description(scene, path)
     scene.save(path)
-    if (told := Fleet.told_by(scene)) is not None:
-        told.save(job.folder / FLEET)
+    if common is not None:
+        common.save(job.folder / FLEET)
     _forget(job.folder)
     return LearntModel(
         model=path.name,
         summary=scene.summary(),
-        notes=(
-            *footage.notes,
-            *scene.notes,
-            *_taught(scene, fleet),
-            *_unfit(scene, job.accepted),
-        ),
+        notes=(*footage.notes, *scene.notes, *_taught(scene, fleet), *_unfit(scene, job.accepted)),
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
         n_documents=len(corpus),
@@ -107,26 +102,15 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
 
 
 def fleet_of_others(folder: Path, corpus: Corpus) -> Fleet | None:
-    """Return what the other cameras have in common; None where none has such documents.
-
-    Parameters
-    ----------
-    folder
-        Folder of a camera, beside those of the others.
-    corpus
-        What the camera has seen.
-    """
-    found = None
+    """Return what the cameras beside one have in common; None where none fits its documents."""
+    fleets = []
     for path in sorted(folder.parent.glob(f"*/{FLEET}")):
-        if path.parent == folder or corpus.vocabulary is None:
-            continue
-        try:
-            other = Fleet.load(path)
-            other.check_fits(corpus.vocabulary, corpus.clip)
-        except HabitusError:
-            continue
-        found = other if found is None else found + other
-    return found
+        with suppress(HabitusError):
+            fleet = Fleet.load(path)
+            if path.parent != folder and corpus.vocabulary is not None:
+                fleet.check_fits(corpus.vocabulary, corpus.clip)
+                fleets.append(fleet)
+    return reduce(add, fleets) if fleets else None
 
 
 def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
@@ -136,19 +120,6 @@ def _taught(scene: SceneModel, fleet: Fleet | None) -> Iterator[str]:
             f"how far normal footage goes was learnt from {fleet.n_cameras} other camera(s) as "
             "well: this one has less than half an hour of it"
         )
-
-
-class _Reporter:
-    """Sends progress, but not too often."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection, self.stage, self.sent = connection, "", 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if progress.stage != self.stage or now - self.sent >= REPORT_EVERY:
-            self.stage, self.sent = progress.stage, now
-            self.connection.send(progress)
 
 
 def _models(folder: Path) -> list[tuple[int, Path]]:
@@ -195,7 +166,7 @@ def write_description(scene: SceneModel, path: Path) -> None:
 
 
 def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
-    """Return what `habitus.site.relearning.describe` returns."""
+    """Return each behaviour as plain values; its picture is in the folder."""
     clip = scene.model.clip_
     return [
         {
@@ -213,24 +184,16 @@ def _behaviours(scene: SceneModel, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def answer(question: Question, connection: Connection) -> None:
-    """Answer a question about a model, or send the error that kept from it."""
+def behaviours_of(model: Path) -> list[dict[str, Any]]:
+    """Return what `habitus.site.relearning.describe` returns."""
     os.nice(SOON)
-    try:
-        scene = SceneModel.load(question.model)
-        if question.about == "behaviours":
-            connection.send(_behaviours(scene, question.model.parent))
-        else:
-            connection.send(_silenced(scene, question))
-    except HabitusError as error:
-        connection.send(error)
+    return _behaviours(SceneModel.load(model), model.parent)
 
 
-def _silenced(scene: SceneModel, question: Question) -> list[int]:
-    """Return the indices of recent alarms that an event silences, once it is accepted."""
-    if question.event is None:
-        return []
-    scene = with_accepted(scene, question.accepted)
+def silenced(question: Question) -> list[int]:
+    """Return what `habitus.site.relearning.silenced_by` returns."""
+    os.nice(SOON)
+    scene = with_accepted(SceneModel.load(question.model), question.accepted)
     recent = dict(enumerate(map(as_event, question.recent)))
     before = _quiet(scene, recent)
     after = _quiet(scene.accept(as_event(question.event)).scene, recent)

@@ -5,7 +5,7 @@ again after whatever cut them short.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,29 +137,22 @@ def learn_archive(
     }
     with folder.alone(), open_workers(reading.cluster, reading.jobs) as workers:
         folder.put_settings(given)
-        came = _read(folder, recordings, given, workers, settled, progress)
-        wanted = [each for each in folder.cameras() if not cameras or each.camera in cameras]
-
-        def learn() -> Learning:
-            return learn_cameras(
-                folder,
-                wanted,
-                workers,
-                days=days,
-                options=options,
-                fleet=None if fleet is None else Path(fleet),
-                progress=progress,
+        came, models = Reading(), Learning()
+        for _ in range(2):  # again where shards were damaged, whose recordings are read again
+            came = came.then(_read(folder, recordings, given, workers, settled, progress))
+            models = models.then(
+                learn_cameras(
+                    folder,
+                    [each for each in folder.cameras() if not cameras or each.camera in cameras],
+                    workers,
+                    days=days,
+                    options=options,
+                    fleet=None if fleet is None else Path(fleet),
+                    progress=progress,
+                )
             )
-
-        models = learn()
-        if models.damaged:
-            came = _sum(came, _read(folder, recordings, given, workers, settled, progress))
-            first, models = models, learn()
-            models = replace(
-                models,
-                learnt=sorted(first.learnt + models.learnt),
-                known=[camera for camera in models.known if camera not in first.learnt],
-            )
+            if not models.damaged:
+                break
     return ArchiveLearning(came, models, overview_of(folder))
 
 
@@ -209,27 +202,25 @@ def detect_archive(
         recordings = [] if given is None else _recordings(given, (), strict=False)
         zone = None if given is None else given["timezone"]
 
-        def judge(*, again: bool) -> ArchiveDetection:
+        found = ArchiveDetection()
+        for first in (True, False):  # again where shards were damaged, as for learning
             reading = _read(archive, recordings, given, workers, settled, progress)
-            wanted = archive.cameras(cameras)
-            found = judge_archive(
-                archive,
-                wanted,
-                workers,
-                alerts_per_day=alerts_per_day,
-                again=again,
-                progress=progress,
+            before, found = (
+                found,
+                judge_archive(
+                    archive,
+                    archive.cameras(cameras),
+                    workers,
+                    alerts_per_day=alerts_per_day,
+                    again=again and first,
+                    progress=progress,
+                ),
             )
             found.troubles[:0] = reading.waiting
-            return found
-
-        found = judge(again=again)
-        if found.damaged:
-            before, found = found, judge(again=False)
-            found.n_judged, found.n_known = (
-                found.n_judged + before.n_judged,
-                found.n_known - before.n_judged,
-            )
+            found.n_judged += before.n_judged
+            found.n_known -= before.n_judged
+            if not found.damaged:
+                break
         rank_moments(archive.cameras(), found, timezone=zone)
         write_moments(archive, found, recordings, workers, progress=progress)
     return found
@@ -332,14 +323,4 @@ def _read(
         fast=given["fast"],
         settled=settled,
         progress=progress,
-    )
-
-
-def _sum(one: Reading, other: Reading) -> Reading:
-    return Reading(
-        one.n_read + other.n_read,
-        other.n_known - one.n_read,
-        one.seconds + other.seconds,
-        one.n_bytes + other.n_bytes,
-        other.waiting,
     )

@@ -103,11 +103,7 @@ class ArchiveOverview:
             "hours": self.hours,
             "alarms": self.alarms,
             "cameras": [camera.to_json() for camera in self.cameras],
-            "moments": [
-                moment.event.to_json()
-                | {"camera": moment.camera, "false_alarms_per_day": moment.false_alarms_per_day}
-                for moment in self.moments
-            ],
+            "moments": [moment.to_json() for moment in self.moments],
         }
 
 

@@ -71,18 +71,9 @@ MOVING_INDEX = {"movflags": "+faststart"}
 class PacketRing:
     """The latest packets of a source in a folder; a `habitus.video.PacketTap`.
 
-    A full disk stops it, with a note, until there is room again; the source is decoded meanwhile.
-
-    Parameters
-    ----------
-    folder
-        Where the segments are; it is made if it is not there.
-    seconds, most_bytes
-        How much is kept at most.
-    speed
-        Of a file that plays as a camera, as a multiple of its own speed.
-    clock
-        Returns seconds since the epoch.
+    At most so many seconds and bytes are kept. A full disk stops it, with a note, until there is
+    room again; the source is decoded meanwhile. `speed` is that of a file that plays as a camera,
+    as a multiple of its own.
     """
 
     def __init__(
@@ -205,15 +196,8 @@ def prune(
 ) -> None:
     """Delete the oldest segments: those that arrived too long ago, and what there is too much of.
 
-    Parameters
-    ----------
-    folder
-        Where the segments are.
-    now
-        Seconds since the epoch. Segments that are later were recorded before the clock was set
-        back, and are deleted too.
-    seconds, most_bytes
-        How much is kept at most.
+    Segments that are later than now were recorded before the clock was set back, and are deleted
+    too.
     """
     n_bytes = 0
     for start, path in reversed(_segments(folder)):
@@ -242,41 +226,18 @@ class Clip(NamedTuple):
 
 
 def clip_due(start: float, end: float | None) -> float:
-    """Return when the clip of an event can be cut, in seconds since the epoch.
-
-    Parameters
-    ----------
-    start, end
-        Of the event; `end` is None while it goes on.
-    """
+    """Return when the clip of an event can be cut, in seconds since the epoch; None: it goes on."""
     longest = start + LONGEST
     return (longest if end is None else min(end, longest)) + AFTER + BEHIND
 
 
 def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | None:
-    """Cut a clip of an event from the ring of a camera.
+    """Cut a clip of an event from the ring of a camera; None where nothing was recorded then.
 
     It lasts from the last keyframe that is 5 seconds before the event to 5 seconds after it, or
     after the first minute of it. Where the camera was away meanwhile, it has what there is.
-
-    Parameters
-    ----------
-    recent
-        Folder of the ring; see `PacketRing`.
-    start, end
-        Of the event, in seconds since the epoch.
-    output
-        File to write, whole or not at all; its suffix becomes that of its kind.
-
-    Returns
-    -------
-    Clip or None
-        None where nothing was recorded then.
-
-    Raises
-    ------
-    HabitusError
-        If it cannot be written or encoded.
+    `output` is written whole or not at all, and its suffix becomes that of its kind; HabitusError
+    if it cannot be written or encoded.
     """
     since, until = start - BEFORE, min(end, start + LONGEST) + AFTER
     try:
@@ -304,14 +265,7 @@ def _pieces(recent: Path, since: float, until: float) -> "list[_Piece]":
 def cut_clip_of_file(path: Path, start: float, end: float, output: Path) -> Clip | None:
     """Cut a clip of an event from a recording, as `cut_clip` does from the ring of a camera.
 
-    Parameters
-    ----------
-    path
-        The recording.
-    start, end
-        Of the event, in seconds of video.
-    output
-        File to write, whole or not at all; its suffix becomes that of its kind.
+    Times are seconds of video.
     """
     source = Source(str(path))
     since, until = start - BEFORE, min(end, start + LONGEST) + AFTER
@@ -567,7 +521,7 @@ def _encoded(pictures: Iterator[tuple[float, Any]], output: Path) -> Clip | None
         return None
     output, (start, picture) = output.with_suffix(".mp4"), first
     latest, step = -1, 40
-    with _told(output), written_whole(output) as temporary:
+    with _encoding_errors(output), written_whole(output) as temporary:
         with av.open(str(temporary), "w", format="mp4", container_options=MOVING_INDEX) as made:
             stream: Any = made.add_stream("libx264", rate=25, options=X264_OPTIONS)
             stream.width, stream.height = _size(picture.width, picture.height)
@@ -598,7 +552,7 @@ def _size(width: int, height: int) -> tuple[int, int]:
 
 
 @contextmanager
-def _told(output: Path) -> Iterator[None]:
+def _encoding_errors(output: Path) -> Iterator[None]:
     try:
         yield
     except av.error.FFmpegError as error:

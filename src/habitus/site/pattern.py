@@ -176,17 +176,10 @@ def _glob(path: str) -> str:
 def find_recordings(
     patterns: Sequence[Pattern], *, timezone: str | None = None, cameras: Sequence[str] = ()
 ) -> list[Recording]:
-    """Return the recordings that patterns name, by camera and start.
+    """Return the recordings that patterns name; of all cameras if none is named.
 
-    Parameters
-    ----------
-    patterns
-        Where to look.
-    timezone
-        Name of the time zone that recordings are named in, such as "Europe/Berlin"; that of this
-        machine if None.
-    cameras
-        Cameras that are wanted; all if empty.
+    `timezone` is that which recordings are named in, such as "Europe/Berlin"; that of this machine
+    if None.
 
     Raises
     ------
@@ -230,8 +223,8 @@ def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recor
         clock = datetime.strptime(each.clock, CLOCK)
         later = [*_seconds(clock.replace(fold=1), zone)]
         changed = each.file.changed
-        told = changed is not None and abs(changed - each.start) < DAY  # else copied since
-        if not (told and later and later[0] > each.start):
+        dated = changed is not None and abs(changed - each.start) < DAY  # else copied since
+        if not (dated and later and later[0] > each.start):
             yield each
             continue
         night = each.camera, each.clock[:10]

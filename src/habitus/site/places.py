@@ -7,10 +7,9 @@ import errno
 import glob
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from habitus.errors import (
     HabitusError,
@@ -21,11 +20,11 @@ from habitus.errors import (
 from habitus.files import work_folder
 from habitus.video.source import redacted
 
-# What other places tell of a file that changes whenever its contents do, the best first.
+# What other places say of a file that changes whenever its contents do, the best first.
 CHECKSUMS = ("ETag", "etag", "md5Hash", "contentHash", "checksum")
 # Errors of this machine's disk, not of the place.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# What they tell of when that was.
+# What they say of when that was.
 CHANGED = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
 
 
@@ -44,45 +43,24 @@ class FoundFile(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, str]:
-        """What tells it from itself with other contents, wherever it is moved to."""
+        """What distinguishes it from itself with other contents, wherever it is moved to."""
         return self.size, self.version
 
 
-class Place(Protocol):
-    """What can be asked of where files lie."""
-
-    @property
-    def path(self) -> str:
-        """The address that was given, without its protocol."""
-        ...
-
-    def files(self, pattern: str) -> list[FoundFile]:
-        """Return the files that a pattern of `*` matches."""
-        ...
-
-    def names(self, folder: str) -> list[str] | None:
-        """Return the names in a folder, in order; None where there is none."""
-        ...
-
-    def shown(self, path: str) -> str:
-        """Return a path as an address that may be shown."""
-        ...
-
-
-def place_of(address: str) -> Place:
+def place_of(address: str) -> "Place":
     """Return the place that an address, or a pattern of addresses, belongs to."""
     if "://" not in address:
-        return LocalPlace(str(Path(address).absolute()))
+        return Place(str(Path(address).absolute()))
     if address.startswith("file://"):
-        return LocalPlace(address.removeprefix("file://"))
+        return Place(address.removeprefix("file://"))
     return RemotePlace(address)
 
 
-@dataclass(frozen=True)
-class LocalPlace:
-    """Disks of this machine."""
+class Place:
+    """Disks of this machine; `path` is the address that was given, without its protocol."""
 
-    path: str
+    def __init__(self, path: str) -> None:
+        self.path = path
 
     def files(self, pattern: str) -> list[FoundFile]:
         """Return the files that a pattern of `*` matches."""
@@ -97,17 +75,18 @@ class LocalPlace:
             return None
 
     def shown(self, path: str) -> str:
-        """Return the path as it is."""
+        """Return a path as an address that may be shown."""
         return path
 
 
-class RemotePlace:
+class RemotePlace(Place):
     """Anywhere else, by fsspec."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         with _understood(address):
-            self.filesystem, self.path = _filesystem(address)
+            self.filesystem, path = _filesystem(address)
+        super().__init__(path)
 
     def files(self, pattern: str) -> list[FoundFile]:
         """Return the files that a pattern of `*` matches."""
@@ -121,7 +100,7 @@ class RemotePlace:
             ]
 
     def _whole(self, path: str, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what is known of a file; lists of some places do not tell its size."""
+        """Return what is known of a file; lists of some places do not have its size."""
         return info if info.get("size") is not None else self.filesystem.info(path)
 
     def _address_of(self, path: str) -> str:
@@ -167,12 +146,7 @@ def look_at(address: str) -> FoundFile | None:
 def at_hand(address: str) -> Iterator[Path]:
     """Give a file of this machine: the one that is meant, or a copy that is deleted at the end.
 
-    Raises
-    ------
-    InvalidInputError
-        If it cannot be fetched.
-    OSError
-        If there is no room for the copy.
+    InvalidInputError if it cannot be fetched, OSError if there is no room for the copy.
     """
     if "://" not in address:
         yield Path(address)

@@ -26,17 +26,8 @@ class Probed(NamedTuple):
 def probe(path: Path, *, within: float = WITHIN) -> Probed:
     """Return size and length of a video, whatever its name says.
 
-    Parameters
-    ----------
-    path
-        A file; it is opened alone, by the reader that all sources are opened by.
-    within
-        Seconds that it may take.
-
-    Raises
-    ------
-    VideoError
-        If it is no video, or it takes too long; the path is not shown.
+    It is opened alone, by the reader that all sources are opened by. VideoError if it is no video,
+    or it takes too long; the path is not shown.
     """
     command = [sys.executable, "-m", "habitus.site.probe", str(path.resolve()), str(within)]
     try:

@@ -15,14 +15,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from habitus.errors import HabitusError
-from habitus.jobs.fork_server import ForkServer
+from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
-from habitus.site.process import ForkedProcess
 
-# What a process that answers runs.
-ANSWERING = "habitus.site.model_work:answer"
+# What runs in these processes.
+WORK = "habitus.site.model_work"
 
 Occasion = Literal["first", "hour", "night", "asked"]
 """Why a model is learnt."""
@@ -68,21 +66,7 @@ def due(
     After five minutes of usable footage, after an hour of it, and then each night, each camera at
     a minute of its own; in the morning, where the machine was off at night. What failed is tried
     again, with longer and longer waits. A camera that has given nothing since keeps its model.
-
-    Parameters
-    ----------
-    now
-        Seconds since the epoch.
-    kept
-        How much footage there is.
-    learnings
-        What was learnt so far, in any order.
-    camera
-        Id of the camera.
-    night_hour
-        Hour of the night, local time.
-    zone
-        Time zone; by default that of the machine.
+    The zone is that of the machine by default.
 
     Examples
     --------
@@ -93,7 +77,7 @@ def due(
     past = sorted(learnings, key=lambda each: each.started)
     if kept is None or kept.seconds < FIRST_AFTER or any(each.ended is None for each in past):
         return None
-    # What was done by a clock that ran ahead tells nothing of when to do it again.
+    # What was done by a clock that ran ahead says nothing of when to do it again.
     timed = [each for each in past if each.started <= now]
     if now < _again_at(timed):
         return None
@@ -139,25 +123,14 @@ def _last_night(now: float, hour: int, minute: int, zone: tzinfo | None) -> floa
 
 @dataclass(frozen=True)
 class LearningJob:
-    """A model that is to be learnt.
+    """A model that is to be learnt, in the folder of a camera.
 
-    Parameters
-    ----------
-    folder
-        Of the camera: documents are read from `documents`, the model is written as
-        `model-N.habitus` with the next free number, of which the last three are kept, and pictures
-        of the behaviours as `behaviours/1.jpg` and so on.
-    occasion
-        Why it is learnt.
-    since, until
-        Documents between these times are learnt from, in seconds since the epoch.
-    excluded
-        Starts and ends of times that are never learnt from: events that were called unusual.
-    accepted
-        Events that were called normal, as `habitus.Event.to_json()` gives them: those that the new
-        model cannot count are named in the notes.
-    seed
-        Same seed, same model.
+    Documents are read from `documents`, the model is written as `model-N.habitus` with the next
+    free number, of which the last three are kept, and pictures of the behaviours as
+    `behaviours/1.jpg` and so on. Documents from `since` to `until`, in seconds since the epoch, are
+    learnt from, but for `excluded`: events that were called unusual. Of `accepted`, events that
+    were called normal as `Event.to_json` gives them, those that the new model cannot count are
+    named in the notes.
     """
 
     folder: Path
@@ -193,44 +166,37 @@ class Failed(NamedTuple):
 LearningReport = Progress | LearntModel | Failed
 
 
-class LearningProcess(ForkedProcess[LearningJob]):
-    """A process that learns one model, at low priority."""
+def start_learning(job: LearningJob, fork_server: ForkServer) -> Child:
+    """Start a process that learns one model, at low priority."""
+    return fork_server.start_process(f"{WORK}:learn_from_footage", job)
 
-    target = "habitus.site.model_work:learn_from_footage"
-    _told = False
 
-    def reports(self) -> Iterator[LearningReport]:
-        """Yield the reports that came, without waiting for more.
+def learning_reports(child: Child) -> Iterator[LearningReport]:
+    """Yield the reports that came from a process that learns, without waiting for more.
 
-        The last is always `LearntModel` or `Failed`, once, also where the process was killed.
-        """
+    The last is always `LearntModel` or `Failed`, once, also where the process was killed.
+    """
+    while not child.connection.closed:
         try:
-            while self.connection.poll():
-                report: LearningReport = self.connection.recv()
-                yield self._noted(report)
+            if not child.connection.poll():
+                return
+            report: LearningReport = child.connection.recv()
         except (EOFError, OSError):
-            if not self._told:
-                yield self._noted(Failed(self._end()))
-
-    def _noted(self, report: LearningReport) -> LearningReport:
-        self._told |= not isinstance(report, Progress)
-        return report
-
-    def _end(self) -> str:
-        """Return how the process ended without a word."""
-        code = self.wait(1.0)
-        killed = " (it was killed; there may be too little memory)" if code == -9 else ""
-        return f"the learning ended without a result, with exit code {code}{killed}"
+            code = child.wait(1.0)
+            killed = " (it was killed; there may be too little memory)" if code == -9 else ""
+            report = Failed(f"the learning ended without a result, with exit code {code}{killed}")
+        if not isinstance(report, Progress):
+            child.connection.close()
+        yield report
 
 
 class Question(NamedTuple):
-    """Something to find out about a model in a process of its own."""
+    """Which alarms an event silences, to find out in a process of its own; see `silenced_by`."""
 
-    about: Literal["silenced", "behaviours"]
     model: Path
-    accepted: tuple[dict[str, Any], ...] = ()
-    event: dict[str, Any] | None = None
-    recent: tuple[dict[str, Any], ...] = ()
+    accepted: tuple[dict[str, Any], ...]
+    event: dict[str, Any]
+    recent: tuple[dict[str, Any], ...]
 
 
 def silenced_by(
@@ -242,60 +208,30 @@ def silenced_by(
     fork_server: ForkServer,
     within: float = ANSWER_WITHIN,
 ) -> list[int]:
-    """Return which alarms would not be raised if an event were called normal too.
+    """Return which of the `recent` alarms would not be raised if an event were called normal too.
 
-    Parameters
-    ----------
-    model
-        Model file, as it was learnt.
-    accepted
-        Events that were called normal already, as `habitus.Event.to_json()` gives them.
-    event
-        The event that is called normal now.
-    recent
-        Alarms to judge again.
-    fork_server
-        Where the process is forked from that does it.
-    within
-        Seconds that it may take.
-
-    Returns
-    -------
-    list of int
-        Their indices in `recent`; without those that `accepted` silences already.
-
-    Raises
-    ------
-    HabitusError
-        If the event cannot be counted by this model, or it takes too long.
+    Those that the events that were `accepted` before silence already are left out. HabitusError if
+    the event cannot be counted by this model, or it takes too long.
     """
-    question = Question("silenced", model, tuple(accepted), event, tuple(recent))
-    found: list[int] = _answer(question, fork_server, within)
+    question = Question(model, tuple(accepted), event, tuple(recent))
+    found: list[int] = fork_server.ask(f"{WORK}:silenced", question, within=within)
     return found
 
 
 def describe(
     model: Path, *, fork_server: ForkServer, within: float = ANSWER_WITHIN
 ) -> list[dict[str, Any]]:
-    """Return the behaviours of a model: quickly, where it was learnt by a `LearningProcess`.
+    """Return the behaviours of a model: quickly, where it was learnt from footage.
 
-    Returns
-    -------
-    list of dict
-        For each, `number` (from 1), `share` of the time, `seconds` that it lasts on average (None
-        if it never ends), `next` (`number` and `probability` of those that follow, the most likely
-        first) and `picture` (file name in the camera's folder, None if there is none).
-
-    Raises
-    ------
-    HabitusError
-        If the file cannot be read, or it takes too long.
+    Each has `number` (from 1), `share` of the time, `seconds` that it lasts on average (None if it
+    never ends), `next` (`number` and `probability` of those that follow, the most likely first) and
+    `picture` (file name in the camera's folder, None if there is none).
     """
     written = description_of(model)
     try:
         found: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = _answer(Question("behaviours", model), fork_server, within)
+        found = fork_server.ask(f"{WORK}:behaviours_of", model, within=within)
     return found
 
 
@@ -304,37 +240,12 @@ def description_of(model: Path) -> Path:
     return model.with_suffix(".json")
 
 
-def _answer(question: Question, fork_server: ForkServer, within: float) -> Any:
-    child = fork_server.start_process(ANSWERING, question)
-    try:
-        if not child.connection.poll(within):
-            raise HabitusError(f"{question.model.name}: no answer within {within:g} s")
-        answer = child.connection.recv()
-    except (EOFError, OSError):
-        raise HabitusError(f"{question.model.name}: the process that reads it ended") from None
-    finally:
-        child.kill()
-        child.connection.close()
-    if isinstance(answer, HabitusError):
-        raise answer
-    return answer
-
-
 def signature(event: dict[str, Any], width: int, height: int) -> bytes:
     """Return what an event is compared by: the dot product of two is their likeness, up to 1.
 
-    Parameters
-    ----------
-    event
-        As `habitus.Event.to_json()` gives it.
-    width, height
-        Size of the camera's picture in pixels.
-
-    Returns
-    -------
-    bytes
-        Values of type float32, the same number for all events: where it was on a grid of 8 x 8, in
-        which of four directions and how fast it moved, and by which cue it was found.
+    Values of type float32, the same number for all events: where it was on a grid of 8 x 8 of the
+    camera's picture, in which of four directions and how fast it moved, and by which cue it was
+    found.
 
     Examples
     --------
@@ -346,9 +257,9 @@ def signature(event: dict[str, Any], width: int, height: int) -> bytes:
     """
     moves = np.asarray(event.get("words", ()), dtype=np.int64) % 8
     weights = np.ones(len(moves))
-    told = np.asarray(event.get("surprisals", ()), dtype=np.float64)
-    if len(told) == len(moves):
-        weights = np.maximum(told, 1e-6)
+    surprisals = np.asarray(event.get("surprisals", ()), dtype=np.float64)
+    if len(surprisals) == len(moves):
+        weights = np.maximum(surprisals, 1e-6)
     cue = str(event.get("cue", "")).partition(",")[0]
     parts = (
         (WHERE, _places(event.get("boxes", ()), width, height)),

@@ -1,17 +1,16 @@
 """A rendered junction as a file that plays as a camera, made in a process of its own."""
 
 import os
-import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
 from habitus.errors import HabitusError
-from habitus.progress import Progress
-from habitus.site.process import ForkedProcess
+from habitus.jobs.fork_server import ForkServer
+from habitus.site.process import ProgressSender
 
-# Seconds between two reports, and how much the process steps back behind cameras.
-TELL_EVERY, NICENESS = 0.5, 5
+# How much the process steps back behind cameras.
+NICENESS = 5
 
 
 class SceneJob(NamedTuple):
@@ -28,31 +27,25 @@ class SceneJob(NamedTuple):
     fps: float = 12.5
 
 
-class RenderingProcess(ForkedProcess[SceneJob]):
-    """A process that renders a scene."""
+class RenderingProcess:
+    """A process that renders a scene, from now on."""
 
-    target = "habitus.site.rendered_scene:render_scene"
-    progress = 0.0
-    """Share that is done."""
+    def __init__(self, job: SceneJob, fork_server: ForkServer) -> None:
+        self.job, self.progress = job, 0.0
+        self.child = fork_server.start_process("habitus.site.rendered_scene:render_scene", job)
 
     def step(self, within: float) -> bool:
-        """Wait a little; return whether the file is there.
-
-        Raises
-        ------
-        HabitusError
-            If it cannot be written.
-        """
+        """Wait a little; return whether the file is there. HabitusError if it cannot be written."""
         try:
-            while self.connection.poll(within):
-                report = self.connection.recv()
+            while self.child.connection.poll(within):
+                report = self.child.connection.recv()
                 if isinstance(report, HabitusError):
                     raise report
-                self.progress, within = report, 0.0
+                self.progress, within = report.done / (report.total or report.done), 0.0
         except (EOFError, OSError):
             if self.job.path.exists():
                 return True
-            raise HabitusError(f"rendering ended with code {self.wait(1.0)}") from None
+            raise HabitusError(f"rendering ended with code {self.child.wait(1.0)}") from None
         return False
 
 
@@ -61,14 +54,6 @@ def render_scene(job: SceneJob, connection: Connection) -> None:
     from habitus.lab.junction import Junction, render
 
     os.nice(NICENESS)
-    told = 0.0
-
-    def tell(progress: Progress) -> None:
-        nonlocal told
-        if time.monotonic() - told >= TELL_EVERY:
-            told = time.monotonic()
-            connection.send(progress.done / (progress.total or progress.done))
-
     scene = Junction(
         seed=job.seed,
         seconds=job.seconds,
@@ -80,7 +65,7 @@ def render_scene(job: SceneJob, connection: Connection) -> None:
     )
     try:
         job.path.parent.mkdir(parents=True, exist_ok=True)
-        render(scene, job.path, progress=tell)
+        render(scene, job.path, progress=ProgressSender(connection))
     except HabitusError as error:
         connection.send(error)
     except OSError as error:

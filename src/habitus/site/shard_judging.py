@@ -9,9 +9,9 @@ there, are expected to raise no more false alarms than the budget.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from habitus.corpus import Corpus
 from habitus.errors import FileError, HabitusError, InvalidInputError
+from habitus.files import write_file
 from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene import Detector, Event, SceneModel, detect_events
@@ -27,17 +28,16 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.detector import ALERTS_PER_DAY
 from habitus.scene.rarity import duration_in_words
 from habitus.schema import Count, NotNegative, Text, decoded
-from habitus.site.camera_models import latest_era, learnt_of
+from habitus.site.camera_models import learnt_of
 from habitus.site.pattern import Recording
 from habitus.site.places import at_hand
 from habitus.site.shard_reading import Trouble
 from habitus.site.shard_store import (
     ArchiveFolder,
     CameraFolder,
-    RecordedShard,
+    latest_era,
     set_aside,
     unseen_by_worker,
-    write_file,
 )
 from habitus.video import Source
 
@@ -84,10 +84,14 @@ class ArchiveEvent(NamedTuple):
     """Alarms that normal footage of this camera raises in a day, at a threshold of its
     normality."""
 
-    def line(self) -> str:
-        """Return the event as one line of JSON Lines, as `Event.line`, with two entries more."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as plain values, as `Event.to_json`, with two entries more."""
         own = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
-        return json.dumps(self.event.to_json() | own, allow_nan=False)
+        return self.event.to_json() | own
+
+    def line(self) -> str:
+        """Return the event as one line of JSON Lines."""
+        return json.dumps(self.to_json(), allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str) -> "ArchiveEvent":
@@ -98,8 +102,8 @@ class ArchiveEvent(NamedTuple):
     def in_words(self) -> str:
         """Return which camera, when, why and how rare, in one line for a person."""
         e = self.event
-        told = "; ".join(part for part in (e.explanation, e.rarity) if part)
-        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {told}"
+        why = "; ".join(part for part in (e.explanation, e.rarity) if part)
+        return f"{self.camera}  {(e.clock or '').replace('T', ' ')[:19]}  {why}"
 
 
 def hours_in_words(hours: float) -> str:
@@ -197,25 +201,8 @@ def judge_archive(
 ) -> ArchiveDetection:
     """Judge the shards that were not judged yet, each with the model that its camera has now.
 
-    Parameters
-    ----------
-    folder
-        The archive; what is found in each shard is written at once.
-    cameras
-        Cameras to judge.
-    workers
-        What judges them.
-    alerts_per_day
-        Budget of all cameras together.
-    again
-        Whether to judge what was judged before, with the models as they are now.
-    progress
-        Told how many shards are judged.
-
-    Returns
-    -------
-    ArchiveDetection
-        Without moments: see `rank_moments`.
+    What is unusual in each shard is written at once; `rank_moments` then finds that of all. `again`
+    judges what was judged before, too.
     """
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
     found = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
@@ -337,9 +324,9 @@ def _judged(
     n_kept = max(len(detection.events), LEAST_MOMENTS)
     lines = [_header(task, int(detection.judged.sum()), detection.seconds)]
     for event in detection.moments[:n_kept]:
-        told = replace(event, threshold=threshold, alarm=event.normality < threshold)
+        judged = replace(event, threshold=threshold, alarm=event.normality < threshold)
         rate = detector.false_alarms_per_day(event.normality)
-        lines.append(ArchiveEvent(task.name, told, rate).line())
+        lines.append(ArchiveEvent(task.name, judged, rate).line())
     return JudgedShard(clock, "".join(f"{line}\n" for line in lines))
 
 
@@ -362,17 +349,7 @@ def _header(task: JudgingTask, judged: int, seconds: float, reason: str = "") ->
 def rank_moments(
     cameras: Sequence[CameraFolder], found: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
-    """Add the most unusual moments of all cameras to what was judged.
-
-    Parameters
-    ----------
-    cameras
-        Cameras that share the budget.
-    found
-        What `judge_archive` returned.
-    timezone
-        Time zone that clocks are told in; that of this machine if None.
-    """
+    """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
     kept: list[ArchiveEvent] = []
     for camera in cameras:
         seconds = 0.0
@@ -416,7 +393,8 @@ class PictureTask(NamedTuple):
     start: float
     """When it begins, in seconds since the epoch."""
     model: str
-    events: tuple[Event, ...]
+    events: list[tuple[Event, str]]
+    """Each with the name of its picture."""
 
 
 def write_moments(
@@ -440,12 +418,11 @@ def write_moments(
         for moment, name in zip(found.moments[:MOST_PICTURES], names, strict=False)
         if not (pictures / name).is_file()
     ]
-    tasks, files = _picture_tasks(folder, wanted, addresses)
+    tasks = _picture_tasks(folder, wanted, addresses)
     progress(Progress("drawing", 0, len(tasks)))
-    for n, (number, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
-        for name, contents in zip(files[number], drawn, strict=True):
-            if contents:
-                write_file(pictures / name, contents)
+    for n, (_, drawn) in enumerate(workers.as_completed(draw_moments, tasks), start=1):
+        for name, contents in drawn.items():
+            write_file(pictures / name, contents)
         progress(Progress("drawing", n, len(tasks)))
     found.moments = [
         moment._replace(event=replace(moment.event, thumbnail=f"{pictures.name}/{name}"))
@@ -471,61 +448,42 @@ def _picture_tasks(
     folder: ArchiveFolder,
     wanted: Sequence[tuple[ArchiveEvent, str]],
     addresses: Mapping[tuple[str, str], str],
-) -> tuple[list[PictureTask], list[list[str]]]:
-    """Return what is to be drawn of each recording, and the names of the pictures."""
-    by_camera = sorted(wanted, key=lambda each: each[0].camera)
-    tasks, files = [], []
-    for camera, group in groupby(by_camera, key=lambda each: each[0].camera):
-        shards = folder.camera(camera).shards()
-        model = str(folder.camera(camera).model.absolute())
-        known = {shard.path: shard for shard in latest_era(shards)}
-        of_shard: dict[Path, list[tuple[ArchiveEvent, str]]] = {}
-        for moment, name in group:
-            seen = _shard_at(list(known.values()), moment.event.peak)
-            if seen is not None:
-                of_shard.setdefault(seen.path, []).append((moment, name))
-        for path, own in of_shard.items():
-            shard = known[path]
-            address = addresses.get((camera, shard.clock), shard.origin["address"])
-            events = tuple(moment.event for moment, _ in own)
-            tasks.append(PictureTask(address, shard.start, model, events))
-            files.append([name for _, name in own])
-    return tasks, files
+) -> list[PictureTask]:
+    """Return what is to be drawn of each recording."""
+    cameras = {name: folder.camera(name) for name in sorted({each.camera for each, _ in wanted})}
+    shards = {name: latest_era(camera.shards()) for name, camera in cameras.items()}
+    tasks: dict[Path, PictureTask] = {}
+    for (name, event, _), picture in wanted:
+        known = (s for s in reversed(shards[name]) if 0 <= event.peak - s.start < s.seconds)
+        if (shard := next(known, None)) is not None:
+            address = addresses.get((name, shard.clock), shard.origin["address"])
+            model = str(cameras[name].model.absolute())
+            task = tasks.setdefault(shard.path, PictureTask(address, shard.start, model, []))
+            task.events.append((event, picture))
+    return list(tasks.values())
 
 
-def _shard_at(shards: Sequence[RecordedShard], time: float) -> RecordedShard | None:
-    return next((s for s in reversed(shards) if s.start <= time < s.start + s.seconds), None)
-
-
-def draw_moments(task: PictureTask) -> list[bytes]:
-    """Return a JPEG of each moment; empty where nothing can be drawn. Run by a worker."""
-    from habitus.reporting.figures.moments import still_thumbnail
+def draw_moments(task: PictureTask) -> dict[str, bytes]:
+    """Return a JPEG of each moment that can be drawn, by its name. Run by a worker."""
+    from habitus.reporting.figures.moments import frame_at, still_thumbnail
 
     scene = SceneModel.load(task.model)
-    v = scene.model.vocabulary_
+    v, middle = scene.model.vocabulary_, scene.model.clip_ / 2
     if v is None:
-        return [b""] * len(task.events)
-    found = []
-    for event, still in zip(task.events, _stills(task, scene, v.width, v.height), strict=True):
-        still = scene.model.picture_ if still is None else still
-        found.append(b"" if still is None else still_thumbnail(event, still, v, scene.habits))
-    return found
-
-
-def _stills(task: PictureTask, scene: SceneModel, width: int, height: int) -> list[Any]:
-    """Return the frame of each moment; None where the recording is gone or cannot be read."""
-    from habitus.reporting.figures.moments import frame_at
-
-    middle = scene.model.clip_ / 2
-    try:
-        with at_hand(task.name) as path:
-            source = Source(str(path))
-            return [
-                frame_at(source, event.peak - task.start + middle, width, height)
-                for event in task.events
-            ]
-    except (HabitusError, OSError):
-        return [None] * len(task.events)
+        return {}
+    stills: list[Any] = [None] * len(task.events)
+    with suppress(HabitusError, OSError), at_hand(task.name) as path:  # gone, or cannot be read
+        source = Source(str(path))
+        stills = [
+            frame_at(source, event.peak - task.start + middle, v.width, v.height)
+            for event, _ in task.events
+        ]
+    shown = [scene.model.picture_ if still is None else still for still in stills]
+    return {
+        name: still_thumbnail(event, still, v, scene.habits)
+        for (event, name), still in zip(task.events, shown, strict=True)
+        if still is not None
+    }
 
 
 def read_archive_events(path: Path) -> list[ArchiveEvent]:
@@ -535,13 +493,7 @@ def read_archive_events(path: Path) -> list[ArchiveEvent]:
 
 
 def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
-    """Return the moments in a file from line `first` on.
-
-    Raises
-    ------
-    FileError
-        Where a line is none.
-    """
+    """Return the moments in a file from line `first` on; FileError where a line is none."""
     remedy = "delete the file, and the next detection writes it again"
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -104,12 +104,22 @@ class Reading:
     waiting: list[Trouble] = field(default_factory=list)
     """Recordings that are left for the next run."""
 
+    def then(self, later: "Reading") -> "Reading":
+        """Return what this and a later one came to."""
+        return Reading(
+            self.n_read + later.n_read,
+            later.n_known - self.n_read,
+            self.seconds + later.seconds,
+            self.n_bytes + later.n_bytes,
+            later.waiting,
+        )
+
     def summary(self) -> str:
         """Return what was read, in one line."""
-        told = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
+        text = f"read {self.n_read} recording(s), {self.seconds / HOUR:.1f} hours"
         if self.n_read:
-            told += f", into {self.n_bytes / 1e6:.1f} MB of documents"
-        return f"{told}; {self.n_known} known before"
+            text += f", into {self.n_bytes / 1e6:.1f} MB of documents"
+        return f"{text}; {self.n_known} known before"
 
 
 def camera_settings(settings: DocumentSettings, camera: str) -> DocumentSettings:
@@ -146,22 +156,10 @@ def read_new(
     settled: float = SETTLED,
     progress: ProgressCallback = ignore_progress,
 ) -> Reading:
-    """Read the recordings that have no shard, or another one than they had.
+    """Read the recordings that have no shard, or another one than they had, and write each shard.
 
-    Parameters
-    ----------
-    folder
-        Where shards are written, each as soon as it is there.
-    recordings
-        All recordings of the cameras that are wanted.
-    settings, fast
-        How documents are made.
-    workers
-        What reads them.
-    settled
-        Seconds for which a recording must not have changed.
-    progress
-        Told how many recordings are read.
+    `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
+    seconds are left for later.
     """
     found = Reading()
     tasks = list(_new(folder, recordings, settings, fast, settled, found))
@@ -207,7 +205,7 @@ def _new(
 def _ago(file: FoundFile, now: float) -> float:
     """Return the seconds since a file was changed, or until then; a recorder's clock may be wrong.
 
-    Infinite where the place does not tell.
+    Infinite where the place does not say.
     """
     return math.inf if file.changed is None else abs(now - file.changed)
 
@@ -302,10 +300,10 @@ def read_recording(task: ReadingTask) -> ReadRecording:
         return ReadRecording(reason=f"cannot be read here: {reason}", later=True)
     if now is None or now.identity != recording.file.identity:
         return ReadRecording(reason="it changed while it was read", later=True)
-    told = [note.removeprefix(f"{path}: ") for note in notes]
+    remarks = [note.removeprefix(f"{path}: ") for note in notes]
     clocks = clocks_since(datetime.strptime(recording.clock, CLOCK), corpus.times)
     corpus = replace(corpus, times=corpus.times + recording.start, clocks=clocks)
-    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, told)), _seconds(corpus))
+    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, remarks)), _seconds(corpus))
 
 
 def _seconds(corpus: Corpus) -> float:

@@ -5,7 +5,7 @@
     DIR/CAMERA/shards/2026-11-16T13-00-00.damaged the same, set aside
     DIR/CAMERA/unread.json                        recordings that cannot be read, and why
     DIR/CAMERA/model.habitus, learnt.json         the model, and what it was learnt from
-    DIR/CAMERA/camera.fleet                       what it tells of cameras like it, as counts
+    DIR/CAMERA/camera.fleet                       what cameras like it can learn from it, as counts
     DIR/CAMERA/judged/2026-11-16T13-00-00.jsonl   what is unusual in one recording
     DIR/archive.fleet                             the same of all cameras
     DIR/events.jsonl, events-thumbnails/          what is unusual in all
@@ -15,12 +15,11 @@ them. Every file is written whole.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 from annotated_types import Interval
 from typing_extensions import TypedDict
@@ -28,7 +27,7 @@ from typing_extensions import TypedDict
 from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import fcntl, read_header, tensor_bytes, written_whole
+from habitus.files import read_header, sole_use, tensor_bytes, write_file
 from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.site.pattern import Recording
 from habitus.video.source import redacted
@@ -119,6 +118,11 @@ class RecordedShard(NamedTuple):
         """Address of the recording, as it may be shown."""
         return redacted(self.origin["address"])
 
+    @property
+    def kind(self) -> object:
+        """How its documents are made; only those of one kind are learnt from together."""
+        return self.vocabulary, self.origin["made"]
+
     def is_of(self, recording: Recording, made: str) -> bool:
         """Return whether it has the documents of a recording as that is now."""
         known = self.origin
@@ -126,10 +130,30 @@ class RecordedShard(NamedTuple):
         return same and (known["start"], known["made"]) == (recording.start, made)
 
 
-def shard_bytes(corpus: Corpus, origin: Origin) -> bytes:
-    """Return what the file of a shard holds: a corpus file that knows its recording."""
+class OneKind(Protocol):
+    """Documents that were made in one way."""
+
+    @property
+    def kind(self) -> object:
+        """How they were made."""
+        ...
+
+
+K = TypeVar("K", bound=OneKind)
+
+
+def latest_era(shards: Sequence[K]) -> list[K]:
+    """Return the shards that are like the last one.
+
+    An hour of another frame size takes nothing away from what was learnt before it.
+    """
+    return [shard for shard in shards if shard.kind == shards[-1].kind]
+
+
+def shard_bytes(corpus: Corpus, origin: Origin | None = None) -> bytes:
+    """Return what the file of a shard holds: a packed corpus, which knows its recording if any."""
     header, tensors = corpus.packed_contents()
-    header = header | {"recording": origin}
+    header |= {} if origin is None else {"recording": origin}
     return tensor_bytes(kind="corpus", version=VERSION, header=header, tensors=tensors)
 
 
@@ -151,7 +175,7 @@ class CameraFolder:
 
     @property
     def fleet(self) -> Path:
-        """File of what the camera tells of cameras like it."""
+        """File of what cameras like it can learn from it."""
         return self.path / FLEET
 
     def shard_path(self, clock: str) -> Path:
@@ -264,25 +288,18 @@ class ArchiveFolder:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other processes from working on the archive."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise InvalidInputError(
-                f"cannot write {self.path}: {error.strerror}", parameter="output"
-            ) from error
-        try:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
-            raise InvalidInputError(
-                f"another habitus works on {self.path}: wait until it is done", parameter="output"
-            ) from error
-        try:
+        refusal = InvalidInputError(
+            f"another habitus works on {self.path}: wait until it is done", parameter="output"
+        )
+        with ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(sole_use(self.path / ".lock", refusal))
+            except OSError as error:
+                raise InvalidInputError(
+                    f"cannot write {self.path}: {error.strerror}", parameter="output"
+                ) from error
             yield
-        finally:
-            os.close(lock)
 
 
 def set_aside(path: Path) -> bool:
@@ -308,16 +325,6 @@ def unseen_by_worker(path: str) -> str:
         f"a worker cannot read {path}, which is whole: workers need the folder of the archive at "
         "the same path"
     )
-
-
-def write_file(path: Path, contents: bytes) -> None:
-    """Write a file and the folders that it needs, whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {path}: {error.strerror}") from error
-    with written_whole(path) as temporary:
-        temporary.write_bytes(contents)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,6 +1,6 @@
 """The process of a camera: it watches, keeps documents to learn from, and files events.
 
-Nothing here waits for a disk or for the server: what is written, and what is told, is handed to
+Nothing here waits for a disk or for the server: what is written, and what is reported, is handed to
 threads. What the server orders is done between two documents.
 """
 
@@ -30,7 +30,7 @@ from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.forked_decoder import decoders_of
 from habitus.site.judging import Judging, with_accepted
-from habitus.site.line import ReportLine
+from habitus.site.live_picture import heat_in, picture_of
 from habitus.site.packet_ring import PacketRing
 from habitus.site.pipe_messages import (
     CameraState,
@@ -41,12 +41,12 @@ from habitus.site.pipe_messages import (
     ModelWanted,
     Order,
     Remark,
+    ServerLink,
     SetBudget,
     StateChanged,
     UseModel,
 )
 from habitus.site.process import CameraJob, Polygons
-from habitus.site.sight import heat_in, seen
 from habitus.video import Source
 
 # Seconds of footage that the first model is learnt from.
@@ -61,8 +61,8 @@ MOST_SPEED = 1000.0
 PICTURE_EVERY, BEAT_EVERY = 0.9, 5.0
 # Documents that may wait to be kept, and of how many one keeps its still.
 MOST_WAITING, STILL_EVERY = 120, 16
-# Seconds that ending may take: for what is written, and for what is told.
-WRITING, TELLING = 3.0, 1.0
+# Seconds that ending may take: for what is written, and for what is reported.
+WRITING, SENDING = 3.0, 1.0
 # Seconds that writing may take at the end of a recording: all of its clips.
 LAST_CLIPS = 600.0
 # Seconds that it may take until all documents are on disk.
@@ -78,38 +78,28 @@ STATES = {
 
 
 def watch_camera(job: CameraJob, connection: Connection) -> None:
-    """Run the process of a camera until it is told to end, or the server is gone."""
-    line = ReportLine(connection)
+    """Run the process of a camera until it is ordered to end, or the server is gone."""
+    link = ServerLink(connection)
     try:
-        watcher = Watcher(job, line, ForkServer.inherited())
+        watcher = Watcher(job, link, ForkServer.inherited())
     except HabitusError as error:  # a frame rate of 0, say: it stays so until the job is another
-        line.tell(StateChanged(CameraState.REFUSED, time.time(), str(error)))
-        while not line.stop.wait(BEAT_EVERY):
-            line.tell(FootageExtent(0.0, time.time()))
+        link.send(StateChanged(CameraState.REFUSED, time.time(), str(error)))
+        while not link.stop.wait(BEAT_EVERY):
+            link.send(FootageExtent(0.0, time.time()))
     else:
         try:
             watcher.run()
         finally:
             watcher.close()
     finally:
-        line.close(within=TELLING)
+        link.close(within=SENDING)
 
 
 class Watcher:
-    """Watches one camera, and does as it is told.
+    """Watches one camera, and does as the server orders."""
 
-    Parameters
-    ----------
-    job
-        What to do.
-    line
-        To the server.
-    fork_server
-        Forks decoders, and processes that cut clips.
-    """
-
-    def __init__(self, job: CameraJob, line: ReportLine, fork_server: ForkServer) -> None:
-        self.job, self.line, self.fork_server, options = job, line, fork_server, job.options
+    def __init__(self, job: CameraJob, link: ServerLink, fork_server: ForkServer) -> None:
+        self.job, self.link, self.fork_server, options = job, link, fork_server, job.options
         self.patience = float(options.get("patience", PATIENCE))
         self.source = Source(
             job.address,
@@ -140,8 +130,8 @@ class Watcher:
         if self.recording is not None and job.model is None:
             # What an earlier run has kept would be there twice.
             shutil.rmtree(job.folder / "documents", ignore_errors=True)
-        self.keeping = Keeping(job, self.settings, line)
-        self.filing = Filing(job.folder, line.tell, fork_server)
+        self.footage = FootageThread(job, self.settings, link)
+        self.filing = Filing(job.folder, link.send, fork_server)
         self._say(CameraState.CONNECTING)
         if job.model is not None:
             self._use(job.model, job.accepted)
@@ -149,7 +139,7 @@ class Watcher:
     def run(self) -> None:
         """Watch until the end is ordered, or until a recording was judged."""
         wait = FIRST_WAIT
-        while not self.line.stop.is_set():
+        while not self.link.stop.is_set():
             n_before = self.n_documents
             try:
                 if self._read():
@@ -165,12 +155,12 @@ class Watcher:
         if self.judging is not None:
             self.judging.end_event()
         self.filing.close(within=WRITING)
-        self.keeping.close(within=WRITING)
+        self.footage.close(within=WRITING)
 
     def _read(self) -> bool:
         """Take documents until the end; return whether there is nothing left to do."""
         with self._live() as live:
-            while not (self.line.stop.is_set() or live.ended):
+            while not (self.link.stop.is_set() or live.ended):
                 self._attend()
                 for arrival in live.poll():
                     if isinstance(arrival, Arrived):
@@ -178,7 +168,7 @@ class Watcher:
                     elif not arrival.is_loss:  # that is a state
                         self._remark(arrival.text)
                 self._look_at(live)
-        if self.line.stop.is_set():
+        if self.link.stop.is_set():
             return True
         if self.recording is None:
             raise VideoError(f"{self.source.name}: too short: no document in it")
@@ -193,7 +183,7 @@ class Watcher:
             self.settings,
             patience=self.patience,
             expected=None if self.judging is None else self.judging.vocabulary,
-            stop=self.line.stop,
+            stop=self.link.stop,
             repeats=self.job.kind == "playback",
             speed=self.speed,
             measured=recorded,
@@ -203,18 +193,18 @@ class Watcher:
 
     def _attend(self) -> None:
         """Do as is ordered, cut clips that are due, and give a sign of life now and then."""
-        while (order := self.line.next_order()) is not None:
+        while (order := self.link.next_order()) is not None:
             self._obey(order)
         self.filing.tick()
         if time.monotonic() - self.beaten >= BEAT_EVERY:
             self.beaten = time.monotonic()
-            self.line.tell(self.keeping.kept)
+            self.link.send(self.footage.extent)
 
     def _wait(self, seconds: float) -> None:
         """Wait, with an ear for orders."""
         until = time.monotonic() + seconds
         self._attend()
-        while not self.line.stop.wait(min(seconds, 0.1)) and time.monotonic() < until:
+        while not self.link.stop.wait(min(seconds, 0.1)) and time.monotonic() < until:
             self._attend()
 
     def _obey(self, order: Order) -> None:
@@ -271,15 +261,15 @@ class Watcher:
         return arrival._replace(time=self.recording.starts + arrival.document.time)
 
     def _take(self, arrival: Arrived) -> None:
-        """Keep a document, judge it, and tell what is seen."""
+        """Keep a document, judge it, and report what is seen."""
         document, vocabulary, recording = arrival.document, arrival.vocabulary, self.recording
         if self.size != (vocabulary.width, vocabulary.height):
             self.size = vocabulary.width, vocabulary.height
-            self.line.tell(Connected(*self.size))
+            self.link.send(Connected(*self.size))
         self.n_documents += 1
         condition, judgement = self.conditions.judge(document), None
         if recording is None or self.judging is None:
-            self.keeping.add(arrival, condition)
+            self.footage.add(arrival, condition)
         if self.judging is not None and (recording is None or document.time >= recording.learnt):
             judgement = self.judging.take(arrival)
             condition = self.judging.condition
@@ -301,29 +291,29 @@ class Watcher:
         return CameraState.WATCHING, "; ".join(self.judging.notes)
 
     def _show(self, arrival: Arrived, judgement: Judgement | None) -> None:
-        """Tell how a document was judged, and what it shows."""
+        """Report how a document was judged, and what it shows."""
         document, judging = arrival.document, self.judging
         n_tokens = float(document.counts.sum())
-        told = Judged(arrival.time, None, None, 0, (), n_tokens)
+        judged = Judged(arrival.time, None, None, 0, (), n_tokens)
         if judging is not None:
-            told = told._replace(threshold=judging.threshold)
+            judged = judged._replace(threshold=judging.threshold)
             if judgement is not None and judgement.judged:
-                told = told._replace(
+                judged = judged._replace(
                     normality=judgement.normality,
                     behaviour=judgement.behaviour + 1,
                     expected=judging.expected,
                 )
-        self.line.tell(told)
+        self.link.send(judged)
         unusual = judgement is not None and judgement.abnormal
         is_due = unusual or time.monotonic() - self.pictured >= PICTURE_EVERY
         if document.still is None or not is_due:
             return
         self.pictured = time.monotonic()
-        picture = seen(arrival.time, document, document.still, arrival.vocabulary)
+        picture = picture_of(arrival.time, document, document.still, arrival.vocabulary)
         habits = judging.habits if judging is not None else None
         if unusual and judgement is not None and habits is not None:
             picture = picture._replace(heat=heat_in(judgement, habits))
-        self.line.tell(picture)
+        self.link.send(picture)
 
     def _look_at(self, live: LiveSource) -> None:
         """Say that a source is lost, if it is."""
@@ -342,11 +332,11 @@ class Watcher:
 
         Nothing is read meanwhile.
         """
-        self.keeping.flush()
-        self.line.tell(self.keeping.kept)
-        self.line.tell(ModelWanted(self.keeping.kept.seconds))
+        self.footage.flush()
+        self.link.send(self.footage.extent)
+        self.link.send(ModelWanted(self.footage.extent.seconds))
         recording.waits, recording.asked = True, recording.read
-        while recording.waits and self.judging is None and not self.line.stop.is_set():
+        while recording.waits and self.judging is None and not self.link.stop.is_set():
             self._wait(0.1)
         return self.judging is not None
 
@@ -359,45 +349,32 @@ class Watcher:
             self.judging.end_event()
             reason = ""
         until = time.monotonic() + LAST_CLIPS
-        while self.filing.is_busy and time.monotonic() < until and not self.line.stop.is_set():
+        while self.filing.is_busy and time.monotonic() < until and not self.link.stop.is_set():
             self._wait(0.1)
         self._say(CameraState.ENDED, reason)
         return True
 
     def _say(self, state: CameraState, reason: str = "", since: float | None = None) -> None:
-        """Tell the state, if it is another one, or for another reason."""
+        """Report the state, if it is another one, or for another reason."""
         before = self.state
         if before is not None and (before.state, before.reason) == (state, reason):
             return
         if before is not None and before.state is state:
             since = before.since
         self.state = StateChanged(state, time.time() if since is None else since, reason)
-        self.line.tell(self.state)
+        self.link.send(self.state)
 
     def _remark(self, text: str) -> None:
-        self.line.tell(Remark(text, time.time()))
+        self.link.send(Remark(text, time.time()))
 
 
 class RecordingProgress:
     """How far a file is that is judged once.
 
-    Parameters
-    ----------
-    starts
-        Time of its first frame; by default, such that it ends when its file was written.
-
-    Attributes
-    ----------
-    learnt
-        Seconds at its start that are learnt from, and not judged.
-    wanted
-        Seconds after which a model is asked for.
-    waits
-        Whether one was asked for, and no answer came yet.
-    read, asked
-        Seconds that were read, and after which a model was asked for last.
-    reason
-        Why there is no model.
+    Its first frame is at `starts`; by default, such that it ends when its file was written. The
+    first `learnt` seconds are learnt from and not judged; after `wanted` seconds a model is asked
+    for, and it `waits` until an answer comes. `read` seconds were read, and `asked` when a model
+    was asked for last; `reason` is why there is none.
     """
 
     def __init__(self, starts: float | None) -> None:
@@ -422,29 +399,14 @@ class RecordingProgress:
         self.wanted *= 2
 
 
-class Keeping:
-    """Documents on disk to learn from, written by a thread.
+class FootageThread:
+    """Documents on disk to learn from, written by a thread; `extent` is how much there is."""
 
-    Parameters
-    ----------
-    job
-        Tells the camera's folder, and for how many days they are kept.
-    settings
-        How documents are made.
-    line
-        To say what is amiss.
-
-    Attributes
-    ----------
-    kept
-        How much there is on disk.
-    """
-
-    def __init__(self, job: CameraJob, settings: DocumentSettings, line: ReportLine) -> None:
-        self.folder, self.settings, self.line = job.folder / "documents", settings, line
+    def __init__(self, job: CameraJob, settings: DocumentSettings, link: ServerLink) -> None:
+        self.folder, self.settings, self.link = job.folder / "documents", settings, link
         recorded = job.kind == "recording"
         self.days = None if recorded else float(job.options.get("learn_days", 7.0))
-        self.kept, self._counted = FootageExtent(0.0, time.time()), 0.0
+        self.extent, self._counted = FootageExtent(0.0, time.time()), 0.0
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
 
@@ -483,11 +445,11 @@ class Keeping:
         if time.monotonic() - self._counted >= COUNT_EVERY:
             self._count(self._writer)
         for note in self._writer.notes:
-            self.line.tell(Remark(note, time.time()))
+            self.link.send(Remark(note, time.time()))
         self._writer.notes.clear()
 
     def _count(self, writer: FootageWriter) -> None:
-        self.kept, self._counted = writer.kept() or self.kept, time.monotonic()
+        self.extent, self._counted = writer.kept() or self.extent, time.monotonic()
 
 
 def polygon_text(polygons: Polygons) -> str | None:

@@ -127,7 +127,7 @@ class Demo:
                         rendering[scene] = self._render(scene)
                 for scene, process in list(rendering.items()):
                     if process.step(TICK / 2):
-                        process.kill()
+                        process.child.end()
                         del rendering[scene]
                         self._change(scene, preparing=False)
                     else:
@@ -143,7 +143,7 @@ class Demo:
             self.console.bulletin.post(f"the demonstration cannot be prepared: {reason}")
         finally:
             for process in rendering.values():
-                process.kill()
+                process.child.end()
 
     def _render(self, scene: DemoScene) -> RenderingProcess:
         job = SceneJob(
@@ -153,9 +153,7 @@ class Demo:
             normal_for=self.seconds / 2,
             anomalies_per_hour=ANOMALIES_PER_HOUR,
         )
-        process = RenderingProcess(job, self.fork_server)
-        process.start()
-        return process
+        return RenderingProcess(job, self.fork_server)
 
     def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 
 from habitus.errors import HabitusError
-from habitus.jobs.fork_server import ForkServer
+from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.process import CameraJob
 from habitus.site.relearning import (
     Failed,
     LearningJob,
-    LearningProcess,
     LearntModel,
     Occasion,
     PastLearning,
     due,
+    learning_reports,
+    start_learning,
 )
 from habitus.web import reviews, store
 from habitus.web.answers import LearningProgress
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from habitus.web.server import Console
 
 # Seconds between two looks at what is due, and between two reports of progress to the pages.
-LOOK_EVERY, TELL_EVERY = 2.0, 0.5
+LOOK_EVERY, REPORT_EVERY = 2.0, 0.5
 DAY = 86_400.0
 
 
@@ -49,24 +50,11 @@ class _RunningLearning(NamedTuple):
     camera_id: str
     occasion: str
     number: int
-    process: LearningProcess
+    child: Child
 
 
 class ModelLearner:
-    """Learns models as they become due, and when somebody asks.
-
-    Parameters
-    ----------
-    console
-        Whose cameras.
-    fork_server
-        Where its processes are forked from.
-
-    Attributes
-    ----------
-    now
-        How far the model is that is being learnt.
-    """
+    """Learns models as they become due, and when somebody asks; `now` is how far it is."""
 
     def __init__(self, console: "Console", fork_server: ForkServer) -> None:
         self.console, self.fork_server = console, fork_server
@@ -77,7 +65,7 @@ class ModelLearner:
         self._over: LearntModel | Failed | None = None
         """Its outcome, until that is written."""
         self._past: dict[str, list[PastLearning]] | None = None
-        self._looked = self._told = -LOOK_EVERY
+        self._looked = self._reported = -LOOK_EVERY
 
     def ask(self, camera_id: str) -> None:
         """Learn a camera's model as soon as no other one is being learnt."""
@@ -87,16 +75,10 @@ class ModelLearner:
     @property
     def connections(self) -> list[Connection]:
         """What to wait on for news of the learning."""
-        return [self._running.process.connection] if self._running and not self._over else []
+        return [self._running.child.connection] if self._running and not self._over else []
 
     def step(self, candidates: Mapping[str, LearningCandidate]) -> LearningRow | None:
-        """Take what is reported, or start what is due.
-
-        Returns
-        -------
-        Learning or None
-            A learning that is over, once that is written.
-        """
+        """Take what is reported, or start what is due; return a learning that is over."""
         if self._running is not None:
             return self._follow(self._running)
         if time.monotonic() - self._looked >= LOOK_EVERY:
@@ -114,22 +96,22 @@ class ModelLearner:
     def stop(self) -> None:
         """End the learning that runs, if any; it is done again when it is due."""
         if self._running is not None:
-            self._running.process.kill()
+            self._running.child.end()
             self._running = self._over = self.now = None
 
     def _follow(self, running: _RunningLearning) -> LearningRow | None:
         """Take the reports of the learning that runs."""
         if self._over is None:
-            for report in running.process.reports():
+            for report in learning_reports(running.child):
                 if isinstance(report, Progress):
-                    self._tell(running, report)
+                    self._report(running, report)
                 else:
                     self._over = report
         if self._over is None:
             return None
         with self.console.database.transaction() as session:
             learning = store.end_learning(session, running.number, self._over, time.time())
-        running.process.kill()
+        running.child.end()
         self._running = self._over = self.now = self._past = None
         if learning is not None:
             self.console.bulletin.publish(
@@ -142,12 +124,12 @@ class ModelLearner:
             )
         return learning
 
-    def _tell(self, running: _RunningLearning, progress: Progress) -> None:
-        told = {"occasion": running.occasion, **progress._asdict()}
-        self.now = LearningProgress(camera_id=running.camera_id, **told)
-        if time.monotonic() - self._told >= TELL_EVERY:
-            self._told = time.monotonic()
-            self.console.bulletin.publish("learning", camera=running.camera_id, **told)
+    def _report(self, running: _RunningLearning, progress: Progress) -> None:
+        news = {"occasion": running.occasion, **progress._asdict()}
+        self.now = LearningProgress(camera_id=running.camera_id, **news)
+        if time.monotonic() - self._reported >= REPORT_EVERY:
+            self._reported = time.monotonic()
+            self.console.bulletin.publish("learning", camera=running.camera_id, **news)
 
     def _start_next(self, candidates: Mapping[str, LearningCandidate]) -> None:
         if self._past is None:
@@ -198,13 +180,12 @@ class ModelLearner:
             number = store.begin_learning(session, camera_id, occasion, now)
         with self._lock:
             self._asked.discard(camera_id)
-        process = LearningProcess(job, self.fork_server)
         try:
-            process.start()
+            child = start_learning(job, self.fork_server)
         except HabitusError as error:
             with self.console.database.transaction() as session:
                 store.end_learning(session, number, Failed(str(error)), now)
             self._past = None
             raise
-        self._running = _RunningLearning(camera_id, occasion, number, process)
-        self._tell(self._running, Progress("starting", 0.0, None))
+        self._running = _RunningLearning(camera_id, occasion, number, child)
+        self._report(self._running, Progress("starting", 0.0, None))

@@ -64,13 +64,7 @@ class SweepCounts(NamedTuple):
 
 
 class Retention:
-    """The thread that keeps to the limits.
-
-    Parameters
-    ----------
-    console
-        Whose data.
-    """
+    """The thread that keeps a console to its limits."""
 
     def __init__(self, console: "Console") -> None:
         self.console = console
@@ -170,10 +164,7 @@ def delete_clips(console: "Console", ids: Iterable[str]) -> int:
 def delete_events(console: "Console", ids: Iterable[str]) -> int:
     """Delete events with their files; of what was called normal, the files alone.
 
-    Returns
-    -------
-    int
-        Number of events that have lost their files or are gone.
+    The number of events that have lost their files or are gone is returned.
     """
     files: list[Path] = []
     with console.database.transaction() as session:

@@ -30,22 +30,8 @@ MOST_RECENT = 200
 def review(console: "Console", event_id: str, verdict: str, actor: str) -> ReviewOutcome:
     """Write what a person says of an event, and teach the camera.
 
-    Parameters
-    ----------
-    console
-        The console.
-    event_id
-        The event.
-    verdict
-        "normal": the camera's model counts it, from the next document on. "unusual": it is never
-        learnt from.
-    actor
-        Who says so.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no such event, or no such verdict.
+    "normal": the camera's model counts it, from the next document on. "unusual": it is never learnt
+    from. InvalidInputError if there is no such event, or no such verdict.
     """
     if verdict not in ("normal", "unusual"):
         raise InvalidInputError(
@@ -55,13 +41,7 @@ def review(console: "Console", event_id: str, verdict: str, actor: str) -> Revie
 
 
 def undo(console: "Console", event_id: str, actor: str) -> ReviewOutcome:
-    """Take a review back: everything is as if it had never been said.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no such event.
-    """
+    """Take a review back: everything is as if it had never been said."""
     return _set(console, event_id, None, actor)
 
 
@@ -124,17 +104,7 @@ def _silenced(
 
 
 def accepted(session: Session, camera_id: str, *, but: str | None = None) -> list[dict[str, Any]]:
-    """Return the events of a camera that were called normal, in the order of the reviews.
-
-    Parameters
-    ----------
-    session
-        To read by.
-    camera_id
-        The camera.
-    but
-        Id of an event that is left out.
-    """
+    """Return the events of a camera that were called normal, but one, in the order of reviews."""
     return list(
         session.scalars(
             select(EventRow.details)

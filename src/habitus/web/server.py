@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import fcntl
+from habitus.files import sole_use
 from habitus.web.bulletin import Bulletin
 from habitus.web.database import Database, first_line
 from habitus.web.migrations import upgrade
@@ -288,16 +288,11 @@ def _alone(data: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with _folder_errors(data):
             _make_folders(data)
-            lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-            stack.callback(os.close, lock)
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InvalidInputError(
-                    f"another console runs with {data}: stop it, or name another folder",
-                    parameter="data",
-                ) from error
+            refusal = InvalidInputError(
+                f"another console runs with {data}: stop it, or name another folder",
+                parameter="data",
+            )
+            stack.enter_context(sole_use(data / "lock", refusal))
         yield
 
 

@@ -1,7 +1,7 @@
 """The one place that writes what cameras report: events, states, minutes and learnings.
 
-Each function takes a session, and its caller commits: what is told elsewhere is put into the
-outbox in the same transaction as what it tells about. Doing anything twice changes nothing.
+Each function takes a session, and its caller commits: what others are notified of is put into the
+outbox in the same transaction as what it is about. Doing anything twice changes nothing.
 """
 
 import time
@@ -37,28 +37,16 @@ TROUBLES = frozenset(
     )
 )
 """States in which nothing can be judged."""
-TOLD_AFTER = 60.0
-"""Seconds that a trouble lasts before it is told."""
+NOTIFIED_AFTER = 60.0
+"""Seconds that a trouble lasts before anybody is notified."""
 SECONDS = 60
 """Seconds of a minute, each with a normality and a behaviour."""
 
 
 def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
-    """Write what an entry of a camera's journal says of an event.
+    """Write what an entry of a camera's journal says of an event; return whether that is news.
 
-    Parameters
-    ----------
-    session
-        Its transaction is the caller's.
-    camera_id
-        Whose journal it is from.
-    entry
-        What is known at the start, at the end, or once the clip is cut; in any repetition.
-
-    Returns
-    -------
-    bool
-        Whether it changed anything.
+    Entries come at the start, at the end, and once the clip is cut; in any repetition.
     """
     event = session.get(EventRow, entry.id)
     if event is None:
@@ -92,14 +80,14 @@ def _new_event(camera_id: str, entry: JournalEntry) -> EventRow:
 
 def _describe(event: EventRow, entry: JournalEntry) -> None:
     """Set everything that an entry of an event's start or end says."""
-    told = entry.event
+    values = entry.event
     event.start, event.peak = entry.start, max(entry.start, entry.peak)
     event.end = _end(entry)
     event.alarm, event.at_half = entry.alarm, _at_half(entry)
-    event.normality, event.threshold = told["normality"], told["threshold"]
-    event.probability, event.rarity = told.get("probability"), told.get("rarity", "")
-    event.cue, event.explanation = told.get("cue", ""), told.get("explanation", "")
-    event.behaviour, event.details = told["behaviour"], told
+    event.normality, event.threshold = values["normality"], values["threshold"]
+    event.probability, event.rarity = values.get("probability"), values.get("rarity", "")
+    event.cue, event.explanation = values.get("cue", ""), values.get("explanation", "")
+    event.behaviour, event.details = values["behaviour"], values
     event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
     event.heat = entry.files.get("heat", event.heat)
     event.n_bytes = entry.n_bytes + event.clip_bytes
@@ -135,12 +123,7 @@ def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
 def close_events(session: Session, camera_id: str) -> list[str]:
     """End the events that a camera's process left open when it died, at their last known time.
 
-    To be called when the journal is empty and the process is not there.
-
-    Returns
-    -------
-    list of str
-        Ids of these events.
+    To be called when the journal is empty and the process is not there. Their ids are returned.
     """
     open_events = session.scalars(
         select(EventRow).where(EventRow.camera_id == camera_id, EventRow.end.is_(None))
@@ -164,15 +147,10 @@ def set_size(session: Session, camera_id: str, size: Connected) -> bool:
 
 
 def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:
-    """Write what a camera does now, and open or close its trouble.
+    """Write what a camera does now, and open or close its trouble; return whether that is news.
 
     A trouble goes on while the camera is being connected again. One that follows another at once
-    is told at once if the other was.
-
-    Returns
-    -------
-    bool
-        Whether it is another state, or another reason, than before.
+    is sent at once if the other was.
     """
     camera = session.get(CameraRow, camera_id)
     if camera is None:
@@ -193,10 +171,10 @@ def _follow_trouble(session: Session, camera: CameraRow, change: StateChanged) -
     if trouble is not None and trouble.kind == change.state.value:
         trouble.reason = change.reason or trouble.reason
         return
-    told = None if trouble is None else trouble.told
+    notified = None if trouble is None else trouble.told
     if trouble is not None:
         trouble.end = max(trouble.start, change.since)
-        if told is not None and change.state not in TROUBLES:
+        if notified is not None and change.state not in TROUBLES:
             enqueue(session, "recovered", trouble)
     if change.state in TROUBLES:
         begun = TroubleRow(
@@ -207,8 +185,8 @@ def _follow_trouble(session: Session, camera: CameraRow, change: StateChanged) -
             reason=change.reason,
         )
         session.add(begun)
-        if told is not None and change.state is not CameraState.OFF:
-            _tell_now(session, begun, change.since)
+        if notified is not None and change.state is not CameraState.OFF:
+            _notify(session, begun, change.since)
 
 
 def open_trouble(session: Session, camera_id: str) -> TroubleRow | None:
@@ -221,7 +199,7 @@ def open_trouble(session: Session, camera_id: str) -> TroubleRow | None:
     ).first()
 
 
-def tell_troubles(session: Session, now: float) -> int:
+def notify_troubles(session: Session, now: float) -> int:
     """Put the troubles that last for more than a minute into the outbox; return how many."""
     lasting = session.scalars(
         select(TroubleRow).where(
@@ -229,15 +207,15 @@ def tell_troubles(session: Session, now: float) -> int:
             TroubleRow.told.is_(None),
             TroubleRow.kind != CameraState.OFF.value,
             # A clock that was set back since makes nobody wait.
-            or_(TroubleRow.start <= now - TOLD_AFTER, TroubleRow.start > now + TOLD_AFTER),
+            or_(TroubleRow.start <= now - NOTIFIED_AFTER, TroubleRow.start > now + NOTIFIED_AFTER),
         )
     ).all()
     for trouble in lasting:
-        _tell_now(session, trouble, now)
+        _notify(session, trouble, now)
     return len(lasting)
 
 
-def _tell_now(session: Session, trouble: TroubleRow, now: float) -> None:
+def _notify(session: Session, trouble: TroubleRow, now: float) -> None:
     trouble.told = now
     session.flush()
     enqueue(session, "trouble", trouble)
@@ -291,13 +269,7 @@ def write_audit(session: Session, actor: str, action: str, subject: str, **detai
 
 
 class PackedMinute:
-    """Normality and behaviour of each second of a minute.
-
-    Parameters
-    ----------
-    packed
-        What `bytes()` gave; nothing is known if empty.
-    """
+    """Normality and behaviour of each second of a minute, as its `bytes()` or of nothing yet."""
 
     def __init__(self, packed: bytes = b"") -> None:
         self.normality: NDArray[np.float32] = np.full(SECONDS, np.nan, np.float32)

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy import select
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -42,7 +42,7 @@ from habitus.site.pipe_messages import (
     Stop,
     UseModel,
 )
-from habitus.site.process import LOADED, CameraJob, CameraKind, CameraProcess, Polygons
+from habitus.site.process import PRELOAD, CameraJob, CameraKind, CameraProcess, Polygons
 from habitus.web import reviews, store
 from habitus.web.answers import LearningProgress
 from habitus.web.database import CameraRow, first_line
@@ -74,13 +74,14 @@ DATABASE_AGAIN = 2.0
 TOGETHER = 50
 # Seconds that the thread waits for reports at most.
 TICK = 0.5
-# What pages are told of a document.
+# What pages show of a document.
 JUDGED = ("time", "normality", "threshold", "behaviour", "expected")
 
 # What SQLAlchemy raises where a database is away.
 AWAY = (OperationalError, InterfaceError)
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class LatestReports(NamedTuple):
@@ -113,7 +114,7 @@ class _WatchedCamera:
         self.wanted = True
         self.process: CameraProcess | None = None
         self.running: CameraJob | None = None
-        """What the process was told to do."""
+        """What the process is to do."""
         self.stopping_since: float | None = None
         self.started = 0.0
         self.start_at = 0.0
@@ -146,23 +147,16 @@ def _fixed(job: CameraJob) -> tuple[object, ...]:
 
 
 class Supervisor:
-    """Runs the cameras of a console.
+    """Runs the cameras of a console, by a fork server of its own unless one is given.
 
-    Parameters
-    ----------
-    console
-        Whose cameras.
-    fork_server
-        Where processes are forked from; one of its own by default.
-    silence
-        Seconds without a report after which a process is killed.
+    A process that reports nothing for `silence` seconds is killed.
     """
 
     def __init__(
         self, console: "Console", fork_server: ForkServer | None = None, *, silence: float = SILENCE
     ) -> None:
         self.console, self.silence = console, silence
-        self.fork_server = fork_server or ForkServer(LOADED)
+        self.fork_server = fork_server or ForkServer(PRELOAD)
         self._owns_fork_server = fork_server is None
         self.learner = ModelLearner(console, self.fork_server)
         self._lock = threading.Lock()
@@ -228,7 +222,7 @@ class Supervisor:
                 return LatestReports(None, None, [], None, None, 0)
             recent = list(watched.recent)
             process = watched.process
-        pid = process.pid if process is not None else None
+        pid = process.child.pid if process is not None else None
         judged = recent[-1] if recent else None
         return LatestReports(watched.seen, judged, recent, watched.kept, pid, watched.restarts)
 
@@ -349,7 +343,7 @@ class Supervisor:
     def _listen(self) -> None:
         """Take what processes report; wait a little for that."""
         processes = {
-            watched.process.connection: (camera_id, watched)
+            watched.process.child.connection: (camera_id, watched)
             for camera_id, watched in self._watched.items()
             if watched.process is not None
         }
@@ -393,7 +387,7 @@ class Supervisor:
             process = watched.process
             if process is None:
                 self._start_if_due(camera_id, watched, now)
-            elif not process.is_alive:
+            elif not process.child.is_alive:
                 self._bury(camera_id, watched, process, now)
             elif watched.stopping_since is not None:
                 if now - watched.stopping_since > GRACE:
@@ -415,10 +409,9 @@ class Supervisor:
             return
         if watched.orphaned and now >= self._database_again:
             return
-        process = CameraProcess(watched.job, self.fork_server)
         try:
             watched.job.folder.mkdir(parents=True, exist_ok=True)
-            process.start()
+            process = CameraProcess(watched.job, self.fork_server)
         except (HabitusError, OSError) as error:
             self._delay(camera_id, watched, f"cannot be started: {error}", now)
             return
@@ -431,7 +424,7 @@ class Supervisor:
         """Take the last reports of a process, end it, and start it again later if it failed."""
         for report in process.reports():
             self._take(camera_id, watched, report)
-        code = process.wait()
+        code = process.child.exit_code
         process.kill()
         watched.process = watched.running = None
         watched.waits = False
@@ -448,8 +441,8 @@ class Supervisor:
         pause = min(LONGEST_WAIT, 2.0**watched.deaths)
         watched.deaths += 1
         watched.start_at = now + pause
-        told = f"{reason}; started again in {pause:.0f} s"
-        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), told)))
+        text = f"{reason}; started again in {pause:.0f} s"
+        self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), text)))
         self._post(f"{reason}, and is started again", camera_id)
 
     def _forget(self, camera_id: str, watched: _WatchedCamera) -> None:
@@ -478,7 +471,7 @@ class Supervisor:
             self._write_reports()
         if now - self._minutes_written >= WRITTEN_AFTER:
             with self.console.database.transaction() as session:
-                store.tell_troubles(session, time.time())
+                store.notify_troubles(session, time.time())
             self._write_minutes()
         for camera_id, watched in list(self._watched.items()):
             if watched.has_entries or watched.orphaned or now - watched.journal_seen >= NET:
@@ -486,19 +479,27 @@ class Supervisor:
 
     def _write_reports(self) -> None:
         reports = list(self._reports)
-        try:
-            self._write_together(reports)
-        except AWAY:
-            raise
-        except Exception:  # one of them cannot be written: find it
-            for camera_id, report in reports:
-                try:
-                    self._write_together([(camera_id, report)])
-                except AWAY:
-                    raise
-                except Exception as error:
-                    self._post(f"its state cannot be written: {first_line(error)}", camera_id)
+
+        def refuse(report: tuple[str, StateChanged | Connected], reason: str) -> None:
+            self._post(f"its state cannot be written: {reason}", report[0])
+
+        self._write_each(reports, self._write_together, refuse)
         del self._reports[: len(reports)]
+
+    def _write_each(
+        self, items: list[T], write: Callable[[list[T]], None], refuse: Callable[[T, str], None]
+    ) -> None:
+        """Write items together; where one of them cannot be written, find and refuse it."""
+        try:
+            write(items)
+        except (*AWAY, OSError):
+            raise
+        except Exception as error:
+            if len(items) == 1:
+                refuse(items[0], first_line(error))
+            else:
+                for item in items:
+                    self._write_each([item], write, refuse)
 
     def _write_together(self, reports: list[tuple[str, StateChanged | Connected]]) -> None:
         with self.console.database.transaction() as session:
@@ -533,19 +534,15 @@ class Supervisor:
                     self._put_aside(path, str(entry), camera_id)
                 else:
                     entries.append((path, entry))
+
+            def refuse(item: tuple[Path, JournalEntry], reason: str) -> None:
+                self._put_aside(item[0], f"{item[0].name}: {reason}", camera_id)
+
             try:
-                self._ingest(camera_id, entries)
+                self._write_each(entries, partial(self._ingest, camera_id), refuse)
             except (*AWAY, OSError):
                 watched.has_entries = True
                 raise
-            except Exception:  # one of them cannot be written: find it
-                for path, entry in entries:
-                    try:
-                        self._ingest(camera_id, [(path, entry)])
-                    except (*AWAY, OSError):
-                        raise
-                    except Exception as error:
-                        self._put_aside(path, f"{path.name}: {first_line(error)}", camera_id)
         if watched.orphaned and watched.process is None:
             with self.console.database.transaction() as session:
                 closed = store.close_events(session, camera_id)
@@ -555,14 +552,14 @@ class Supervisor:
 
     def _ingest(self, camera_id: str, entries: list[tuple[Path, JournalEntry]]) -> None:
         with self.console.database.transaction() as session:
-            told = [
+            changed = [
                 (entry.id, entry.kind, entry.alarm)
                 for _, entry in entries
                 if store.ingest(session, camera_id, entry)
             ]
         for path, _ in entries:
             path.unlink(missing_ok=True)
-        for event_id, kind, alarm in told:
+        for event_id, kind, alarm in changed:
             self._publish_event(camera_id, event_id, kind, alarm)
 
     def _publish_event(self, camera_id: str, event_id: str, kind: str, alarm: bool = True) -> None:

@@ -12,7 +12,7 @@ from habitus import Corpus, FileError, MarkovClusteringTopicModel, ShardedCorpus
 from habitus.corpus.tree_sum import tree_sum
 from habitus.jobs.cluster import open_workers
 from habitus.jobs.cluster.passes import BLOCKS, ClusterPasses
-from habitus.jobs.cluster.tasks import ClusterTasks
+from habitus.jobs.cluster.pool import ClusterWorkers
 from habitus.scene.habit_learning import learn_habits
 from reference.clusters import cluster, kill
 from reference.corpora import paper_corpus
@@ -76,7 +76,7 @@ def test_columns_and_sums_are_those_of_this_process(corpus, workers):
 
 
 def test_a_shard_stays_with_its_worker_and_is_made_once(corpus, workers):
-    passes = ClusterPasses(workers._tasks, corpus, partial(kept_by, os.getpid()))
+    passes = ClusterPasses(workers, corpus, partial(kept_by, os.getpid()))
     first, second = (list(passes.map(itself, range(N_SHARDS))) for _ in range(2))
     assert first == second  # with what made it, and how often
     assert len({each.process for each in first}) == 2
@@ -124,7 +124,7 @@ def test_a_worker_that_is_killed_mid_pass_costs_nothing_but_time(corpus, tmp_pat
 
 def test_workers_that_come_take_the_places_of_those_that_went(corpus, tmp_path):
     with cluster(tmp_path, 2) as found, open_workers(found.address) as pool:
-        passes = ClusterPasses(pool._tasks, corpus, partial(kept_by, 0))
+        passes = ClusterPasses(pool, corpus, partial(kept_by, 0))
         before = list(passes.map(itself, range(N_SHARDS)))
         gone = found.processes[1]
         kill(gone)
@@ -137,7 +137,7 @@ def test_workers_that_come_take_the_places_of_those_that_went(corpus, tmp_path):
         assert {each.process for each in after} == {p.pid for p in found.processes[2:]}
 
 
-class SomeWorkers(ClusterTasks):
+class SomeWorkers(ClusterWorkers):
     """Tasks of a cluster that has the workers that it is said to have."""
 
     def workers(self):
@@ -145,7 +145,7 @@ class SomeWorkers(ClusterTasks):
 
 
 def test_those_that_stay_keep_their_places(corpus, workers):
-    tasks = SomeWorkers(workers._tasks.connection)
+    tasks = SomeWorkers(workers.connection)
     passes = ClusterPasses(tasks, corpus, partial(kept_by, 0))
 
     def arranged(present):
@@ -163,7 +163,7 @@ def test_those_that_stay_keep_their_places(corpus, workers):
 
 
 def test_what_a_worker_no_longer_keeps_is_made_again(corpus, workers):
-    passes, checks = ClusterPasses(workers._tasks, corpus, partial(kept_by, -1)), itertools.count()
+    passes, checks = ClusterPasses(workers, corpus, partial(kept_by, -1)), itertools.count()
 
     def check() -> None:
         assert next(checks) < 10 * N_SHARDS
@@ -195,6 +195,6 @@ def test_a_pass_ends_when_it_is_told_to(corpus, workers):
         if next(checks):
             raise KeyboardInterrupt
 
-    passes = ClusterPasses(workers._tasks, corpus, partial(kept_by, 0))
+    passes = ClusterPasses(workers, corpus, partial(kept_by, 0))
     with pytest.raises(KeyboardInterrupt):
         list(passes.map(itself, range(N_SHARDS), check=check))

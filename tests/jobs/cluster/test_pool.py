@@ -17,7 +17,6 @@ from habitus.errors import InvalidInputError, MissingPackageError, TaskError, Wo
 from habitus.jobs.cluster import open_workers
 from habitus.jobs.cluster.connection import Connection, check_workers
 from habitus.jobs.cluster.pool import ClusterWorkers
-from habitus.jobs.cluster.tasks import ClusterTasks
 from habitus.jobs.workers import ATTEMPTS, Task
 from habitus.site.places import look_at
 from reference.clusters import as_environment, cluster, encryption, kill
@@ -272,8 +271,8 @@ def test_workers_are_asked_anew_by_a_new_connection():
 
 
 def test_a_task_is_started_though_no_worker_is_there_yet():
-    assert ClusterTasks(Answers()).n_at_a_time == 1
-    assert ClusterTasks(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_at_a_time == 5
+    assert ClusterWorkers(Answers()).n_workers == 1
+    assert ClusterWorkers(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_workers == 5
 
 
 def test_the_task_of_a_worker_that_was_killed_is_carried_out_elsewhere(tmp_path):
@@ -300,15 +299,15 @@ def test_a_task_whose_workers_die_is_named(tmp_path):
 
 
 def test_a_task_whose_own_workers_go_again_and_again_is_named(workers, monkeypatch):
-    monkeypatch.setattr("habitus.jobs.cluster.tasks.LOOK", 0.01)
+    monkeypatch.setattr("habitus.jobs.cluster.pool.LOOK", 0.01)
     gone, started = "tcp://127.0.0.1:9", []
 
     def submit(task):
         started.append(task)
         assert len(started) <= ATTEMPTS
-        return workers._tasks.submit(doubled, 1, workers=[gone])
+        return workers.submit(doubled, 1, workers=[gone])
 
-    results = workers._tasks.results(submit, iter([Task(0, Errand("deadly", 1))]), homes={0: gone})
+    results = workers.results(submit, iter([Task(0, Errand("deadly", 1))]), homes={0: gone})
     with pytest.raises(WorkerError, match=rf"^deadly: .* died {ATTEMPTS} times"):
         list(results)
 
@@ -324,7 +323,7 @@ def test_all_workers_are_killed_and_others_started(tmp_path):
 
 
 def test_workers_that_never_come_back_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("habitus.jobs.cluster.tasks.RETURN", 1.0)
+    monkeypatch.setattr("habitus.jobs.cluster.pool.RETURN", 1.0)
     with cluster(tmp_path, 1) as found, open_workers(found.address) as pool:
         results = pool.as_completed(doubled, range(50))
         next(results)

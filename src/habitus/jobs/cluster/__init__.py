@@ -10,31 +10,27 @@ from habitus.jobs.workers import LocalWorkers, Workers, number_of_workers
 def open_workers(cluster: str | None = None, jobs: int = -1) -> Workers:
     """Return processes of this machine, or the workers of a cluster.
 
-    Parameters
-    ----------
-    cluster
-        None for plain processes, "local" for a Dask cluster on this machine, otherwise the address
-        of a Dask scheduler.
-    jobs
-        Number of processes on this machine; -1 for one per available processor.
+    `cluster` is None for plain processes, "local" for a Dask cluster on this machine, otherwise the
+    address of a Dask scheduler; `jobs` the number of processes here, -1 for one per processor.
     """
     if cluster is None:
         return LocalWorkers(jobs)
     try:
+        from habitus.jobs.cluster.connection import Connection
         from habitus.jobs.cluster.pool import ClusterWorkers
     except ImportError as error:
         raise MissingPackageError(
             "a cluster needs Dask's distributed: pip install 'habitus[cluster]'",
             parameter="cluster",
         ) from error
-    return ClusterWorkers(cluster, jobs)
+    return ClusterWorkers(Connection(cluster, jobs))
 
 
 @contextmanager
 def cluster_workers(cluster: str | None, jobs: int = -1) -> Iterator[Workers | None]:
     """Give the workers of a cluster while the block runs; None where no cluster is named."""
     if cluster is None:
-        number_of_workers(jobs)  # whoever needs none now is told too
+        number_of_workers(jobs)  # an error for whoever needs none now, too
         yield None
         return
     with open_workers(cluster, jobs) as workers:

@@ -43,13 +43,8 @@ SETTINGS = {
 class Connection:
     """A client of a scheduler; it is there while the `with` block is.
 
-    Parameters
-    ----------
-    cluster
-        "local" for a scheduler and workers on this machine, that end with this process, or the
-        address of a scheduler: `tcp://host:port`, `tls://host:port` or `host:port`.
-    jobs
-        Number of workers on this machine; below 1, one per available processor.
+    `cluster` is "local" for a scheduler and `jobs` workers on this machine, that end with this
+    process, or the address of a scheduler: `tcp://host:port`, `tls://host:port` or `host:port`.
     """
 
     def __init__(self, cluster: str, jobs: int = -1) -> None:
@@ -167,13 +162,7 @@ class Connection:
             self._checked |= check_workers(self.client, new)
 
     def restore(self) -> None:
-        """Wait for the scheduler, where the connection to it was lost, and connect again.
-
-        Raises
-        ------
-        WorkerError
-            If it does not come back.
-        """
+        """Connect again to a scheduler that was lost; WorkerError if it does not come back."""
         end = time.monotonic() + RETURN
         while self.client.status == "connecting":  # it tries by itself
             time.sleep(0.1)
@@ -193,14 +182,7 @@ def _check_peer(address: str) -> None:
     """Raise unless Dask could speak to whoever answers at an address.
 
     A client of Dask that cannot be made keeps its process from ending; one that nobody speaks to
-    waits for ever.
-
-    Raises
-    ------
-    InvalidInputError
-        If Dask's configuration does not fit the address.
-    OSError
-        If nobody is there, or says nothing.
+    waits for ever. OSError if nobody is there, or says nothing.
     """
     scheme, _, place = address.rpartition("://")
     given = Security().get_connection_args("client")
@@ -239,10 +221,7 @@ def check_scheduler(client: Any) -> None:
 def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
     """Return which workers can do the work of this habitus; those that went are left out.
 
-    Raises
-    ------
-    InvalidInputError
-        Names one that cannot.
+    InvalidInputError names one that cannot.
     """
     own, good = __version__, set[str]()
     try:

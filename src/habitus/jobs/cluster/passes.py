@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.shards import ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import check_own_version
-from habitus.jobs.cluster.tasks import ClusterTasks, Sent, naming_worker
+from habitus.jobs.cluster.tasks import SharedValue, naming_worker
 from habitus.jobs.workers import Task
 from habitus.version import __version__
+
+if TYPE_CHECKING:
+    from habitus.jobs.cluster.pool import ClusterWorkers
 
 BLOCKS = 2
 """Blocks of shards for each worker, about: more are spread better, fewer send fewer sums."""
@@ -42,22 +45,16 @@ class Block(NamedTuple):
 class ClusterPasses(Generic[T]):
     """Passes over the shards of a corpus by workers: what `ShardPasses` asks for.
 
-    Parameters
-    ----------
-    tasks
-        The cluster.
-    corpus
-        Documents; files must be found by the workers at the same paths.
-    make
-        What is made of each shard, once as far as it can be kept.
+    Workers find the files of the corpus at the same paths; what is made of each shard is made once,
+    as far as it can be kept.
     """
 
     def __init__(
-        self, tasks: ClusterTasks, corpus: ShardedCorpus, make: Callable[[Corpus], T]
+        self, cluster: "ClusterWorkers", corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
-        self._tasks, self._corpus = tasks, corpus
-        opening = partial(KeptShards, pickle.dumps((replace(corpus, engine=None), make)))
-        self._opening = Sent(tasks.connection, opening)
+        self._cluster, self._corpus = cluster, corpus
+        opening = partial(WorkerShards, pickle.dumps((replace(corpus, engine=None), make)))
+        self._opening = SharedValue(cluster.connection, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
         self._workers: list[str] = []
@@ -78,7 +75,7 @@ class ClusterPasses(Generic[T]):
         runs = [list(run) for _, run in groupby(chosen, key=self._home)]
         most = self._most(len(chosen))
         blocks = [run[i : i + most] for run in runs for i in range(0, len(run), most)]
-        return chain.from_iterable(self._results(map_block, function, blocks, check))
+        return chain.from_iterable(self._results(list, function, blocks, check))
 
     def sum(
         self,
@@ -94,7 +91,7 @@ class ClusterPasses(Generic[T]):
             block for edges in pairwise(self._edges()) for block in aligned_blocks(*edges, most)
         ]
         tree: TreeSum[S] = TreeSum()
-        sums = self._results(sum_block, function, blocks, check)
+        sums = self._results(tree_sum, function, blocks, check)
         for block, part in zip(blocks, sums, strict=True):
             tree.add(part, len(block))
         return tree.total()
@@ -105,7 +102,7 @@ class ClusterPasses(Generic[T]):
 
     def _arrange(self) -> None:
         """Give workers that came the places of those that went."""
-        present = self._tasks.workers()
+        present = self._cluster.workers()
         come = iter(sorted(present.keys() - set(self._workers)))
         places = [each if each in present else next(come, None) for each in self._workers]
         self._workers = [each for each in places if each is not None] + list(come)
@@ -122,28 +119,26 @@ class ClusterPasses(Generic[T]):
 
     def _results(
         self,
-        of_block: Callable[..., Any],
+        combine: Callable[[Iterable[Any]], Any],
         function: Callable[[T, int], Any],
         blocks: Sequence[Sequence[int]],
         check: Callable[[], None],
     ) -> Iterator[Any]:
-        """Yield what a function of blocks gives for each, in order."""
-        sent, own = Sent(self._tasks.connection, function), __version__
-
-        homes: dict[int, str] = {}
+        """Yield what a function gives for the shards of each block, combined, in order."""
+        shared, homes = SharedValue(self._cluster.connection, function), dict[int, str]()
 
         def submit(task: Task[Block]) -> Any:
             if task.number in homes:  # its worker is gone
                 self._arrange()
             home = homes[task.number] = self._home(task.item.numbers[0])
             numbers = pickle.dumps(task.item.numbers)
-            arguments = own, self._kept_by(home), sent.future(), numbers
-            return self._tasks.submit(of_block, *arguments, workers=[home])
+            arguments = __version__, self._kept_by(home), shared.future(), numbers, combine
+            return self._cluster.submit(on_block, *arguments, name=combine.__name__, workers=[home])
 
         tasks = (Task(i, Block(self._name(block), block)) for i, block in enumerate(blocks))
         ready: dict[int, Any] = {}
         position = 0
-        for task, result in self._tasks.results(submit, tasks, homes=homes, check=check):
+        for task, result in self._cluster.results(submit, tasks, homes=homes, check=check):
             ready[task.number] = result
             while position in ready:
                 yield ready.pop(position)
@@ -153,7 +148,7 @@ class ClusterPasses(Generic[T]):
         """Return what a worker keeps, as an argument of tasks."""
         found = self._kept.get(home)
         if found is None or found.status in ("cancelled", "lost"):
-            found = self._tasks.submit(opened, self._opening.future(), workers=[home])
+            found = self._cluster.submit(opened, self._opening.future(), workers=[home])
             self._kept[home] = found
         return found
 
@@ -162,14 +157,8 @@ class ClusterPasses(Generic[T]):
         return first if len(block) == 1 else f"{first} to {last}"
 
 
-class KeptShards:
-    """What a worker made of shards; given to another worker, it begins anew with nothing.
-
-    Parameters
-    ----------
-    pickled
-        The corpus, and what is made of each of its shards.
-    """
+class WorkerShards:
+    """What a worker made of shards; given to another worker, it begins anew with nothing."""
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -177,29 +166,23 @@ class KeptShards:
         self.passes: ThreadPasses[Any] = ThreadPasses(corpus, make)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeptShards, (self._pickled,)
+        return WorkerShards, (self._pickled,)
 
 
-def opened(opening: Callable[[], KeptShards]) -> KeptShards:
+def opened(opening: Callable[[], WorkerShards]) -> WorkerShards:
     """Return shards of which nothing is made yet; run by a worker."""
     return opening()
 
 
-def map_block(
-    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
-) -> list[Any]:
-    """Return what a function gives for each shard of a block; run by a worker."""
-    check_own_version(wanted)
-    with naming_worker():
-        own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return [kept.passes.call(function, number) for number in own]
-
-
-def sum_block(
-    wanted: str, kept: KeptShards, function: Callable[[Any, int], Any], numbers: bytes
+def on_block(
+    wanted: str,
+    shards: WorkerShards,
+    function: Callable[[Any, int], Any],
+    numbers: bytes,
+    combine: Callable[[Iterable[Any]], Any],
 ) -> Any:
-    """Return the sum of a function over the shards of a block; run by a worker."""
+    """Combine what a function gives for each shard of a block; run by a worker."""
     check_own_version(wanted)
     with naming_worker():
         own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return tree_sum(kept.passes.call(function, number) for number in own)
+        return combine(shards.passes.call(function, number) for number in own)

@@ -15,7 +15,7 @@ sys.addaudithook(
     and str(arguments[0]).endswith(".nbc")
     and loaded.append(str(arguments[0]))
 )
-import habitus.site.loaded
+import habitus.site.camera_preload
 from habitus.corpus import Bag, summed_bag
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.video import Reader, Source

@@ -18,7 +18,7 @@ WIDEST, QUALITY = 640, 75
 MOST_ARROWS, MOST_BOXES = 48, 64
 
 
-def seen(time: float, document: Document, still: Image, vocabulary: Vocabulary) -> Seen:
+def picture_of(time: float, document: Document, still: Image, vocabulary: Vocabulary) -> Seen:
     """Return the picture of a document with its motion; nothing in it is unusual yet."""
     arrows = arrows_in(document, vocabulary)
     return Seen(time, jpeg(still), vocabulary.width, vocabulary.height, arrows, [])
