@@ -94,7 +94,8 @@ if TYPE_CHECKING:
     from habitus.site.shard_judging import ArchiveDetection, ArchiveEvent
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
-    from habitus.web.server import back_up, restore, serve, set_password
+    from habitus.web.backup import back_up, restore
+    from habitus.web.server import serve, set_password
 
 _HOMES = {
     "Acceptance": "habitus.scene",
@@ -156,7 +157,7 @@ _HOMES = {
     "Vocabulary": "habitus.corpus",
     "WorkerError": "habitus.errors",
     "accept": "habitus.pipeline",
-    "back_up": "habitus.web.server",
+    "back_up": "habitus.web.backup",
     "calibrate": "habitus.scene",
     "check_address": "habitus.video.addresses",
     "clock": "habitus.scene.events",
@@ -176,7 +177,7 @@ _HOMES = {
     "redacted": "habitus.video.source",
     "report": "habitus.pipeline",
     "report_archive": "habitus.site.operations",
-    "restore": "habitus.web.server",
+    "restore": "habitus.web.backup",
     "serve": "habitus.web.server",
     "set_password": "habitus.web.server",
     "show": "habitus.pipeline",
