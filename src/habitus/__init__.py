@@ -94,7 +94,8 @@ if TYPE_CHECKING:
     from habitus.site.shard_judging import ArchiveDetection, ArchiveEvent
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
-    from habitus.web.server import back_up, restore, serve, set_password
+    from habitus.web.backup import back_up, restore
+    from habitus.web.server import serve, set_password
 
 _HOMES = {
     name: f"habitus.{home}"
@@ -135,7 +136,8 @@ _HOMES = {
         "site.shard_judging": "ArchiveDetection ArchiveEvent",
         "video.addresses": "check_address",
         "video.source": "redacted",
-        "web.server": "back_up restore serve set_password",
+        "web.backup": "back_up restore",
+        "web.server": "serve set_password",
     }.items()
     for name in names.split()
 }

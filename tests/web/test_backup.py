@@ -10,7 +10,7 @@ from sqlalchemy import select
 import habitus
 from habitus.site.pipe_messages import Judged
 from habitus.web import store
-from habitus.web.backup import backup, restore
+from habitus.web.backup import back_up, restore
 from habitus.web.database import Base, CameraRow, EventRow, Minute
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
@@ -55,10 +55,10 @@ def test_everything_comes_back(
     filled: Console, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     file = tmp_path / "console.zip"
-    backup(filled.settings, file)
+    back_up(filled.settings.data, file, database=filled.settings.database)
     assert file.stat().st_mode & 0o777 == 0o600
     settings = other(tmp_path, filled, request)
-    restore(settings, file)
+    restore(file, settings.data, database=settings.database)
     restored = open_console(settings)
     with filled.database.transaction() as session:  # pictures are not there: none is named
         event = session.scalars(select(EventRow)).one()
@@ -81,7 +81,9 @@ def test_everything_comes_back(
 
 
 def test_clips_are_there_if_asked_for(filled: Console, tmp_path: Path) -> None:
-    backup(filled.settings, tmp_path / "all.zip", clips=True)
+    back_up(
+        filled.settings.data, tmp_path / "all.zip", database=filled.settings.database, clips=True
+    )
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         assert archive.read("cameras/north/events/a1.jpg") == b"picture"
 
@@ -90,8 +92,8 @@ def test_a_backup_is_made_amid_a_transaction(console: Console, tmp_path: Path) -
     add_camera(console)
     with console.database.transaction() as session:
         store.ingest(session, "north", entry("a1"))
-        backup(console.settings, tmp_path / "a.zip")
-    restore(ServerSettings(tmp_path / "restored"), tmp_path / "a.zip")
+        back_up(console.settings.data, tmp_path / "a.zip", database=console.settings.database)
+    restore(tmp_path / "a.zip", tmp_path / "restored")
     restored = open_console(ServerSettings(tmp_path / "restored"))
     with closing(restored.database), restored.database.session() as session:
         assert session.scalars(select(CameraRow.id)).all() == ["north"]
@@ -100,14 +102,14 @@ def test_a_backup_is_made_amid_a_transaction(console: Console, tmp_path: Path) -
 
 def test_no_console_no_backup(tmp_path: Path) -> None:
     with pytest.raises(habitus.InvalidInputError, match="no data of a console"):
-        backup(ServerSettings(tmp_path), tmp_path / "a.zip")
+        back_up(tmp_path, tmp_path / "a.zip")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_an_empty_folder_is_restored_to(console: Console, tmp_path: Path) -> None:
-    backup(console.settings, tmp_path / "a.zip")
+    back_up(console.settings.data, tmp_path / "a.zip", database=console.settings.database)
     with pytest.raises(habitus.InvalidInputError, match="not empty"):
-        restore(console.settings, tmp_path / "a.zip")
+        restore(tmp_path / "a.zip", console.settings.data)
 
 
 def archive_of(**files: str) -> bytes:
@@ -137,5 +139,5 @@ def archive_of(**files: str) -> bytes:
 def test_what_is_no_backup_is_refused(tmp_path: Path, contents: bytes, reason: str) -> None:
     (tmp_path / "a.zip").write_bytes(contents)
     with pytest.raises(habitus.FileError, match=reason):
-        restore(ServerSettings(tmp_path / "restored"), tmp_path / "a.zip")
+        restore(tmp_path / "a.zip", tmp_path / "restored")
     assert not (tmp_path / "restored").exists()

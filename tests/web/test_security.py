@@ -19,7 +19,7 @@ from habitus.web.api import news_stream
 from habitus.web.app import create_app
 from habitus.web.database import AuditEntry, Login, Setting, Token, User
 from habitus.web.guard import LARGEST_BODY, is_own_name
-from habitus.web.refusals import TooManyAttemptsError
+from habitus.web.http_errors import TooManyAttemptsError
 from habitus.web.security import Attempts, Passwords, Role
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings

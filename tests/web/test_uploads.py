@@ -12,7 +12,7 @@ from habitus.site.probe import probe
 from habitus.web import uploads
 from habitus.web.administration import change_preferences
 from habitus.web.app import create_app
-from habitus.web.refusals import NotFoundError, TooLargeError
+from habitus.web.http_errors import NotFoundError, TooLargeError
 from habitus.web.server import Console
 from reference.footage import encode, moving_square
 from reference.visitors import Visitor

@@ -24,13 +24,13 @@ from habitus.site.pipe_messages import CameraState
 from habitus.web import channels, outbox, uploads
 from habitus.web.answers import NewToken
 from habitus.web.database import CameraRow, Channel, Login, Token, User
-from habitus.web.preferences import Preferences, read_preferences, write_preferences
-from habitus.web.refusals import (
+from habitus.web.http_errors import (
     ConflictError,
     NotAllowedError,
     NotFoundError,
     UnavailableError,
 )
+from habitus.web.preferences import Preferences, read_preferences, write_preferences
 from habitus.web.security import OWNER, PASSWORDS, Role, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED

@@ -20,9 +20,9 @@ from habitus.errors import HabitusError
 from habitus.web.api import add_api
 from habitus.web.api.prometheus import RequestMetrics
 from habitus.web.guard import Guard
+from habitus.web.http_errors import HttpError, NotLoggedInError
 from habitus.web.pages import add_pages
 from habitus.web.pages.rendering import error_page
-from habitus.web.refusals import NotLoggedInError, RefusedError
 from habitus.web.security import Attempts
 from habitus.web.server import Console
 
@@ -67,9 +67,9 @@ def error_answer(request: Request, status: int, detail: str) -> Response:
 def _on_project_error(request: Request, error: Exception) -> Response:
     if isinstance(error, NotLoggedInError) and not is_for_programs(request):
         return _to_login(request)
-    status = error.status if isinstance(error, RefusedError) else 422
+    status = error.status if isinstance(error, HttpError) else 422
     answer = error_answer(request, status, str(error))
-    if isinstance(error, RefusedError):
+    if isinstance(error, HttpError):
         answer.headers.update(error.headers)
     return answer
 

@@ -7,14 +7,15 @@ PostgreSQL are written as lines of JSON, which any version of PostgreSQL takes.
 
 import base64
 import json
+import os
 import re
 import shutil
 import sqlite3
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from typing_extensions import TypedDict
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded
-from habitus.web.database import Base, Database, EventRow
+from habitus.web.database import Base, Database, EventRow, database_errors
 from habitus.web.migrations import revision_of, upgrade
 from habitus.web.server_settings import ServerSettings
 
@@ -54,42 +55,47 @@ class Description(TypedDict):
     """Version of the database."""
 
 
-def backup(settings: ServerSettings, file: Path, *, clips: bool = False) -> None:
-    """Write a backup of a console, which may be running.
+def back_up(
+    data: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    database: str | None = None,
+    clips: bool = False,
+) -> None:
+    """Write a backup of a console, which may be running, to one file.
+
+    Only its owner may read the file: it holds the key of all passwords.
 
     Parameters
     ----------
-    settings
-        Its folder and database.
+    data
+        Folder of the console.
     file
-        File to write, whole or not at all. Only its owner may read it: it holds the key of all
-        passwords.
+        File to write, whole or not at all.
+    database
+        As of `serve`.
     clips
-        Whether it holds clips, pictures and uploads too.
+        Whether it holds clips, pictures and uploads too, beside the database, keys and models.
 
     Raises
     ------
-    InvalidInputError
+    HabitusError
         If there is no console, or the file cannot be written.
     """
+    settings = ServerSettings(Path(data), database=database)
     if not settings.secret_key.is_file():
         raise InvalidInputError(f"{settings.data}: no data of a console here", parameter="data")
     with (
-        written_whole(file) as temporary,
-        closing(_database(settings)) as database,
+        database_errors(),
+        written_whole(Path(file)) as temporary,
+        closing(Database.of(settings)) as opened,
     ):
         temporary.chmod(0o600)
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            _write_database(archive, database, settings)
+            _write_database(archive, opened, settings)
             for pattern in SMALL + LARGE if clips else SMALL:
                 for path in sorted(settings.data.glob(pattern)):
                     _add(archive, path, path.relative_to(settings.data).as_posix())
-
-
-def _database(settings: ServerSettings) -> Database:
-    if settings.database is not None:
-        return Database(settings.database)
-    return Database.in_folder(settings.data)
 
 
 def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
@@ -137,24 +143,26 @@ def _line(table: Table, row: Any) -> bytes:
     return json.dumps(values).encode()
 
 
-def restore(settings: ServerSettings, file: Path) -> None:
-    """Put the contents of a backup into an empty folder, and into an empty database.
+def restore(
+    file: str | os.PathLike[str], data: str | os.PathLike[str], *, database: str | None = None
+) -> None:
+    """Put a backup into an empty folder, and, if it is of PostgreSQL, an empty database.
 
     Parameters
     ----------
-    settings
-        The folder, which must be empty or not there; and the database, if it was one of
-        PostgreSQL.
     file
-        What `backup` wrote.
+        What `back_up` wrote.
+    data
+        Folder that is empty, or not there.
+    database
+        As of `serve`.
 
     Raises
     ------
-    InvalidInputError
-        If the folder or the database is not empty, or the backup is of the other kind.
-    FileError
-        If the file is no backup, or damaged.
+    HabitusError
+        If the file is no backup, or the folder or the database is not empty.
     """
+    settings = ServerSettings(Path(data), database=database)
     if settings.data.exists() and any(settings.data.iterdir()):
         raise InvalidInputError(
             f"{settings.data} is not empty: a backup is restored into an empty folder",
@@ -163,7 +171,7 @@ def restore(settings: ServerSettings, file: Path) -> None:
     made = not settings.data.exists()
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        with zipfile.ZipFile(checked_path(file)) as archive:
+        with database_errors(), zipfile.ZipFile(checked_path(Path(file))) as archive:
             description = _described(archive)
             _extract(archive, settings.data)
             if description["database"] == "tables":
@@ -174,11 +182,13 @@ def restore(settings: ServerSettings, file: Path) -> None:
                     parameter="database",
                 )
             _forget_pictures(settings)
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-        _empty(settings.data, made)
-        raise FileError(f"{file}: not a complete backup of habitus: {error}") from error
-    except BaseException:
-        _empty(settings.data, made)
+    except BaseException as error:
+        for path in settings.data.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if made:
+            settings.data.rmdir()
+        if isinstance(error, zipfile.BadZipFile | OSError | EOFError | RuntimeError):
+            raise FileError(f"{file}: not a complete backup of habitus: {error}") from error
         raise
 
 
@@ -234,10 +244,7 @@ def _forget_pictures(settings: ServerSettings) -> None:
     """Have events name no pictures and clips where the backup holds none."""
     if any(settings.data.glob("cameras/*/events/*")):
         return
-    database = (
-        Database(settings.database) if settings.database else Database.in_folder(settings.data)
-    )
-    with closing(database), database.transaction() as session:
+    with closing(Database.of(settings)) as database, database.transaction() as session:
         none = {"thumbnail": None, "heat": None, "clip": None, "n_bytes": 0, "clip_bytes": 0}
         session.execute(update(EventRow).values(none))
 
@@ -245,36 +252,14 @@ def _forget_pictures(settings: ServerSettings) -> None:
 def _fill(connection: Connection, table: Table, file: Path) -> None:
     if not file.is_file():
         return
-    rows: list[dict[str, Any]] = []
-    for row in _rows(table, file):
-        rows.append(row)
-        if len(rows) == TOGETHER:
-            connection.execute(table.insert(), rows)
-            rows.clear()
-    if rows:
-        connection.execute(table.insert(), rows)
+    packed = [column.name for column in table.columns if isinstance(column.type, LargeBinary)]
+    with file.open("rb") as lines:
+        while some := [json.loads(line) for line in islice(lines, TOGETHER)]:
+            for row in some:
+                row |= {name: base64.b64decode(row[name]) for name in packed if row[name]}
+            connection.execute(table.insert(), some)
     key = table.columns.get("id")
     if key is not None and key.autoincrement is True:
         sequence = func.pg_get_serial_sequence(table.name, "id")
         highest = select(func.coalesce(func.max(key), 0) + 1).scalar_subquery()
         connection.execute(select(func.setval(sequence, highest, text("false"))))
-
-
-def _rows(table: Table, file: Path) -> Iterator[dict[str, Any]]:
-    packed = [column.name for column in table.columns if _is_binary(column)]
-    with file.open("rb") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            yield row | {name: base64.b64decode(row[name]) for name in packed if row[name]}
-
-
-def _is_binary(column: Any) -> bool:
-    return isinstance(column.type, LargeBinary)
-
-
-def _empty(folder: Path, made: bool) -> None:
-    """Delete what was extracted before something failed."""
-    for path in folder.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if made:
-        folder.rmdir()

@@ -4,10 +4,10 @@ All times are seconds since the epoch. `migrations` brings a database of any ver
 tables; a change here needs a migration there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import (
     JSON,
@@ -21,7 +21,13 @@ from sqlalchemy import (
     event,
 )
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+
+from habitus.errors import FileError
+from habitus.web.server_settings import ServerSettings
+
+T, P = TypeVar("T"), ParamSpec("P")
 
 # Threads of the server that may use it at once, beside ten connections that are kept.
 MOST_THREADS = 40
@@ -313,18 +319,17 @@ class OutboxEntry(Base):
 
 
 class Database:
-    """A database of the console.
-
-    Parameters
-    ----------
-    url
-        As SQLAlchemy takes it, such as sqlite:///path or postgresql+psycopg://...
-    """
+    """A database of the console, by its address as SQLAlchemy takes it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.engine = _engine(url)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> "Database":
+        """Return the database that a console is started with."""
+        return cls(settings.database) if settings.database else cls.in_folder(settings.data)
 
     @classmethod
     def in_folder(cls, folder: Path) -> "Database":
@@ -349,6 +354,13 @@ class Database:
         with self._sessions.begin() as session:
             yield session
 
+    def read(
+        self, query: Callable[Concatenate[Session, P], T], *values: P.args, **named: P.kwargs
+    ) -> T:
+        """Return what a query, a function of a session, finds."""
+        with self.session() as session:
+            return query(session, *values, **named)
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -358,6 +370,17 @@ def first_line(error: Exception) -> str:
     """Return the first line of what a database said, without the statement."""
     said = str(getattr(error, "orig", None) or error).strip()
     return said.splitlines()[0] if said else type(error).__name__
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Say in one line what is wrong with a database."""
+    try:
+        yield
+    except (SQLAlchemyError, ImportError) as error:
+        raise FileError(
+            f"cannot use the database: {first_line(error)}", parameter="database"
+        ) from error
 
 
 def _engine(url: str) -> Engine:

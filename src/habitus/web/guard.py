@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from habitus.web.refusals import NotAllowedError, RefusedError, TooLargeError
+from habitus.web.http_errors import HttpError, NotAllowedError, TooLargeError
 from habitus.web.security import READING, UPLOADS
 from habitus.web.server_settings import ServerSettings, is_loopback
 
@@ -73,7 +73,7 @@ class Guard:
         try:
             check_request(scope, self.settings)
             await self.app(scope, _limited(scope, receive), answer)
-        except RefusedError as refusal:
+        except HttpError as refusal:
             refused = JSONResponse({"detail": str(refusal)}, refusal.status)
             await refused(scope, receive, answer)
         except Exception:  # a fault of ours: it is logged, and not shown

@@ -29,7 +29,7 @@ from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
 from habitus.web.database import Login, Token, User
-from habitus.web.refusals import NotAllowedError, NotLoggedInError, TooManyAttemptsError
+from habitus.web.http_errors import NotAllowedError, NotLoggedInError, TooManyAttemptsError
 from habitus.web.server import Console
 from habitus.web.server_settings import is_loopback
 from habitus.web.store import write_audit
@@ -143,7 +143,7 @@ class Attempts:
     ...     attempts.begin("admin")
     >>> attempts.begin("admin")
     Traceback (most recent call last):
-    habitus.web.refusals.TooManyAttemptsError: too many failed logins: try again in 1 s
+    habitus.web.http_errors.TooManyAttemptsError: too many failed logins: try again in 1 s
     >>> now[0] = 2.0
     >>> attempts.begin("admin")
     """

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import sole_use
 from habitus.web.bulletin import Bulletin
-from habitus.web.database import Database, first_line
+from habitus.web.database import Database, database_errors
 from habitus.web.migrations import upgrade
 from habitus.web.server_settings import PORT, ServerSettings
 from habitus.web.vault import Vault
@@ -48,9 +46,7 @@ class Console:
 def open_console(settings: ServerSettings) -> Console:
     """Return the console of a data folder, its database up to date; nothing runs yet."""
     _make_folders(settings.data)
-    database = (
-        Database(settings.database) if settings.database else Database.in_folder(settings.data)
-    )
+    database = Database.of(settings)
     upgrade(database)
     return Console(settings, database, Vault.of_file(settings.secret_key))
 
@@ -80,7 +76,7 @@ def serve(
     demo
         Add three rendered junctions as cameras.
     behind_proxy
-        Whether a reverse proxy on this machine tells who asks, and by which scheme.
+        Whether a reverse proxy on this machine says who asks, and by which scheme.
     public_url
         Address by which people reach it.
     started
@@ -112,13 +108,7 @@ def serve(
 
 @contextmanager
 def working(console: Console) -> Iterator[None]:
-    """Run what a console does beside answering: watch cameras, tell events, delete old ones.
-
-    Raises
-    ------
-    FileError
-        If cameras.toml cannot be used.
-    """
+    """Run what a console does beside answering: watch cameras, send events, delete old ones."""
     from habitus.web.camera_file import apply_camera_file, check_camera_file
     from habitus.web.delivery import Deliverer
     from habitus.web.demo_cameras import Demo
@@ -132,15 +122,12 @@ def working(console: Console) -> Iterator[None]:
         console.supervisor.start()
         apply_camera_file(console)
         console.deliverer = Deliverer(console)
-        console.deliverer.start()
-        stack.callback(console.deliverer.stop)
-        retention = Retention(console)
-        retention.start()
-        stack.callback(retention.stop)
+        threads: list[Deliverer | Retention | Demo] = [console.deliverer, Retention(console)]
         if console.settings.demo:
-            demo = Demo(console, console.supervisor.fork_server)
-            demo.start()
-            stack.callback(demo.stop)
+            threads.append(Demo(console, console.supervisor.fork_server))
+        for thread in threads:
+            thread.start()
+            stack.callback(thread.stop)
         yield
 
 
@@ -178,58 +165,6 @@ def set_password(
         give_password(console, name, password)
 
 
-def back_up(
-    data: str | os.PathLike[str], file: str | os.PathLike[str], *, database: str | None = None
-) -> None:
-    """Write a backup of a console, which may be running, to one file.
-
-    It holds the database, keys and models; no clips, pictures or uploads.
-
-    Parameters
-    ----------
-    data
-        Folder of the console.
-    file
-        File to write.
-    database
-        As of `serve`.
-
-    Raises
-    ------
-    HabitusError
-        If there is no console, or the file cannot be written.
-    """
-    from habitus.web.backup import backup
-
-    with _database_errors():
-        backup(ServerSettings(Path(data), database=database), Path(file))
-
-
-def restore(
-    file: str | os.PathLike[str], data: str | os.PathLike[str], *, database: str | None = None
-) -> None:
-    """Put a backup into an empty folder, and, if it is of PostgreSQL, an empty database.
-
-    Parameters
-    ----------
-    file
-        What `back_up` wrote.
-    data
-        Folder that is empty, or not there.
-    database
-        As of `serve`.
-
-    Raises
-    ------
-    HabitusError
-        If the file is no backup, or the folder or the database is not empty.
-    """
-    from habitus.web.backup import restore as put_back
-
-    with _database_errors():
-        put_back(ServerSettings(Path(data), database=database), Path(file))
-
-
 def run(
     console: Console,
     listener: socket.socket,
@@ -243,7 +178,7 @@ def run(
     from habitus.web.app import create_app
 
     class Server(uvicorn.Server):
-        """Ends when it is told to; signals are the business of the command."""
+        """Ends once `stop` is set; signals are the business of the command."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -298,30 +233,19 @@ def _alone(data: Path) -> Iterator[None]:
 
 def _opened(settings: ServerSettings) -> Console:
     """Return a console whose folder and database can be used."""
-    with _folder_errors(settings.data), _database_errors():
+    with _folder_errors(settings.data), database_errors():
         return open_console(settings)
 
 
 @contextmanager
 def _folder_errors(data: Path) -> Iterator[None]:
-    """Tell in one line that a data folder cannot be used."""
+    """Say in one line that a data folder cannot be used."""
     try:
         yield
     except OSError as error:
         raise FileError(
             f"cannot write to {data}: {error.strerror or error}: name another folder",
             parameter="data",
-        ) from error
-
-
-@contextmanager
-def _database_errors() -> Iterator[None]:
-    """Tell in one line what is wrong with a database."""
-    try:
-        yield
-    except (SQLAlchemyError, ImportError) as error:
-        raise FileError(
-            f"cannot use the database: {first_line(error)}", parameter="database"
         ) from error
 
 

@@ -14,8 +14,8 @@ from habitus.errors import VideoError
 from habitus.site.probe import probe
 from habitus.web import queries
 from habitus.web.answers import UploadedFile
+from habitus.web.http_errors import NotFoundError, TooLargeError, UnavailableError
 from habitus.web.preferences import read_preferences
-from habitus.web.refusals import NotFoundError, TooLargeError, UnavailableError
 from habitus.web.server import Console
 from habitus.web.server_settings import ServerSettings
 

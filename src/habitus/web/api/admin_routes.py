@@ -27,8 +27,8 @@ from habitus.web.answers import (
     UserDetails,
 )
 from habitus.web.database import Channel, Token, User
+from habitus.web.http_errors import NotAllowedError
 from habitus.web.preferences import Preferences
-from habitus.web.refusals import NotAllowedError
 from habitus.web.security import Admin, Viewer, console_of, try_password
 from habitus.web.server import Console
 

@@ -22,7 +22,7 @@ from habitus.web.answers import (
 )
 from habitus.web.api.media import JPEG, file_answer
 from habitus.web.database import CameraRow
-from habitus.web.refusals import NotFoundError
+from habitus.web.http_errors import NotFoundError
 from habitus.web.security import Admin, Viewer, console_of
 from habitus.web.server import Console
 

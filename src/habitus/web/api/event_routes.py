@@ -17,7 +17,7 @@ from habitus.web.answers import (
     SimilarEvent,
 )
 from habitus.web.api.media import JPEG, VIDEO, file_answer
-from habitus.web.refusals import NotFoundError
+from habitus.web.http_errors import NotFoundError
 from habitus.web.security import Reviewer, Viewer, console_of
 
 router = APIRouter(prefix="/api", tags=["events"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi.responses import FileResponse
 
-from habitus.web.refusals import NotFoundError
+from habitus.web.http_errors import NotFoundError
 
 JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 VIDEO: dict[int | str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from habitus.web.answers import Id
 from habitus.web.bulletin import News
 from habitus.web.database import EventRow
-from habitus.web.refusals import RefusedError
+from habitus.web.http_errors import HttpError
 from habitus.web.security import Viewer, console_of, current_actor
 from habitus.web.server import Console
 
@@ -73,7 +73,7 @@ def _is_known(request: Request) -> bool:
     """Return whether who asked is still known: logged in, or with a token."""
     try:
         current_actor(request, "")
-    except RefusedError:
+    except HttpError:
         return False
     except SQLAlchemyError:  # nobody can say: the next time
         return True

@@ -11,8 +11,8 @@ from habitus.errors import HabitusError, InvalidInputError
 from habitus.site.relearning import description_of
 from habitus.web import administration, queries
 from habitus.web.database import CameraRow
+from habitus.web.http_errors import HttpError
 from habitus.web.pages.rendering import go, has_picture, now_at, number, page
-from habitus.web.refusals import RefusedError
 from habitus.web.security import Admin, Viewer, console_of
 from habitus.web.server import Console
 
@@ -181,7 +181,7 @@ def _again(
     request: Request, actor: Admin, camera: CameraRow | None, given: CameraForm, error: HabitusError
 ) -> HTMLResponse:
     """Show the form again with what was typed, and why it cannot be taken."""
-    status = error.status if isinstance(error, RefusedError) else 422
+    status = error.status if isinstance(error, HttpError) else 422
     return page(
         request,
         "edit.html",

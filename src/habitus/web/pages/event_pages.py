@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from habitus.web import queries, reviews
 from habitus.web.answers import EventDetails, ReviewOutcome
 from habitus.web.database import CameraRow
+from habitus.web.http_errors import NotFoundError
 from habitus.web.pages.rendering import go, is_part, page, part
-from habitus.web.refusals import NotFoundError
 from habitus.web.security import Actor, Reviewer, Viewer, console_of
 
 router = APIRouter()

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from habitus.web.http_errors import NotLoggedInError, TooManyAttemptsError
 from habitus.web.pages.rendering import bare_page, go
-from habitus.web.refusals import NotLoggedInError, TooManyAttemptsError
 from habitus.web.security import Anybody, Viewer, log_in, log_out
 
 router = APIRouter()

@@ -14,9 +14,9 @@ from habitus.errors import HabitusError
 from habitus.web import administration, queries
 from habitus.web.answers import MOST_ROWS, DiskUse, Number
 from habitus.web.database import Channel, OutboxEntry, Token, User
+from habitus.web.http_errors import HttpError
 from habitus.web.pages.rendering import go, number, page
 from habitus.web.preferences import GIGABYTE, read_preferences
-from habitus.web.refusals import RefusedError
 from habitus.web.security import Actor, Admin, console_of
 
 router = APIRouter(prefix="/settings")
@@ -78,7 +78,7 @@ def _page(
         }
     status = 200
     if problem is not None:
-        status = problem.status if isinstance(problem, RefusedError) else 422
+        status = problem.status if isinstance(problem, HttpError) else 422
     return page(
         request,
         "settings.html",
