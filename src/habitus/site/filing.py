@@ -215,8 +215,10 @@ class Filing:
         except HabitusError as error:
             self.tell(Remark(f"no clip of an event: {error}", time.time()))
             return None
+        found: Clip | str | None = f"it was not cut within {CUTTING:g} s"
         try:
-            found = child.connection.recv() if child.connection.poll(CUTTING) else None
+            if child.connection.poll(CUTTING):
+                found = child.connection.recv()
         except (EOFError, OSError):
             found = "its process ended"
         child.kill()
