@@ -185,6 +185,14 @@ def test_identical_frames_are_frozen_if_they_last_longer_than_they_did_before():
     assert found == [Condition.USABLE] * (limit - 1) + [Condition.FROZEN]
 
 
+def test_noise_that_a_codec_left_out_once_may_be_left_out_for_longer():
+    """The next identical frames are no fault, though all that changes is well above noise."""
+    monitor = accustomed()
+    for still in (round(FROZEN_AFTER) - 1, round(FROZEN_STILL) - 1):
+        changes = [0.0] * still + [0.3]
+        assert {monitor.judge(document(USUAL, change=c)) for c in changes} == {Condition.USABLE}
+
+
 def test_a_freeze_that_ends_with_a_jump_allows_no_longer_one():
     monitor = accustomed()
     for _ in range(3):

@@ -21,6 +21,7 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings, documents
 from habitus.ingest.decoder import EndOfSource, FrameSizeError, TimedDocument, _ArrivingFrames
 from habitus.ingest.live import (
+    FIRST_WAIT,
     LONGEST_QUIET,
     LONGEST_WAIT,
     Arrived,
@@ -427,6 +428,32 @@ def test_waits_start_anew_once_a_stream_gave_documents(expected):
     assert [round(waits_after()) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 64]
     assert waits_after(Vocabulary(2, 2)) > 100  # a frame is no document yet
     assert waits_after(Vocabulary(2, 2), TimedDocument(expected[0], live.heard)) < 60
+
+
+def test_a_stream_that_ends_after_long_is_not_opened_again_at_once(expected, monkeypatch):
+    monkeypatch.setattr("habitus.ingest.live.time.monotonic", lambda: now)
+    now = 0.0
+    live = LiveSource(Source("tcp://camera"), DocumentSettings())
+    now = 500.0
+    for message in (Vocabulary(2, 2), TimedDocument(expected[0], now), EndOfSource([])):
+        list(live._take(message))
+    assert live._opens_at == now + FIRST_WAIT
+
+
+def test_documents_follow_by_number_and_never_lie_before_others(expected):
+    live = LiveSource(Source("tcp://camera"), DocumentSettings(clip=CLIP))
+
+    def arrived(*numbers):
+        live.before = None  # it was opened
+        messages = [Vocabulary(2, 2), *(TimedDocument(expected[n], live.heard) for n in numbers)]
+        return [arrival for message in messages for arrival in live._take(message)]
+
+    found = arrived(0, 1, 3, 4)  # at once, and again before their time was over
+    assert [one.follows for one in found] == [False, True, False, True]
+    assert [one.seconds for one in found] == pytest.approx([0, CLIP, 3 * CLIP, 4 * CLIP])
+    (again,) = arrived(0)
+    assert not again.follows
+    assert again.seconds >= 5 * CLIP
 
 
 def test_notices_of_a_day_of_absence_become_rare_but_come_every_hour(monkeypatch):

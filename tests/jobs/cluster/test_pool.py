@@ -8,6 +8,7 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import pytest
@@ -16,7 +17,8 @@ import habitus
 from habitus.errors import InvalidInputError, MissingPackageError, TaskError, WorkerError
 from habitus.jobs.cluster import open_workers
 from habitus.jobs.cluster.connection import Connection, check_workers
-from habitus.jobs.cluster.pool import ClusterWorkers
+from habitus.jobs.cluster.pool import FETCH, ClusterWorkers
+from habitus.jobs.cluster.tasks import SharedValue
 from habitus.jobs.workers import ATTEMPTS, Task
 from habitus.site.places import look_at
 from reference.clusters import as_environment, cluster, encryption, kill
@@ -273,6 +275,72 @@ def test_workers_are_asked_anew_by_a_new_connection():
 def test_a_task_is_started_though_no_worker_is_there_yet():
     assert ClusterWorkers(Answers()).n_workers == 1
     assert ClusterWorkers(Answers({"tcp://a:1": 2, "tcp://b:1": 3})).n_workers == 5
+
+
+class Client:
+    """A client that carries out nothing: its futures are what a test makes of them."""
+
+    status = "running"
+
+    def __init__(self):
+        self.submitted, self.cancelled, self.client = [], [], self
+
+    def n_threads(self):
+        return {"tcp://a:1": 2}
+
+    def submit(self, function, *arguments, key):
+        self.submitted.append(SimpleNamespace(key=key, status="pending", add_done_callback=id))
+        return self.submitted[-1]
+
+    def cancel(self, futures, force):
+        self.cancelled += futures
+
+
+def test_what_was_sent_is_sent_again_only_where_it_was_lost():
+    client = Client()
+    sent = SharedValue(client, "a function")
+    for status, n_sent in (("pending", 1), ("finished", 1), ("lost", 2), ("cancelled", 3)):
+        sent.future().status = status
+        assert sent.future() is client.submitted[-1]
+        assert len(client.submitted) == n_sent
+
+
+def test_tasks_that_nobody_waits_for_any_longer_are_cancelled():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    client = Client()
+    tasks, items = ClusterWorkers(client), (Task(number, number) for number in range(5))
+    with pytest.raises(KeyboardInterrupt):
+        list(tasks.results(partial(tasks.submit, doubled), items, check=interrupted))
+    assert len(client.submitted) == 2
+    assert client.cancelled == client.submitted
+
+
+class Late:
+    """A future whose result takes half a minute to come."""
+
+    key = "late"
+
+    def __init__(self):
+        self.timeouts = []
+
+    def add_done_callback(self, call):
+        call(self)
+
+    def result(self, timeout):
+        self.timeouts.append(timeout)
+        assert len(self.timeouts) < 10
+        if timeout < 30:
+            raise TimeoutError
+        return "here"
+
+
+def test_a_large_result_is_given_more_and_more_time():
+    late = Late()
+    ((_, found),) = ClusterWorkers(Client()).results(lambda task: late, iter([Task(0, 0)]))
+    assert found == "here"
+    assert late.timeouts == [FETCH, 2 * FETCH, 4 * FETCH, 8 * FETCH]
 
 
 def test_the_task_of_a_worker_that_was_killed_is_carried_out_elsewhere(tmp_path):
