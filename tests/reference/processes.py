@@ -20,7 +20,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, f"not within {LONG:g} s: {what}"
         time.sleep(pause)
-        pause = min(1.5 * pause, 0.1)  # what takes long is not slowed down by whoever asks for it
+        pause = min(1.2 * pause, 0.05)  # what takes long is not slowed down by whoever asks for it
 
 
 def descendants(pid: int) -> list[int]:
