@@ -85,12 +85,6 @@ def test_a_bare_script(folder, expected):
     assert_extracted(folder, found.stdout, expected)
 
 
-def test_a_command_in_one_line(folder, expected):
-    found = run(["-c", CODE], folder)
-    assert found.stderr == ""
-    assert_extracted(folder, found.stdout, expected)
-
-
 def test_a_script_on_standard_input(folder, expected):
     found = run(["-"], folder, input=CODE)
     assert found.stderr == ""
@@ -141,7 +135,7 @@ sys.modules["fcntl"] = None
 
 
 def test_a_system_without_what_only_linux_has(folder, expected):
-    """No affinity, no file control, no signal masks.
+    """No affinity, no file control, no signal masks; and no file of the program.
 
     Its temporary files cannot be locked: processes that can would take them for left behind.
     """

@@ -36,7 +36,7 @@ from habitus.model.expected_counts import gather
 from habitus.video import Reader, Source
 from habitus.video.cells import cell_motion, pyramid
 from habitus.video.motion import least_motion
-from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, texture
+from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, repeated, texture
 from reference.processes import LONG, decoders, descendants, has_loaded, wait_until, workers
 from reference.streams import free_port, playing, silent
 
@@ -385,7 +385,8 @@ needs_proc = pytest.mark.skipif(
 def endless(folder):
     """So much video that workers are still decoding when something happens to them."""
     pictures = moving_square(10 * FPS, width=320, height=240, side=96, start=(0, 72))
-    return Source(str(encode(folder / "endless.mp4", pictures * 30, options=X264)))
+    once = encode(folder / "once.mp4", pictures, options=X264)
+    return Source(str(repeated(once, folder / "endless.mp4", 30)))
 
 
 @needs_proc

@@ -180,6 +180,7 @@ def test_rtsp_that_is_cut_and_comes_back(footage, expected):
     assert_as_extracted(after, expected)
 
 
+@pytest.mark.usefixtures("own_fork_servers")
 def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
@@ -194,6 +195,7 @@ def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
             assert [one.follows for one in after] == [False, True]
 
 
+@pytest.mark.usefixtures("own_fork_servers")
 def test_a_decoder_that_cannot_be_started_is_tried_again(footage, tmp_path, monkeypatch):
     """It crashes while there is no place for its job, and again while Python is being replaced."""
     place, away = tmp_path / "place", tmp_path / "away"

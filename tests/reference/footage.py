@@ -98,6 +98,22 @@ def write(
     container.mux(stream.encode())
 
 
+def repeated(video: Path, path: Path, n: int) -> Path:
+    """Write a video whose pictures are in order n times over, without encoding it again."""
+    with av.open(str(video)) as once, av.open(str(path), "w") as container:
+        (given,) = once.streams.video
+        stream = container.add_stream_from_template(given)
+        packets = [packet for packet in once.demux(given) if packet.dts is not None]
+        for turn in range(n):
+            for packet in packets:
+                again = av.Packet(bytes(packet))
+                again.dts = again.pts = packet.pts + turn * given.duration
+                again.time_base, again.is_keyframe = packet.time_base, packet.is_keyframe
+                again.stream = stream
+                container.mux(again)
+    return path
+
+
 def limited(picture: Picture) -> np.ndarray:
     """The brightness that a grey picture has in a stream of limited range: 16 to 235."""
     return 16 + picture * (219 / 255)

@@ -12,6 +12,8 @@ import psutil
 LONG = 600.0
 # What the processes of `habitus.jobs.workers` are called.
 WORKER = "habitus-workers"
+# What forked decoders are called, as far as the system keeps it.
+DECODER = "habitus-forked_"
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
@@ -20,7 +22,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, f"not within {LONG:g} s: {what}"
         time.sleep(pause)
-        pause = min(1.5 * pause, 0.1)  # what takes long is not slowed down by whoever asks for it
+        pause = min(1.2 * pause, 0.05)  # what takes long is not slowed down by whoever asks for it
 
 
 def descendants(pid: int) -> list[int]:
@@ -68,13 +70,12 @@ def workers(pid: int | None = None) -> list[int]:
 
 
 def decoders(pid: int | None = None) -> list[int]:
-    """Process ids of the decoders of a process, by default of this one."""
-    return _children(pid, "habitus.ingest.decoder")
-
-
-def _children(pid: int | None, command: str) -> list[int]:
-    found = descendants(pid or os.getpid())
-    return [child for child in found if command in command_of(child)]
+    """Process ids of the decoders of a process, by default of this one: commands, or forked."""
+    return [
+        child
+        for child in descendants(pid or os.getpid())
+        if "habitus.ingest.decoder" in command_of(child) or _name_of(child) == DECODER
+    ]
 
 
 def has_loaded(pid: int, name: str) -> bool:

@@ -1,5 +1,6 @@
 """The static background: ground, buildings, trees, poles and their shadows."""
 
+from functools import cache
 from typing import NamedTuple
 
 import cv2
@@ -232,6 +233,7 @@ def _tree(at: Array, rng: np.random.Generator, n_leaves: int = 70) -> Tree:
     return Tree(at, height, np.stack([x, y, z, radius, bright], axis=1))
 
 
+@cache
 def _road_points() -> Array:
     """Return points of the roads and crossings that must stay in view."""
     spots = [
