@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.random import Generator
 
 from habitus.arrays import Array
 from habitus.lab.junction.camera import NEAR, Camera, Daylight
@@ -70,9 +71,10 @@ class Building(NamedTuple):
     floor: float
     """Height of a storey in metres."""
 
-    def distance(self, camera: Camera) -> float:
-        """Return the distance of its middle from the camera."""
-        return float(np.hypot(*((self.low + self.high) / 2 - camera.position[:2])))
+    @property
+    def at(self) -> Array:
+        """Its middle on the ground."""
+        return (self.low + self.high) / 2
 
     @property
     def corners(self) -> Array:
@@ -114,10 +116,6 @@ class Tree(NamedTuple):
     leaves: Array
     """Shape (leaves, 5): x, y, z, radius, brightness."""
 
-    def distance(self, camera: Camera) -> float:
-        """Return the distance from the camera."""
-        return float(np.hypot(*(self.at - camera.position[:2])))
-
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw the trunk, then the leaves from far to near."""
         pole = Pole(self.at, 0.5 * self.height, 0.16, np.array([52.0, 60, 70]))
@@ -141,10 +139,6 @@ class Pole(NamedTuple):
     height: float
     radius: float
     colour: Array
-
-    def distance(self, camera: Camera) -> float:
-        """Return the distance from the camera."""
-        return float(np.hypot(*(self.at - camera.position[:2])))
 
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw a strip that faces the camera."""
@@ -190,7 +184,7 @@ def signal_poles() -> list[Array]:
     ]
 
 
-def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building]:
+def _buildings(arm: int, side: float, rng: Generator) -> list[Building]:
     """Return random buildings along one side of an arm."""
     buildings, d = [], HALF_ROAD + PAVEMENT_WIDTH + rng.uniform(1, 5)
     while d < 110:
@@ -206,7 +200,7 @@ def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building
     return buildings
 
 
-def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
+def _trees(arm: int, side: float, rng: Generator) -> list[Tree]:
     """Return random trees along one side of an arm."""
     trees = []
     for d in np.arange(24, 80, 13.0):
@@ -220,7 +214,7 @@ def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
     return trees
 
 
-def _tree(at: Array, rng: np.random.Generator, n_leaves: int = 70) -> Tree:
+def _tree(at: Array, rng: Generator, n_leaves: int = 70) -> Tree:
     """Return a tree of random height, whose crown is a cloud of leaves."""
     height = rng.uniform(5, 9)
     turn, up = rng.uniform(0, 2 * np.pi, n_leaves), rng.uniform(-1, 1, n_leaves)
@@ -299,13 +293,12 @@ def structure_depths(camera: Camera, light: Daylight, seed: int) -> Float32Array
 
 def _draw(found: list[Structure], canvas: Canvas, light: Daylight) -> None:
     """Draw structures from far to near."""
-    for structure in sorted(found, key=lambda structure: -structure.distance(canvas.camera)):
+    eye = canvas.camera.position[:2]
+    for structure in sorted(found, key=lambda each: -float(np.hypot(*(each.at - eye)))):
         structure.draw(canvas, light)
 
 
-def _ground_and_sky(
-    canvas: Canvas, style: GroundStyle, light: Daylight, rng: np.random.Generator
-) -> None:
+def _ground_and_sky(canvas: Canvas, style: GroundStyle, light: Daylight, rng: Generator) -> None:
     """Fill the canvas with ground, haze and sky."""
     camera = canvas.camera
     rays = camera.rays(SUBPIXELS).astype(np.float32)

@@ -159,13 +159,7 @@ def random_colours(rng: np.random.Generator, kind: int) -> Colours:
 
 
 @compiled
-def drive(
-    fleet: Fleet,
-    obstacles: Array,
-    paths: Paths,
-    step: float,
-    time: float,
-) -> None:
+def drive(fleet: Fleet, obstacles: Array, paths: Paths, step: float, time: float) -> None:
     """Move every vehicle by one time step, in place.
 
     `obstacles` holds x, y and radius of the pedestrians on the road. Equals, in plain Python,
