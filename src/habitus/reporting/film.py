@@ -157,7 +157,7 @@ def write_preview(
     *,
     progress: ProgressCallback = ignore_progress,
 ) -> None:
-    """Write a video of the source, a .mp4, with its visual words as arrows, to check the extraction.
+    """Write a video of the source, a .mp4, with its visual words as arrows, to check extraction.
 
     Arrows stay until the next frame that is compared. Progress is in seconds of footage.
     """

@@ -71,10 +71,9 @@ class Building(NamedTuple):
     floor: float
     """Height of a storey in metres."""
 
-    @property
-    def at(self) -> Array:
-        """Its middle on the ground."""
-        return (self.low + self.high) / 2
+    def distance(self, camera: Camera) -> float:
+        """Return the distance of its middle from the camera."""
+        return float(np.hypot(*((self.low + self.high) / 2 - camera.position[:2])))
 
     @property
     def corners(self) -> Array:
@@ -116,6 +115,10 @@ class Tree(NamedTuple):
     leaves: Array
     """Shape (leaves, 5): x, y, z, radius, brightness."""
 
+    def distance(self, camera: Camera) -> float:
+        """Return the distance from the camera."""
+        return float(np.hypot(*(self.at - camera.position[:2])))
+
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw the trunk, then the leaves from far to near."""
         pole = Pole(self.at, 0.5 * self.height, 0.16, np.array([52.0, 60, 70]))
@@ -139,6 +142,10 @@ class Pole(NamedTuple):
     height: float
     radius: float
     colour: Array
+
+    def distance(self, camera: Camera) -> float:
+        """Return the distance from the camera."""
+        return float(np.hypot(*(self.at - camera.position[:2])))
 
     def draw(self, canvas: Canvas, light: Daylight) -> None:
         """Draw a strip that faces the camera."""
@@ -293,8 +300,7 @@ def structure_depths(camera: Camera, light: Daylight, seed: int) -> Float32Array
 
 def _draw(found: list[Structure], canvas: Canvas, light: Daylight) -> None:
     """Draw structures from far to near."""
-    eye = canvas.camera.position[:2]
-    for structure in sorted(found, key=lambda each: -float(np.hypot(*(each.at - eye)))):
+    for structure in sorted(found, key=lambda structure: -structure.distance(canvas.camera)):
         structure.draw(canvas, light)
 
 
