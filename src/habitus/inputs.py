@@ -78,31 +78,27 @@ def judged_sources(
     opened = [each if isinstance(each, Corpus) else reading.open(each)[0] for each in sources]
     number_of_workers(reading.jobs)
     with reading.workers() as workers:
-        return [
-            _judged_source(source, detector, camera, reading, workers, progress)
-            for source in opened
-        ]
+        # Labels count from the start of the footage: nothing is skipped before it is judged.
+        ingestion = Ingestion(replace(reading, skip=None), workers, progress)
+        return [_judged_source(source, detector, camera, ingestion) for source in opened]
 
 
 def _judged_source(
     source: Source | Corpus,
     detector: Detector,
     camera: CameraCheck | None,
-    reading: ReadingSettings,
-    workers: Workers | None,
-    progress: ProgressCallback,
+    ingestion: Ingestion,
 ) -> JudgedSource:
     name, video, notes = "the corpus", None, list[str]()
     if isinstance(source, Corpus):
-        corpus = first_seconds(source, reading.duration)
+        corpus, _ = ingestion.read(source, None)
     elif is_corpus_file(source):
-        name, corpus = source.name, first_seconds(Corpus.load(source.address), reading.duration)
+        name, (corpus, _) = source.name, ingestion.read(source.address, None)
     else:
         name, video, settings = source.name, source, settings_of(detector.model)
         if not video.is_live:
             check_geometry(detector.model, video)
-        whole = replace(reading, skip=None)  # labels count from the start of the footage
-        corpus, notes = extract_documents([video], settings, None, whole, workers, progress)
+        corpus, notes = ingestion.extract([video], settings)
     if not len(corpus):
         raise InvalidInputError(f"{name}: no document in it")
     if camera is not None:
@@ -196,54 +192,65 @@ def is_event_file(judge: Address | SceneModel) -> TypeGuard[Address]:
     return kind_of(judge) is None
 
 
-def extract_documents(
-    sources: list[Source],
-    settings: DocumentSettings | None,
-    output: Address | None,
-    reading: ReadingSettings,
-    workers: Workers | None,
-    progress: ProgressCallback,
-) -> Extraction:
-    """Return the documents of videos; see `extract_corpus`."""
-    from habitus.ingest.clips import DocumentSettings
-    from habitus.ingest.extraction import extract_corpus
+class Ingestion(NamedTuple):
+    """How footage becomes documents: by which workers, and beside which output chunks are kept."""
 
-    extraction = extract_corpus(
-        sources,
-        settings or DocumentSettings(),
-        output=None if output is None else Path(output),
-        continued=reading.continued,
-        duration=reading.duration,
-        jobs=reading.jobs,
-        workers=workers,
-        progress=progress,
-    )
-    corpus = without_first(extraction.corpus, reading.skip, "the footage")
-    return extraction._replace(corpus=corpus)
+    reading: ReadingSettings
+    workers: Workers | None
+    progress: ProgressCallback
+    output: Address | None = None
 
+    def extract(self, sources: list[Source], settings: DocumentSettings | None) -> Extraction:
+        """Return the documents of videos; see `extract_corpus`."""
+        from habitus.ingest.clips import DocumentSettings
+        from habitus.ingest.extraction import extract_corpus
 
-def read_documents(
-    sources: Address | Corpus | Sequence[Address],
-    settings: DocumentSettings | None,
-    output: Address | None,
-    reading: ReadingSettings,
-    workers: Workers | None,
-    progress: ProgressCallback,
-) -> Extraction:
-    """Return the documents of videos, of corpus files, or of a corpus."""
-    from habitus.ingest.chunks import Extraction
+        extraction = extract_corpus(
+            sources,
+            settings or DocumentSettings(),
+            output=None if self.output is None else Path(self.output),
+            continued=self.reading.continued,
+            duration=self.reading.duration,
+            jobs=self.reading.jobs,
+            workers=self.workers,
+            progress=self.progress,
+        )
+        corpus = without_first(extraction.corpus, self.reading.skip, "the footage")
+        return extraction._replace(corpus=corpus)
 
-    opened = [] if isinstance(sources, Corpus) else reading.open(sources)
-    corpora = [source for source in opened if is_corpus_file(source)]
-    if opened and not corpora:
-        return extract_documents(opened, settings, output, reading, workers, progress)
-    if len(corpora) < len(opened):
-        raise InvalidInputError("give videos or corpora, not both at once")
-    loaded = [Corpus.load(source.address) for source in corpora]
-    corpus = first_seconds(
-        sources if isinstance(sources, Corpus) else Corpus.joined(loaded), reading.duration
-    )
-    return Extraction(without_first(corpus, reading.skip, "the footage"), [])
+    def read(
+        self, sources: Address | Corpus | Sequence[Address], settings: DocumentSettings | None
+    ) -> Extraction:
+        """Return the documents of videos, of corpus files, or of a corpus."""
+        from habitus.ingest.chunks import Extraction
+
+        opened = [] if isinstance(sources, Corpus) else self.reading.open(sources)
+        corpora = [source for source in opened if is_corpus_file(source)]
+        if opened and not corpora:
+            return self.extract(opened, settings)
+        if len(corpora) < len(opened):
+            raise InvalidInputError("give videos or corpora, not both at once")
+        loaded = [Corpus.load(source.address) for source in corpora]
+        whole = sources if isinstance(sources, Corpus) else Corpus.joined(loaded)
+        corpus = first_seconds(whole, self.reading.duration)
+        return Extraction(without_first(corpus, self.reading.skip, "the footage"), [])
+
+    def read_further(
+        self, sources: Address | Corpus | Sequence[Address], scene: SceneModel
+    ) -> Extraction:
+        """Return documents made as those that a model was learnt from."""
+        settings = None
+        if not isinstance(sources, Corpus):
+            opened = self.reading.open(sources)
+            videos = [source for source in opened if not is_corpus_file(source)]
+            settings = settings_of(scene.model) if videos else None
+            for video in videos:
+                if not video.is_live:
+                    check_geometry(scene.model, video)
+        extraction = self.read(sources, settings)
+        if not len(extraction.corpus):
+            raise InvalidInputError("no document in the footage to add")
+        return extraction
 
 
 def large_corpora(
@@ -262,29 +269,6 @@ def large_corpora(
         return None
     size = sum(Path(source.address).stat().st_size for source in opened)
     return ShardedCorpus.open([source.address for source in opened]) if size > LARGE else None
-
-
-def further_documents(
-    sources: Address | Corpus | Sequence[Address],
-    scene: SceneModel,
-    output: Address | None,
-    reading: ReadingSettings,
-    workers: Workers | None,
-    progress: ProgressCallback,
-) -> Extraction:
-    """Return documents made as those that a model was learnt from; see `read_documents`."""
-    settings = None
-    if not isinstance(sources, Corpus):
-        videos = [each for each in reading.open(sources) if not is_corpus_file(each)]
-        if videos:
-            settings = settings_of(scene.model)
-        for video in videos:
-            if not video.is_live:
-                check_geometry(scene.model, video)
-    extraction = read_documents(sources, settings, output, reading, workers, progress)
-    if not len(extraction.corpus):
-        raise InvalidInputError("no document in the footage to add")
-    return extraction
 
 
 def first_seconds(corpus: Corpus, duration: float | None) -> Corpus:

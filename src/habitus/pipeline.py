@@ -21,15 +21,14 @@ from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.errors import InvalidInputError
 from habitus.files import is_pipe, kind_of
 from habitus.inputs import (
+    Ingestion,
     JudgedSource,
     camera_check,
     check_clips,
     check_events_alone,
     check_geometry,
     check_outputs,
-    extract_documents,
     forget_chunks,
-    further_documents,
     is_event_file,
     judge_name,
     judged_sources,
@@ -38,7 +37,6 @@ from habitus.inputs import (
     load_detector,
     load_fleet,
     load_scene,
-    read_documents,
     settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
@@ -125,7 +123,7 @@ def extract(
             f"a preview needs a file; {opened[0].name} can be read only once", parameter="preview"
         )
     with reading.workers() as workers:
-        extraction = extract_documents(opened, documents, output, reading, workers, progress)
+        extraction = Ingestion(reading, workers, progress, output).extract(opened, documents)
     if begins is not None:
         corpus = extraction.corpus
         dated = replace(corpus, clocks=clocks_since(begins, corpus.times))
@@ -205,9 +203,8 @@ def learn(
             corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
             notes: Sequence[str] = ()
             if corpus is None:
-                corpus, notes = read_documents(
-                    sources, documents, output, reading, workers, progress
-                )
+                ingestion = Ingestion(reading, workers, progress, output)
+                corpus, notes = ingestion.read(sources, documents)
             scene = learn_scene(
                 corpus,
                 fleet=common,
@@ -235,7 +232,8 @@ def _updated(
     """Return a model with further footage, and notes about that; see `learn`."""
     before = load_scene(update)
     with reading.workers() as workers:
-        corpus, notes = further_documents(sources, before, output, reading, workers, progress)
+        ingestion = Ingestion(reading, workers, progress, output)
+        corpus, notes = ingestion.read_further(sources, before)
     camera = camera_check(update, before.model, output, force)
     if camera is not None:
         camera.check(corpus, "the footage")
@@ -719,7 +717,7 @@ def tune(
     budget = ALERTS_PER_DAY if settings.alerts_per_day is None else settings.alerts_per_day
     check_tuning(budget, trials, learning.n_restarts)
     with reading.workers() as workers:
-        extraction = read_documents(sources, documents, None, reading, workers, progress)
+        extraction = Ingestion(reading, workers, progress).read(sources, documents)
         runs = SelectionRuns(
             learning.n_restarts, learning.min_words, learning.seed, reading.jobs, workers, progress
         )
@@ -802,8 +800,6 @@ def demo(
 def parse_duration(text: str) -> float:
     """Return the seconds of a length of time such as 300, 300s, 5min, 5:00, 1h or 14d.
 
-    Examples
-    --------
     >>> [parse_duration(text) for text in ("300", "300s", "5min", "5:00", "0.5 h", "1d")]
     [300.0, 300.0, 300.0, 300.0, 1800.0, 86400.0]
     """

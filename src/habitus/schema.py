@@ -121,8 +121,6 @@ def _in_words(error: "ValidationError") -> str:
 def shortened(text: str, most: int = MOST_SHOWN) -> str:
     """Return the beginning of a long text.
 
-    Examples
-    --------
     >>> shortened("a" * 50, most=10)
     'aaaaaaa...'
     """
@@ -130,9 +128,7 @@ def shortened(text: str, most: int = MOST_SHOWN) -> str:
 
 
 def check_layouts(
-    found: Mapping[str, FoundArray],
-    layouts: Mapping[str, Layout],
-    sizes: Mapping[str, int | range],
+    found: Mapping[str, FoundArray], layouts: Mapping[str, Layout], sizes: Mapping[str, int | range]
 ) -> None:
     """Raise FileError unless the arrays of a file have the types and shapes that they must have.
 

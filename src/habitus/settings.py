@@ -139,8 +139,6 @@ class AlertSettings:
     def of(cls, alerts: AlertSettings | float | None) -> AlertSettings:
         """Return settings; a number is that of alerts per day.
 
-        Examples
-        --------
         >>> AlertSettings.of(20).alerts_per_day
         20
         """

@@ -43,8 +43,6 @@ def check_surroundings() -> None:
 def lack(error: BaseException) -> str | None:
     """Return in one line what the machine does not give; None for any other error.
 
-    Examples
-    --------
     >>> lack(OSError(28, "No space left on device"))
     'cannot go on: No space left on device'
     >>> lack(MemoryError())

@@ -79,15 +79,15 @@ class Assessment(NamedTuple):
     """`average_precision`, `roc_auc`, `best_accuracy`, `precision` and `recall`, where known."""
     chosen: FoundEvents
     """Events found at the threshold of the detector, or by the given events."""
-    at_rates: list[FoundEvents]
-    """Events found at each of RATES; empty if only events are known."""
-    precision_recall: Curve | None
-    roc: Curve | None
-    events: Curve | None
-    """Share of labelled events found against false alarms per hour."""
-    events_chance: Curve | None
-    localisation: Localisation | None
     box_hits: BoxHits | None
+    at_rates: Sequence[FoundEvents] = ()
+    """Events found at each of RATES; this and what follows is empty if only events are known."""
+    precision_recall: Curve | None = None
+    roc: Curve | None = None
+    events: Curve | None = None
+    """Share of labelled events found against false alarms per hour."""
+    events_chance: Curve | None = None
+    localisation: Localisation | None = None
     frames: FrameFigures | None = None
     """Figures per frame and per pixel, all clips together; None but for labels of clips."""
 
@@ -157,30 +157,13 @@ def evaluate_model(
     share: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Assessment:
-    """Detect events in a corpus and compute all figures against labels.
+    """Detect events in the documents of one video and compute all figures against labels.
 
-    Parameters
-    ----------
-    detector
-        Detector with its threshold.
-    corpus
-        Documents of one video.
-    labels
-        Labels in seconds, or the content of a label file (`parse_labels`).
-    name
-        Name of the video, for messages.
-    n_stored
-        Number of frames of the video, where known; labels per frame are as many.
-    skip
-        Seconds at the start to leave out of all figures, such as those the model was learnt from.
-    share
-        Share of these documents to call abnormal, instead of the detector's threshold.
-    progress
-        Called while chance levels are computed, the slowest part.
-
-    Returns
-    -------
-    Assessment
+    Labels are in seconds, or the content of a label file (`parse_labels`); `n_stored` is the number
+    of frames of the video, where known, as labels per frame are as many. The first `skip` seconds,
+    such as those the model was learnt from, are left out of all figures. With `share`, this share
+    of the documents is abnormal, instead of those below the detector's threshold. Progress is
+    reported while chance levels are computed, the slowest part.
     """
     known = align(labels, footage_of_corpus(corpus, name, n_stored=n_stored))
     if skip is not None:
@@ -218,28 +201,10 @@ def evaluate_clips(
 ) -> Assessment:
     """Detect events in several clips of one camera and compute all figures, clips together.
 
-    Parameters
-    ----------
-    detector
-        Detector with its threshold.
-    clips
-        Documents of each clip.
-    labels
-        Abnormal frames of the clips.
-    masks
-        Folder with a folder of masks for each clip, for the figures per pixel.
-    smoothing
-        Standard deviation, in seconds, of a Gaussian that smooths the scores of frames over time,
-        for the figures per frame and per pixel alone; 0 for none.
-    share
-        Share of these documents to call abnormal, instead of the detector's threshold.
-    progress
-        Called while chance levels are computed, the slowest part.
-
-    Returns
-    -------
-    Assessment
-        Its times run on from clip to clip.
+    `masks` is a folder with a folder of masks for each clip, for the figures per pixel;
+    `smoothing` the standard deviation, in seconds, of a Gaussian that smooths the scores of frames
+    over time, for the figures per frame and per pixel alone. `share` and `progress` are as of
+    `evaluate_model`. The times of the result run on from clip to clip.
     """
     labels.check_clips([clip.name for clip in clips])
     starts = _starts(clips)
@@ -324,23 +289,8 @@ def evaluate_events(
 ) -> Assessment:
     """Compute the figures that events alone allow: without a score per document, no ranking.
 
-    Parameters
-    ----------
-    events
-        Detected events, such as those `habitus.scene.events.read_events` reads.
-    footage
-        The video that events and labels are of.
-    labels
-        Labels in seconds, or the content of a label file (`parse_labels`).
-    skip
-        Seconds at the start whose documents and events do not count.
-    progress
-        Called while chance levels are computed.
-
-    Returns
-    -------
-    Assessment
-        Its threshold, curves and localisation are None.
+    Labels and `progress` are as of `evaluate_model`; documents and events of the first `skip`
+    seconds do not count.
     """
     known = align(labels, footage)
     _check_events(events, footage, skip)
@@ -362,21 +312,12 @@ def evaluate_events(
         threshold=None,
         documents=decision_estimates(decided, abnormal),
         chosen=found._replace(chance=chance.at_threshold),
-        at_rates=[],
-        precision_recall=None,
-        roc=None,
-        events=None,
-        events_chance=None,
-        localisation=None,
         box_hits=box_hits(events, counted, clip, footage.size),
     )
 
 
 def assess(
-    detection: Detection,
-    labels: Sequence[Label],
-    *,
-    progress: ProgressCallback | None = None,
+    detection: Detection, labels: Sequence[Label], *, progress: ProgressCallback | None = None
 ) -> Assessment:
     """Compute all figures of a detection on one video against labels in seconds.
 
@@ -397,7 +338,10 @@ def assess(
         n_abnormal=int(abnormal.sum()),
         seconds=scored.seconds,
         threshold=threshold,
-        documents=_document_estimates(scored, detection.abnormal, abnormal),
+        documents={
+            **ranking_estimates(scored.abnormality, abnormal),
+            **decision_estimates(detection.abnormal, abnormal),
+        },
         chosen=chosen._replace(chance=chance.at_threshold),
         at_rates=[
             each._replace(chance=share)
@@ -410,15 +354,6 @@ def assess(
         localisation=localise(corpus, detection.surprisals, abnormal & detection.judged, counted),
         box_hits=box_hits(detection.events, counted, corpus.clip, _frame_size(corpus)),
     )
-
-
-def _document_estimates(
-    scored: ScoredDocuments, decided: Flags, abnormal: Flags
-) -> dict[str, Estimate]:
-    return {
-        **ranking_estimates(scored.abnormality, abnormal),
-        **decision_estimates(decided, abnormal),
-    }
 
 
 def _frame_size(corpus: Corpus) -> tuple[int, int] | None:

@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.errors import InvalidInputError
-from habitus.evaluation.metrics import (
-    BLOCK,
-    Curve,
-    Estimate,
-    average_precision,
-    bootstrap,
-    ranking_figures,
-    roc,
-    roc_auc,
-)
+from habitus.evaluation.metrics import BLOCK, Curve, Estimate, ranking_estimates, roc
 from habitus.scene.localisation import Box
 
 COVERED = 0.4
@@ -140,15 +131,8 @@ def assess_frames(
     scores, abnormal = frames.abnormality, frames.abnormal
     curve = roc(scores, abnormal)
     block = BLOCK * max(1, round(len(abnormal) / (frames.documents[-1] + 1)))
-    intervals = bootstrap(ranking_figures(scores, abnormal), abnormal, block=block)
-    values = {
-        "average_precision": (average_precision(scores, abnormal), float(abnormal.mean())),
-        "roc_auc": (roc_auc(scores, abnormal), 0.5),
-    }
-    ranking = {
-        name: Estimate(value, chance, *map(float, interval))
-        for (name, (value, chance)), interval in zip(values.items(), intervals, strict=False)
-    }
+    ranking = ranking_estimates(scores, abnormal, block=block)
+    del ranking["best_accuracy"]
     return FrameFigures(
         n_clips,
         len(abnormal),
@@ -175,7 +159,8 @@ def assess_pixels(
     over all clips, boxes those of a document; `size` is width and height of a frame.
     """
     true = np.array(sorted(pixels), dtype=np.int64)
-    normal = frames.abnormality[~frames.abnormal & ~_flags(len(frames.abnormal), true)]
+    masked = np.isin(np.arange(len(frames.abnormal)), true)
+    normal = frames.abnormality[~frames.abnormal & ~masked]
     if not len(true) or not len(normal):
         raise InvalidInputError(
             f"masks of {len(true)} frames beside {len(normal)} normal ones: figures per pixel need "
@@ -200,12 +185,6 @@ def assess_pixels(
         int((alarmed & (own > 0)).sum()),
         float((foreign[:, alarmed] > 0).mean()) if alarmed.any() else float("nan"),
     )
-
-
-def _flags(n: int, where: NDArray[np.int64]) -> Flags:
-    flags = np.zeros(n, dtype=np.bool_)
-    flags[where] = True
-    return flags
 
 
 def _coverage(

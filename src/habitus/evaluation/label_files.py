@@ -5,14 +5,13 @@ into labels in seconds once it is.
 """
 
 import csv
-import math
 import os
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
-from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from habitus.files import checked_path
 from habitus.scene.localisation import Box
 from habitus.schema import LATEST, MOST_FRAMES, MOST_PIXELS, shortened
 
-UNPARSED = (SyntaxError, TokenError)
+UNPARSED = (SyntaxError, TokenError, MemoryError, RecursionError)
 LONGEST_NUMBER = 18
 """Digits of a number of a frame, at most."""
 FrameRange = tuple[int, int]
@@ -54,10 +53,7 @@ class Labelling(Protocol):
 
 
 def read_labels(
-    path: str | os.PathLike[str],
-    footage: LabelledFootage | None = None,
-    *,
-    line: int | None = None,
+    path: str | os.PathLike[str], footage: LabelledFootage | None = None, *, line: int | None = None
 ) -> list[Label]:
     """Read labels in any supported form.
 
@@ -202,40 +198,18 @@ def _required(footage: LabelledFootage | None, name: str) -> LabelledFootage:
 def read_numpy(file: Path) -> FrameFlags:
     """Read one flag per frame from a one-dimensional `.npy` file."""
     try:
-        with file.open("rb") as stream:
-            values = _read_array(stream)
+        # Mapped, so that a header cannot ask for more than there is in the file.
+        values = np.squeeze(np.load(file, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
     # NumPy parses the header as a Python literal, which can fail in any of these ways.
-    except (ValueError, EOFError, TypeError, MemoryError, RecursionError, *UNPARSED) as error:
+    except (ValueError, EOFError, TypeError, OverflowError, *UNPARSED) as error:
         reason = shortened(" ".join(str(error).split()), 100)
         raise InvalidInputError(f"{file}: not a NumPy file of numbers: {reason}") from error
-    if not _are_flags(values := np.squeeze(values)):
+    numbers = values.ndim <= 1 and values.dtype.kind in "biuf"
+    if not numbers or not np.isin(values, (0, 1)).all():
         raise InvalidInputError(f"{file}: expected one 0 or 1 per frame, found something else")
     return FrameFlags(str(file), np.atleast_1d(values).astype(np.bool_))
-
-
-def _read_array(stream: BinaryIO) -> NDArray[np.generic]:
-    """Read an array, after its type and size were found to be those of the file."""
-    version = np.lib.format.read_magic(stream)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if read_header is None:
-        raise ValueError(f"version {version} of the format")
-    shape, _, dtype = read_header(stream)
-    there = os.fstat(stream.fileno()).st_size - stream.tell()
-    if dtype.kind not in "biuf" or min(shape, default=1) < 0:
-        raise ValueError(f"an array of {dtype} of shape {shape}")
-    if math.prod(shape) * dtype.itemsize > there:
-        raise ValueError(f"shape {shape} of {dtype} in {there} bytes")
-    stream.seek(0)
-    return np.asarray(np.load(stream, allow_pickle=False))
-
-
-def _are_flags(values: NDArray[np.generic]) -> bool:
-    return values.ndim <= 1 and values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
 
 
 def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | FrameRanges:

@@ -289,16 +289,6 @@ def abnormal_documents(spans: Sequence[TimeSpan], times: Array, clip: float) -> 
     return np.asarray((n_middles > 0) | (covered >= COVERED * clip * (1 - 1e-9)))
 
 
-def _marked_by(span: TimeSpan, times: Array, clip: float) -> Flags:
-    """Return what `abnormal_documents` does of one label."""
-    covered = np.minimum(span.end, times + clip) - np.maximum(span.start, times)
-    marked = covered >= COVERED * clip * (1 - 1e-9)
-    if span.end - span.start < clip:
-        middle = (span.start + span.end) / 2
-        marked |= (times <= middle) & (middle < times + clip)
-    return np.asarray(marked)
-
-
 def _union(spans: Sequence[TimeSpan]) -> list[tuple[float, float]]:
     """Return disjoint intervals that cover the same times."""
     union: list[tuple[float, float]] = []
@@ -350,7 +340,7 @@ def abnormal_words(corpus: Corpus, places: Sequence[AbnormalPlace]) -> Flags:
         first, end = 0, len(times)
         if ascending:  # only documents that it overlaps can be abnormal
             first, end = np.searchsorted(times, [place.start - clip, place.end]).tolist()
-        for t in first + np.flatnonzero(_marked_by(place, times[first:end], clip)):
+        for t in first + np.flatnonzero(abnormal_documents([place], times[first:end], clip)):
             here = slice(counts.indptr[t], counts.indptr[t + 1])
             x, y = centre_x[here], centre_y[here]
             inside[here] |= (left <= x) & (x < right) & (top <= y) & (y < bottom)

@@ -135,7 +135,9 @@ def _positives(abnormality: Array, abnormal: Flags) -> tuple[Array, Array]:
     return true.astype(np.float64), false.astype(np.float64)
 
 
-def ranking_estimates(abnormality: Array, abnormal: Flags) -> dict[str, Estimate]:
+def ranking_estimates(
+    abnormality: Array, abnormal: Flags, *, block: int = BLOCK
+) -> dict[str, Estimate]:
     """Return average precision, ROC AUC and best accuracy with chance levels and intervals."""
     share = float(abnormal.mean())
     values = {
@@ -143,7 +145,7 @@ def ranking_estimates(abnormality: Array, abnormal: Flags) -> dict[str, Estimate
         "roc_auc": (roc_auc(abnormality, abnormal), 0.5),
         "best_accuracy": (best_accuracy(abnormality, abnormal), max(share, 1 - share)),
     }
-    intervals = bootstrap(ranking_figures(abnormality, abnormal), abnormal)
+    intervals = bootstrap(ranking_figures(abnormality, abnormal), abnormal, block=block)
     return {
         name: Estimate(value, chance, *map(float, interval))
         for (name, (value, chance)), interval in zip(values.items(), intervals, strict=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags
 from habitus.corpus.documents import Corpus
-from habitus.evaluation.labels import Label, abnormal_places, abnormal_words
+from habitus.evaluation.labels import Label, TimeSpan, abnormal_places, abnormal_words
 from habitus.evaluation.matching import match
 from habitus.scene.localisation import Box, least_likely, localisation_recall, random_recall
 
@@ -42,18 +42,8 @@ class BoxHits(NamedTuple):
     """Expected share of hits of boxes of the same sizes at random places."""
 
 
-class LocatedEvent(Protocol):
+class LocatedEvent(TimeSpan, Protocol):
     """A detected event with boxes, such as `habitus.scene.events.Event`."""
-
-    @property
-    def start(self) -> float:
-        """Start in seconds."""
-        ...
-
-    @property
-    def end(self) -> float:
-        """End in seconds."""
-        ...
 
     @property
     def peak(self) -> float:

@@ -23,12 +23,7 @@ LaneWord = tuple[int, int, Direction]
 
 
 def crossing_vocabulary() -> Vocabulary:
-    """Return the vocabulary of the crossing: 16 rows and 24 columns of cells.
-
-    Returns
-    -------
-    Vocabulary
-        Vocabulary of the words in `crossing`.
+    """Return the vocabulary of the words in `crossing`: 16 rows and 24 columns of cells.
 
     Examples
     --------
@@ -41,11 +36,8 @@ def crossing_vocabulary() -> Vocabulary:
 def crossing() -> Parameters:
     """Return the parameters of a small signalised crossing, to generate data from.
 
-    Returns
-    -------
-    truth : Parameters
-        Eight topics (lanes, turns and pedestrian crossings) and four behaviours (phases of the
-        signals, which follow each other in a cycle).
+    Its eight topics are lanes, turns and pedestrian crossings; its four behaviours are phases of
+    the signals, which follow each other in a cycle.
 
     Examples
     --------

@@ -70,23 +70,8 @@ def write_annotated(
 
     Small footage is enlarged. During an event, boxes and arrows show the unusual words of each
     abnormal document and, by habits, colour shows the surprisal of each cell. A strip below the
-    footage shows behaviour, event and normality.
-
-    Parameters
-    ----------
-    path
-        Video to write, as .mp4.
-    detection
-        What was found in the source.
-    source
-        The footage: a file or folder.
-    progress
-        Called every few frames with the seconds of footage that are done.
-
-    Raises
-    ------
-    InvalidInputError
-        If the source is live, or the video cannot be written.
+    footage shows behaviour, event and normality. Progress is in seconds of footage. Raises
+    InvalidInputError if the source is live, or the video, a .mp4, cannot be written.
     """
     if source.is_live:
         raise InvalidInputError(
@@ -172,20 +157,9 @@ def write_preview(
     *,
     progress: ProgressCallback = ignore_progress,
 ) -> None:
-    """Write a video of the source with its visual words as arrows, to check the extraction.
+    """Write a video of the source, a .mp4, with its visual words as arrows, to check extraction.
 
-    Arrows stay until the next frame that is compared.
-
-    Parameters
-    ----------
-    path
-        Video to write, as .mp4.
-    source
-        The footage: a file or folder.
-    settings
-        How documents are extracted.
-    progress
-        Called every few frames with the seconds of footage that are done.
+    Arrows stay until the next frame that is compared. Progress is in seconds of footage.
     """
     duration = survey(source).duration
     with Reader(source) as reader:

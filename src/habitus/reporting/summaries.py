@@ -41,8 +41,6 @@ class CorpusSummary:
 def summarise_corpus(corpus: Corpus) -> CorpusSummary:
     """Return a summary of a corpus.
 
-    Examples
-    --------
     >>> summary = summarise_corpus(Corpus([[30, 0], [5, 5]]))
     >>> summary.documents, summary.words, summary.short
     (2, 40.0, 0.5)

@@ -8,12 +8,7 @@ import numpy as np
 
 from habitus.arrays import Array, Flags
 from habitus.evaluation.matching import HOUR, found_at_rates
-from habitus.evaluation.metrics import (
-    ScoredDocuments,
-    average_precision,
-    best_accuracy,
-    roc_auc,
-)
+from habitus.evaluation.metrics import ScoredDocuments, average_precision, best_accuracy, roc_auc
 from habitus.lab.comparison.protocol import (
     PAPER_LOCALISATION,
     PRIORS,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from habitus.evaluation.metrics import Curve, precision_recall
+from habitus.arrays import Array
+from habitus.evaluation.metrics import precision_recall
 from habitus.lab.comparison.findings import LEARNERS, Comparison, MethodFigures
 from habitus.lab.comparison.protocol import PAPER_LOCALISATION, SHORT_NAMES
 from habitus.lab.comparison.scoring import N_TOP, SHARES
@@ -112,7 +113,7 @@ def _sensitivity(comparison: Comparison) -> Plot | None:
     panels = figure.subplots((len(rows) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
     for axes, row in zip(panels.flat, rows, strict=False):
         for scores in row.abnormality:
-            _draw(axes, _curve(scores, comparison), color=PALE, linewidth=0.7, alpha=0.8)
+            _draw(axes, scores, comparison, color=PALE, linewidth=0.7, alpha=0.8)
         _extremes(axes, row, comparison)
         axes.set_title(
             f"{row.method.name}, {len(row.average_precisions)} run(s)", loc="left", fontsize=10.5
@@ -132,14 +133,9 @@ def _extremes(axes: "Axes", row: MethodFigures, comparison: Comparison) -> None:
         (int(row.average_precisions.argmax()), "#0072B2", "-", "best"),
         (int(row.average_precisions.argmin()), "#D55E00", "--", "worst"),
     ):
-        _draw(
-            axes,
-            _curve(row.abnormality[place], comparison),
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.7,
-            label=f"{word}, {row.average_precisions[place]:.3f}",
-        )
+        style: Any = {"color": colour, "linestyle": dashes, "linewidth": 1.7}
+        label = f"{word}, {row.average_precisions[place]:.3f}"
+        _draw(axes, row.abnormality[place], comparison, label=label, **style)
     axes.legend(loc="upper right", fontsize=9)
 
 
@@ -158,14 +154,8 @@ def _best_and_worst(comparison: Comparison) -> Plot | None:
             ]
             value, row, k = pick(runs, key=lambda run: run[0])
             name = "habitus" if group == "ours" else SHORT_NAMES[group]
-            _draw(
-                axes,
-                _curve(row.abnormality[k], comparison),
-                color=COLOURS[group],
-                linestyle=DASHES[group],
-                linewidth=1.7,
-                label=f"{name}, {value:.3f}",
-            )
+            label = f"{name}, {value:.3f}"
+            _draw(axes, row.abnormality[k], comparison, label=label, **_line(group))
         axes.set_title(f"{word} run of each", loc="left", fontsize=10.5)
         axes.legend(loc="upper right", fontsize=9)
     _label(panels)
@@ -189,14 +179,7 @@ def _localisation(comparison: Comparison) -> Plot | None:
     ):
         for row in rows:
             if row.recall is not None:
-                axes.plot(
-                    x,
-                    row.recall[which],
-                    color=COLOURS[row.group],
-                    linestyle=DASHES[row.group],
-                    linewidth=1.7,
-                    label=row.method.name,
-                )
+                axes.plot(x, row.recall[which], label=row.method.name, **_line(row.group))
         axes.plot(x, chance[which], color=PALE, linewidth=1.2, label="words in random order")
         axes.set_ylim(0, 1.02)
     panels[0].plot(
@@ -224,11 +207,12 @@ def _figure(width: float, height: float) -> "Figure":
     return Figure((width, height), layout="constrained")
 
 
-def _curve(abnormality: Any, comparison: Comparison) -> Curve:
-    return precision_recall(abnormality, comparison.abnormal)
+def _line(group: str) -> dict[str, Any]:
+    return {"color": COLOURS[group], "linestyle": DASHES[group], "linewidth": 1.7}
 
 
-def _draw(axes: "Axes", curve: Curve, **how: Any) -> None:
+def _draw(axes: "Axes", abnormality: Array, comparison: Comparison, **how: Any) -> None:
+    curve = precision_recall(abnormality, comparison.abnormal)
     # Recall falls from 1 to 0. The last point of scikit-learn, precision 1 at recall 0, belongs to
     # no document: the step before it is extended to the edge.
     axes.step(curve.x, np.append(curve.y[:-1], curve.y[-2]), where="post", **how)

@@ -138,10 +138,7 @@ def score_by_detector(
 
 
 def _recall(
-    labelled: Sequence[LabelledWords],
-    evidence: Evidence,
-    surprisals: Array,
-    footage: SplitFootage,
+    labelled: Sequence[LabelledWords], evidence: Evidence, surprisals: Array, footage: SplitFootage
 ) -> LocalisationRecall | None:
     """Return the recall of labelled documents, whose words are all evidence; None without any."""
     if not labelled:

@@ -7,6 +7,7 @@ and returns a function that tells whether the anomaly is over; otherwise it retu
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from habitus.arrays import Array
@@ -46,7 +47,7 @@ NORMAL_MOVEMENTS = ("ahead", "left", "right")
 
 IsOver = Callable[[], bool]
 """Function that tells whether an anomaly is over."""
-Starter = Callable[[World, np.random.Generator, int], IsOver | None]
+Starter = Callable[[World, Generator, int], IsOver | None]
 """Function of the world, a random generator and a number, which tries to start an anomaly."""
 
 
@@ -86,7 +87,7 @@ def _send_vehicle(
     return _until_passed(world, int(vehicle["id"][0]))
 
 
-def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def wrong_way(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Start a vehicle that enters by an exit lane and turns right at green, or a cycle."""
     arms = _visible_arms(world, 30.0, -LANE_WIDTH)
     # cars find opportunities less often: after a while, try a cycle
@@ -104,7 +105,7 @@ def wrong_way(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | 
     return None
 
 
-def _wrong_way_cycle(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def _wrong_way_cycle(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Start a cycle that rides against the cycle lanes of two arms."""
     arms = [a for a in range(4) if world.camera.sees(*point_on_arm(a, 14.0, -CYCLE_LANE))]
     for arm in rng.permutation(arms).tolist():
@@ -137,7 +138,7 @@ def _exit_in_use(world: World, arm: int) -> bool:
     return bool((out | (bound & inside)).any())
 
 
-def red_light(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def red_light(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Let the first vehicle that approaches a red light pass it while others have green."""
     phase = world.signals.phase(world.time)
     if phase == 3:
@@ -199,7 +200,7 @@ def _crosses_safely(world: World, a: Fleet) -> bool:
     return True
 
 
-def jaywalker(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def jaywalker(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Let a pedestrian cross away from a crossing, or while pedestrians have red."""
     for k in rng.permutation(len(world.people)):
         person = world.people[k]
@@ -234,7 +235,7 @@ def _road_is_clear(world: World, arm: int, along: float) -> bool:
 
 
 def _start_jaywalking(
-    world: World, person: Pedestrian, arm: int, over: Array, anomaly: int, rng: np.random.Generator
+    world: World, person: Pedestrian, arm: int, over: Array, anomaly: int, rng: Generator
 ) -> IsOver:
     """Send a pedestrian across the road."""
     u = point_on_arm(arm, 1.0, 0.0)
@@ -245,7 +246,7 @@ def _start_jaywalking(
     return lambda: person.crossing < 0 or person not in world.people
 
 
-def pavement(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def pavement(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Start a vehicle or a cycle that uses the pavement."""
     arms = _visible_arms(world, 36.0, HALF_ROAD + 1.3)
     if anomaly % 2 and arms:
@@ -265,7 +266,7 @@ def pavement(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | N
     return _send_vehicle(world, anomaly, CYCLE, int(rng.choice(seen)), "pavement-cycle", 5.5)
 
 
-def u_turn(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def u_turn(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Start a car that turns back, in the junction or in an arm."""
     arms = _visible_arms(world, 35.0, 0.0)
     lane: tuple[str, ...]
@@ -305,7 +306,7 @@ def _queue_length(world: World, arm: int, movements: tuple[str, ...]) -> int:
     return int((lane & (world.fleet["front"] < STOP_ALONG_PATH)).sum())
 
 
-def breakdown(world: World, rng: np.random.Generator, anomaly: int) -> IsOver | None:
+def breakdown(world: World, rng: Generator, anomaly: int) -> IsOver | None:
     """Let a vehicle stop at green with nothing ahead of it, and stand."""
     for a in world.fleet:
         movement = MOVEMENTS[int(a["path"]) % len(MOVEMENTS)]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.random import Generator
 
 from habitus.arrays import Array
 from habitus.lab.junction.camera import NEAR, Camera, Daylight
@@ -191,7 +192,7 @@ def signal_poles() -> list[Array]:
     ]
 
 
-def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building]:
+def _buildings(arm: int, side: float, rng: Generator) -> list[Building]:
     """Return random buildings along one side of an arm."""
     buildings, d = [], HALF_ROAD + PAVEMENT_WIDTH + rng.uniform(1, 5)
     while d < 110:
@@ -207,7 +208,7 @@ def _buildings(arm: int, side: float, rng: np.random.Generator) -> list[Building
     return buildings
 
 
-def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
+def _trees(arm: int, side: float, rng: Generator) -> list[Tree]:
     """Return random trees along one side of an arm."""
     trees = []
     for d in np.arange(24, 80, 13.0):
@@ -221,7 +222,7 @@ def _trees(arm: int, side: float, rng: np.random.Generator) -> list[Tree]:
     return trees
 
 
-def _tree(at: Array, rng: np.random.Generator, n_leaves: int = 70) -> Tree:
+def _tree(at: Array, rng: Generator, n_leaves: int = 70) -> Tree:
     """Return a tree of random height, whose crown is a cloud of leaves."""
     height = rng.uniform(5, 9)
     turn, up = rng.uniform(0, 2 * np.pi, n_leaves), rng.uniform(-1, 1, n_leaves)
@@ -305,9 +306,7 @@ def _draw(found: list[Structure], canvas: Canvas, light: Daylight) -> None:
         structure.draw(canvas, light)
 
 
-def _ground_and_sky(
-    canvas: Canvas, style: GroundStyle, light: Daylight, rng: np.random.Generator
-) -> None:
+def _ground_and_sky(canvas: Canvas, style: GroundStyle, light: Daylight, rng: Generator) -> None:
     """Fill the canvas with ground, haze and sky."""
     camera = canvas.camera
     rays = camera.rays(SUBPIXELS).astype(np.float32)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from habitus.arrays import Array
@@ -42,7 +43,7 @@ class GroundStyle(NamedTuple):
     """How worn the paint is, from 0 to 1."""
 
     @classmethod
-    def random(cls, rng: np.random.Generator) -> "GroundStyle":
+    def random(cls, rng: Generator) -> "GroundStyle":
         """Return a plausible random style."""
         grey = rng.uniform(88, 118)
         kinds = np.array([(62, 98, 78), (70, 104, 92), (118, 124, 128), (96, 108, 120)])
@@ -58,9 +59,7 @@ class GroundStyle(NamedTuple):
         )
 
 
-def texture(
-    rng: np.random.Generator, sizes: tuple[int, ...], weights: tuple[float, ...]
-) -> Float32Array:
+def texture(rng: Generator, sizes: tuple[int, ...], weights: tuple[float, ...]) -> Float32Array:
     """Return a tileable texture of several scales (in texels), with mean 0 and deviation 1."""
     tile = np.zeros((SIDE, SIDE), np.float32)
     for size, weight in zip(sizes, weights, strict=True):
@@ -81,11 +80,7 @@ def sampled(tile: Float32Array, x: Float32Array, y: Float32Array) -> Float32Arra
 
 
 def ground(
-    x: Float32Array,
-    y: Float32Array,
-    far: Float32Array,
-    style: GroundStyle,
-    rng: np.random.Generator,
+    x: Float32Array, y: Float32Array, far: Float32Array, style: GroundStyle, rng: Generator
 ) -> Float32Array:
     """Return colours (n, 3) of points on the ground; `far` is their distance from the camera."""
     fine = texture(rng, (1, 2, 8), (0.6, 0.6, 0.5))

@@ -51,18 +51,10 @@ WALK_CLEARANCE = 10.5
 """Seconds that pedestrians have to reach the other side after their green ends."""
 
 MOVEMENTS = (
-    "ahead",
-    "left",
-    "right",
-    "cycle-ahead",
-    "cycle-left",
-    "wrong-way",
-    "wrong-way-cycle",
-    "u-turn",
-    "u-turn-arm",
-    "pavement",
-    "pavement-cycle",
+    *("ahead", "left", "right", "cycle-ahead", "cycle-left"),
+    *("wrong-way", "wrong-way-cycle", "u-turn", "u-turn-arm", "pavement", "pavement-cycle"),
 )
+"""Usual movements, then those of anomalies."""
 RANKS = {"ahead": 0, "cycle-ahead": 0, "cycle-left": 1, "left": 1, "right": 2, "pavement": 0}
 """Priority where paths cross: the lower rank goes first; all other movements have rank 3."""
 

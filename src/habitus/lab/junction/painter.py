@@ -51,7 +51,7 @@ from habitus.lab.junction.solids import (
     project_point,
     solids,
 )
-from habitus.lab.junction.traffic import Lane
+from habitus.lab.junction.traffic import Lane, Snapshot
 from habitus.lab.junction.vehicles import FENCE, LAMP, ROLES, Colours
 from habitus.lab.junction.weather import Shot, Weather
 
@@ -167,9 +167,7 @@ class Painter:
     def object_rows(self, pair: SnapshotPair) -> Array:
         """Return a row per object of a pair of snapshots, complete except for the poses."""
         snapshot = pair.before
-        rows = np.zeros((len(snapshot.ids), N_COLUMNS))
-        rows[:, [LENGTH, WIDTH, HEIGHT]] = snapshot.sizes
-        rows[:, KIND] = snapshot.kinds
+        rows = _shapes(snapshot, N_COLUMNS)
         known = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
         rows[:, LUMA:] = np.array(known).reshape(len(rows), 3 * N_ROLES)
         on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
@@ -322,16 +320,18 @@ class VisibleBoxes:
 
     def box(self, pair: SnapshotPair, time: float, which: int) -> list[int] | None:
         """Return left, top, right, bottom; None if the object is hidden or outside."""
-        objects = pair.at(time, self._shapes(pair))
+        shapes = np.concatenate([_shapes(pair.before, LUMA), self._fences])
+        objects = pair.at(time, shapes)
         order = draw_order(objects, self.view)
         n, *box = visible_extent(
             self.mask, self.rows, self.depths, objects, order, which, self.view, solids()
         )
         return [int(side) for side in box] if n >= MIN_PIXELS else None
 
-    def _shapes(self, pair: SnapshotPair) -> Array:
-        """Return a row per object, complete except for poses and colours, then the fences."""
-        rows = np.zeros((len(pair.before.ids), LUMA))
-        rows[:, [LENGTH, WIDTH, HEIGHT]] = pair.before.sizes
-        rows[:, KIND] = pair.before.kinds
-        return np.concatenate([rows, self._fences])
+
+def _shapes(snapshot: Snapshot, n_columns: int) -> Array:
+    """Return a row per object, complete except for poses and colours."""
+    rows = np.zeros((len(snapshot.ids), n_columns))
+    rows[:, [LENGTH, WIDTH, HEIGHT]] = snapshot.sizes
+    rows[:, KIND] = snapshot.kinds
+    return rows

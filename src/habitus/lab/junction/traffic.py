@@ -5,6 +5,7 @@ from math import atan2, hypot
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from habitus.arrays import Array
@@ -103,7 +104,7 @@ class Pedestrian:
         return np.array([self.x, self.y])
 
 
-def new_pedestrian(rng: np.random.Generator, number: int) -> Pedestrian:
+def new_pedestrian(rng: Generator, number: int) -> Pedestrian:
     """Return a pedestrian with a random way between two arms, over none, one or two crossings."""
     arm, side = int(rng.integers(4)), rng.choice([-1.0, 1.0])
     lane = HALF_ROAD + rng.uniform(1.3, PAVEMENT_WIDTH - 0.4)
@@ -136,7 +137,7 @@ def _arm_round_corner(arm: int, side: float) -> tuple[int, float]:
     return ((arm - 1) % 4, -1.0) if side > 0 else ((arm + 1) % 4, 1.0)
 
 
-def _corner_point(arm: int, side: float, rng: np.random.Generator) -> Array:
+def _corner_point(arm: int, side: float, rng: Generator) -> Array:
     """Return a random point on the pavement of a corner."""
     spot = HALF_ROAD + rng.uniform(2.2, 3.6)
     return point_on_arm(arm, spot, side * spot)
@@ -208,7 +209,7 @@ class Flows(NamedTuple):
     """Shape (arms, 2): period and phase of the waves in which upstream signals release traffic."""
 
     @classmethod
-    def random(cls, rng: np.random.Generator, density: float, main: int) -> "Flows":
+    def random(cls, rng: Generator, density: float, main: int) -> "Flows":
         """Return plausible random flows; the main road has more traffic."""
         arms = np.where(np.arange(4) % 2 == main, 1.0, 0.75) * rng.uniform(0.75, 1.2, 4)
         rates = arms[:, None] * np.array([0.072, 0.025, 0.013])
@@ -220,7 +221,7 @@ class Flows(NamedTuple):
             np.stack([rng.uniform(55, 95, 4), rng.uniform(0, 6.28, 4)], axis=1),
         )
 
-    def at_another_time(self, rng: np.random.Generator) -> "Flows":
+    def at_another_time(self, rng: Generator) -> "Flows":
         """Return the same flows at random phases of their waves."""
         return self._replace(waves=np.stack([self.waves[:, 0], rng.uniform(0, 6.28, 4)], axis=1))
 
@@ -252,11 +253,11 @@ class World:
 
     def __init__(
         self,
-        rng: np.random.Generator,
+        rng: Generator,
         density: float,
         camera: Camera,
         *,
-        traffic: np.random.Generator | None = None,
+        traffic: Generator | None = None,
         closed: frozenset[Lane] = frozenset(),
     ) -> None:
         self.signals = Signals.random(rng)

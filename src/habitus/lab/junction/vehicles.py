@@ -77,20 +77,9 @@ ROLES = ("paint", "glass", "tyre", "second", "lamp", "tail", "signal")
 
 PAINTS = np.array(
     [
-        (205, 205, 205),
-        (170, 172, 172),
-        (120, 122, 124),
-        (92, 94, 96),
-        (48, 46, 45),
-        (38, 36, 36),
-        (110, 62, 36),
-        (86, 60, 40),
-        (48, 44, 150),
-        (40, 38, 112),
-        (70, 92, 60),
-        (120, 150, 170),
-        (96, 104, 112),
-        (228, 230, 232),
+        *((205, 205, 205), (170, 172, 172), (120, 122, 124), (92, 94, 96), (48, 46, 45)),
+        *((38, 36, 36), (110, 62, 36), (86, 60, 40), (48, 44, 150), (40, 38, 112)),
+        *((70, 92, 60), (120, 150, 170), (96, 104, 112), (228, 230, 232)),
     ],
     dtype=float,
 )
@@ -159,13 +148,7 @@ def random_colours(rng: np.random.Generator, kind: int) -> Colours:
 
 
 @compiled
-def drive(
-    fleet: Fleet,
-    obstacles: Array,
-    paths: Paths,
-    step: float,
-    time: float,
-) -> None:
+def drive(fleet: Fleet, obstacles: Array, paths: Paths, step: float, time: float) -> None:
     """Move every vehicle by one time step, in place.
 
     `obstacles` holds x, y and radius of the pedestrians on the road. Equals, in plain Python,

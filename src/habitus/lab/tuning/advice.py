@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 
 from habitus.corpus import Corpus
 from habitus.errors import InvalidInputError
-from habitus.lab.tuning.recall import (
-    BUDGETS,
-    N_TRIALS,
-    FoundShare,
-    RecallEstimate,
-    estimate_recall,
-)
+from habitus.lab.tuning.recall import BUDGETS, N_TRIALS, FoundShare, RecallEstimate, estimate_recall
 from habitus.lab.tuning.selection import (
     BEHAVIOURS,
     FITTED,

@@ -144,11 +144,7 @@ def _count_found(
 
 
 def _injections(
-    kind: str,
-    scene: Scene,
-    segments: list[HeldOutSegment],
-    n: int,
-    rng: np.random.Generator,
+    kind: str, scene: Scene, segments: list[HeldOutSegment], n: int, rng: np.random.Generator
 ) -> list[Injection]:
     """Return `n` anomalies of a kind, or none if the footage has no occasion for it."""
     made = []

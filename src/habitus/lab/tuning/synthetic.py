@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from habitus.arrays import Array
@@ -50,7 +51,7 @@ def shift_object(words: Array, rows: int, columns: int) -> Array:
     return out
 
 
-def scale_words(words: Array, strength: float, rng: np.random.Generator) -> Array:
+def scale_words(words: Array, strength: float, rng: Generator) -> Array:
     """Return an object with `strength` times its words, randomly rounded to whole numbers."""
     return np.asarray(np.floor(words * strength + rng.random(words.shape)))
 
@@ -303,7 +304,8 @@ class Injection(NamedTuple):
     """Whether it replaces all other words."""
 
 
-AnomalyMaker = Callable[[Scene, list[HeldOutSegment], np.random.Generator], Injection | None]
+Segments = list[HeldOutSegment]
+AnomalyMaker = Callable[[Scene, Segments, Generator], Injection | None]
 
 
 def observe_scene(corpus: Corpus) -> Scene:
@@ -329,11 +331,9 @@ def usual_rate(words: Array, usual: Array) -> float:
     return float((words.sum(axis=0) * usual).sum() / words.sum())
 
 
-def wrong_way(
-    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
-) -> Injection | None:
+def wrong_way(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return an object moving backwards where that direction is rare; None if there is none."""
-    for k in _order(len(scene.tracks), rng):
+    for k in rng.permutation(len(scene.tracks)):
         words = scene.words(k)
         turned = reverse_path(words)
         if usual_rate(turned, scene.usual) <= RARE * usual_rate(words, scene.usual):
@@ -341,11 +341,9 @@ def wrong_way(
     return None
 
 
-def out_of_place(
-    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
-) -> Injection | None:
+def out_of_place(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return an object shifted to where its direction is rare, near other motion."""
-    for k in _order(len(scene.tracks), rng):
+    for k in rng.permutation(len(scene.tracks)):
         words = scene.words(k)
         limit = RARE * usual_rate(words, scene.usual)
         for rows, columns in _shifts(words, rng):
@@ -356,12 +354,10 @@ def out_of_place(
     return None
 
 
-def foreign_path(
-    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
-) -> Injection | None:
+def foreign_path(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return a straight path where nothing moves, with the size and speed of an object."""
     places = np.argwhere(scene.near)
-    for k in _order(len(scene.tracks), rng):
+    for k in rng.permutation(len(scene.tracks)):
         track, limit = scene.tracks[k], RARE * usual_rate(scene.words(k), scene.usual)
         for _ in range(TRIES):
             start, end = places[rng.choice(len(places), 2)].astype(np.float64)
@@ -382,14 +378,12 @@ def foreign_path(
     return None
 
 
-def out_of_turn(
-    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
-) -> Injection | None:
+def out_of_turn(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return an object on its own path during a behaviour that hardly has its words."""
-    for k in _order(len(scene.tracks), rng):
+    for k in rng.permutation(len(scene.tracks)):
         words = scene.words(k)
         total = words.sum(axis=0).reshape(-1)
-        for which in _order(len(segments), rng):
+        for which in rng.permutation(len(segments)):
             segment = segments[which]
             shares = total @ segment.model.parameters_.word_given_behaviour
             wrong = shares[segment.path] <= RARE * shares.max()
@@ -399,9 +393,7 @@ def out_of_turn(
     return None
 
 
-def out_of_order(
-    scene: Scene, segments: list[HeldOutSegment], rng: np.random.Generator
-) -> Injection | None:
+def out_of_order(scene: Scene, segments: Segments, rng: Generator) -> Injection | None:
     """Return documents of one behaviour within another that it hardly ever follows."""
     for which, source in _pairs(len(segments), rng):
         segment, other = segments[which], segments[source]
@@ -436,7 +428,7 @@ def inject(segment: HeldOutSegment, injection: Injection, words: Array) -> Array
     return counts
 
 
-def _placed(words: Array, segments: list[HeldOutSegment], rng: np.random.Generator) -> Injection:
+def _placed(words: Array, segments: Segments, rng: Generator) -> Injection:
     """Return an injection at a random time of a random segment, cut to its length."""
     which = int(rng.integers(len(segments)))
     n = len(segments[which].counts)
@@ -444,17 +436,13 @@ def _placed(words: Array, segments: list[HeldOutSegment], rng: np.random.Generat
     return Injection(which, int(rng.integers(n - len(words) + 1)), words)
 
 
-def _order(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.permutation(n)
-
-
-def _pairs(n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _pairs(n: int, rng: Generator) -> list[tuple[int, int]]:
     """Return all pairs of two different segments, in random order."""
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     return [pairs[k] for k in rng.permutation(len(pairs))]
 
 
-def _shifts(words: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+def _shifts(words: Array, rng: Generator) -> NDArray[np.int64]:
     """Return random shifts by whole cells that keep an object in the frame."""
     rows, columns = np.nonzero(words.sum(axis=(0, 3)))
     height, width = words.shape[1:3]

@@ -19,22 +19,7 @@ CURVE, CHANCE, GRID = COLOURS[Direction.UP], "#8A8F98", "#E4E6EA"
 
 
 def draw_curves(path: str | os.PathLike[str], found: Assessment, *, title: str) -> None:
-    """Write a figure of all curves of an assessment.
-
-    Parameters
-    ----------
-    path
-        Picture to write: .png, .jpg, .svg or .pdf.
-    found
-        Result of an evaluation of a model.
-    title
-        Heading of the figure.
-
-    Raises
-    ------
-    InvalidInputError
-        If the name of the picture has another ending.
-    """
+    """Write a figure of all curves of an assessment of a model, as .png, .jpg, .svg or .pdf."""
     panels = [_draw_precision_recall, _draw_roc, _draw_events]
     if found.localisation is not None:
         panels.append(_draw_localisation)

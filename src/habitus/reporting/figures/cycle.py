@@ -49,8 +49,6 @@ def draw_cycle(ax: Axes, xi: Array, clip: float, *, ink: str = INK) -> None:
 def cycle_order(xi: Array) -> list[int]:
     """Return the behaviours along the most probable cycle, from the one of the largest share.
 
-    Examples
-    --------
     >>> cycle_order(np.array([[0.8, 0.0, 0.2], [0.0, 0.9, 0.1], [0.2, 0.1, 0.7]]))
     [1, 2, 0]
     """
@@ -64,8 +62,6 @@ def cycle_order(xi: Array) -> list[int]:
 def duration_text(seconds: float) -> str:
     """Return a duration as text.
 
-    Examples
-    --------
     >>> [duration_text(seconds) for seconds in (2.5, 75, 600, float("inf"))]
     ['2.5 s', '75 s', '10 min', 'for ever']
     """

@@ -98,8 +98,6 @@ def behaviour_colour(behaviour: int) -> str:
 def rgb(colour: str) -> Rgb:
     """Return red, green and blue of "#RRGGBB", each from 0 to 255.
 
-    Examples
-    --------
     >>> rgb("#0072B2")
     (0, 114, 178)
     """
@@ -109,8 +107,6 @@ def rgb(colour: str) -> Rgb:
 def ink_on(colour: str) -> str:
     """Return the text colour, dark or light, with the higher contrast ratio on `colour`.
 
-    Examples
-    --------
     >>> ink_on("#F0E442") == INK, ink_on("#882255") == PAPER
     (True, True)
     """
@@ -152,8 +148,6 @@ def drawn_height(vocabulary: Vocabulary) -> float:
 def drawn_size(vocabulary: Vocabulary, width: int) -> tuple[int, int]:
     """Return width and height of a picture of the frame in a panel that is `width` pixels wide.
 
-    Examples
-    --------
     >>> drawn_size(Vocabulary.of_frame(1280, 720), 720)
     (720, 405)
     >>> drawn_size(Vocabulary(rows=1000, columns=10), 720)
@@ -220,8 +214,6 @@ class Arrows(NamedTuple):
 def heaviest_words(probabilities: Array, mass: float = MASS) -> Indices:
     """Return the fewest words with a total probability of at least `mass`, most probable first.
 
-    Examples
-    --------
     >>> heaviest_words(np.array([0.2, 0.5, 0.3]), 0.6)
     array([1, 2])
     """
@@ -241,10 +233,7 @@ def arrows_of(words: ArrayLike, strengths: ArrayLike, vocabulary: Vocabulary) ->
     centre = np.stack([places.columns + 0.5, places.rows + 0.5], axis=-1)[:, None]
     along, across = _corners(strength)
     outlines = centre + along[..., None] * ahead + (across[..., None] + OFFSET) * right
-    return Arrows(
-        outlines * vocabulary.cell_side,
-        [COLOURS[direction] for direction in directions],
-    )
+    return Arrows(outlines * vocabulary.cell_side, [COLOURS[direction] for direction in directions])
 
 
 def _steps(n_directions: int) -> Array:
@@ -404,8 +393,6 @@ def _font(size: float, bold: bool) -> "ImageFont.FreeTypeFont":
 def shortened(text: str, size: float, width: int, *, bold: bool = False) -> str:
     """Return the text, with an ellipsis for its end if it is wider than `width` pixels.
 
-    Examples
-    --------
     >>> shortened("a fairly long explanation", 16, 120)
     'a fairly long…'
     """

@@ -49,26 +49,10 @@ def write_events(
 ) -> Detection:
     """Write the alarms as JSON Lines in order of time, with thumbnails in a folder beside them.
 
-    Parameters
-    ----------
-    path
-        File to write, such as "events.jsonl"; thumbnails go to "events-thumbnails".
-    detection
-        What was found.
-    source
-        The footage, for thumbnails; without it they show the model's picture of the scene.
-    moments
-        Whether to write the most unusual moments that are no alarms too, with `alarm` false.
-
-    Returns
-    -------
-    Detection
-        The same detection, with the names of the thumbnails in its events.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file cannot be written.
+    Those of "events.jsonl" go to "events-thumbnails"; without the footage they show the model's
+    picture of the scene. With `moments`, the most unusual moments that are no alarms are written
+    too, with `alarm` false. Returns the detection with the names of the thumbnails in its events;
+    raises InvalidInputError if a file cannot be written.
     """
     file = Path(path)
     folder = file.with_name(f"{file.stem}-thumbnails")
@@ -93,10 +77,7 @@ def write_events(
 
 
 def event_thumbnails(
-    detection: Detection,
-    source: Source | None = None,
-    *,
-    events: Sequence[Event] | None = None,
+    detection: Detection, source: Source | None = None, *, events: Sequence[Event] | None = None
 ) -> list[bytes]:
     """Return a JPEG per event (all events if None), of its strongest document.
 
@@ -169,10 +150,7 @@ class EventPictures(NamedTuple):
 
 
 def event_pictures(
-    detection: Detection,
-    source: Source | None = None,
-    *,
-    moments: Sequence[int] | None = None,
+    detection: Detection, source: Source | None = None, *, moments: Sequence[int] | None = None
 ) -> dict[int, EventPictures]:
     """Return pictures of the most unusual moments by their rank, from 0 (all if None).
 

@@ -60,14 +60,7 @@ class PanelGroup(NamedTuple):
 def draw_model(path: str | os.PathLike[str], model: TopicModel, *, title: str) -> None:
     """Write a figure of a model: its behaviours and topics as arrows on the scene, its cycle.
 
-    Parameters
-    ----------
-    path
-        Picture to write: .png, .jpg, .svg or .pdf.
-    model
-        Fitted model; without a vocabulary, only the cycle is drawn.
-    title
-        Heading of the figure.
+    The name ends in .png, .jpg, .svg or .pdf. Without a vocabulary, only the cycle is drawn.
     """
     v = model.vocabulary_
     groups = _panel_groups(model) if v else []
@@ -148,14 +141,7 @@ def behaviour_pictures(model: TopicModel, *, width: int) -> list[Image]:
 def draw_corpus(path: str | os.PathLike[str], corpus: Corpus, *, title: str) -> None:
     """Write a figure of a corpus: all motion on the scene, and words per document over time.
 
-    Parameters
-    ----------
-    path
-        Picture to write: .png, .jpg, .svg or .pdf.
-    corpus
-        Documents; without a vocabulary, only words over time are drawn.
-    title
-        Heading of the figure.
+    The name ends in .png, .jpg, .svg or .pdf. Without a vocabulary, only the latter are drawn.
     """
     vocabulary = corpus.vocabulary
     aspect = drawn_height(vocabulary) if vocabulary else 0.75

@@ -59,25 +59,16 @@ def write_report(
 
     Parameters
     ----------
-    path
-        Page to write, as .html.
-    detection
-        What was found.
+    path, detection
+        Page to write, as .html, and what was found.
     source
         The footage, for thumbnails; without it they show the model's picture of the scene.
     video
         Annotated video to link to, best in the same folder.
-    commands
-        Commands that made the report, to be listed in it.
-    settings
-        Further settings to list, by name.
+    commands, settings
+        Commands that made the report, and further settings by name, to be listed in it.
     truth
         Start, end and name of each labelled event, to be shown below the timeline.
-
-    Raises
-    ------
-    InvalidInputError
-        If the page cannot be written.
     """
     html = render(
         detection,
