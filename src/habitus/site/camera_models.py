@@ -214,7 +214,11 @@ def learn_cameras(
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
         own = fingerprint(chosen, {**options, "fleet": prior if young else None})
-        if known is not None and known["fingerprint"] == own and _is_whole(camera, known):
+        if (
+            known is not None
+            and known["fingerprint"] == own
+            and known["model"] == _digest(camera.model.read_bytes())
+        ):
             found.known.append(camera.camera)
         elif chosen:
             plans[camera.camera] = Plan(chosen, own, fleet if young else None)
@@ -225,10 +229,6 @@ def learn_cameras(
     found.learnt.sort()
     found.notes += _sum_fleets(folder)
     return found
-
-
-def _is_whole(camera: CameraFolder, known: ModelRecord) -> bool:
-    return _digest(camera.model.read_bytes()) == known["model"]
 
 
 def _digest_of_fleet(path: Path) -> str:
