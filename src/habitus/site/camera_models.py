@@ -201,15 +201,15 @@ def learn_cameras(
     `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
     """
     prior = None if fleet is None else _digest_of_fleet(fleet)
-    found, plans = Learning(), dict[str, Plan]()
+    learning, plans = Learning(), dict[str, Plan]()
     for camera in cameras:
         shards = camera.shards()
-        found.notes += era_notes(camera.camera, shards)
+        learning.notes += era_notes(camera.camera, shards)
         chosen = wanted_shards(shards, days)
         troubles = list(overlaps(chosen))
         known = learnt_of(camera)
         if troubles:
-            found.troubles += troubles
+            learning.troubles += troubles
             continue
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
@@ -219,16 +219,16 @@ def learn_cameras(
             and known["fingerprint"] == own
             and known["model"] == _digest(camera.model.read_bytes())
         ):
-            found.known.append(camera.camera)
+            learning.known.append(camera.camera)
         elif chosen:
             plans[camera.camera] = Plan(chosen, own, fleet if young else None)
     progress(Progress("learning", 0, len(plans)))
     for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
-        _keep(folder.camera(name), plans[name], learnt, found)
+        _keep(folder.camera(name), plans[name], learnt, learning)
         progress(Progress("learning", n, len(plans), name))
-    found.learnt.sort()
-    found.notes += _sum_fleets(folder)
-    return found
+    learning.learnt.sort()
+    learning.notes += _sum_fleets(folder)
+    return learning
 
 
 def _digest_of_fleet(path: Path) -> str:
@@ -274,14 +274,14 @@ def _each_learnt(
         yield names[number], learnt
 
 
-def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learning) -> None:
+def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, learning: Learning) -> None:
     """Write a model and what it was learnt from, or note why there is none."""
     if not learnt.contents:
         aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
-        found.damaged |= bool(aside)
+        learning.damaged |= bool(aside)
         text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
         text = text or unseen_by_worker(learnt.damaged[0])
-        found.troubles.append(Trouble(camera.camera, None, text))
+        learning.troubles.append(Trouble(camera.camera, None, text))
         return
     write_file(camera.model, learnt.contents)
     if learnt.fleet:
@@ -298,8 +298,8 @@ def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learnin
         "notes": list(learnt.notes),
     }
     write_json(camera.path / LEARNT, known)
-    found.learnt.append(camera.camera)
-    found.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
+    learning.learnt.append(camera.camera)
+    learning.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
 
 
 def learn_camera(task: LearningTask) -> LearntCamera:
