@@ -107,6 +107,17 @@ class Backlog(Generic[T]):
             self._note(trouble)
 
 
+def growing_wait(n_failures: int, first: float, longest: float) -> float:
+    """Return the seconds to wait after failures in a row: twice as long each time, up to a limit.
+
+    Examples
+    --------
+    >>> [growing_wait(n, first=1.0, longest=60.0) for n in (1, 2, 3, 5000)]
+    [1.0, 2.0, 4.0, 60.0]
+    """
+    return min(first * 2.0 ** min(n_failures - 1, 30), longest)
+
+
 def write_some(descriptor: int, data: bytes) -> bytes:
     """Write bytes to an open file, waiting for whoever reads it; return what is left of them."""
     while True:

@@ -27,6 +27,7 @@ CELL, ROW, COLUMN, BAR = 10, 7, 12, 5
 """Size of an hour in units of the drawing: width and height of few days, of many."""
 SCENE = 300
 """Width of the picture of a behaviour, in pixels."""
+STYLE = Path(__file__).parent / "templates" / "archive.css"
 MOST_SHOWN = 40
 """Moments with pictures on the page."""
 MOST_TROUBLES = 5
@@ -83,14 +84,10 @@ def write_archive_page(path: Path, folder: ArchiveFolder, overview: ArchiveOverv
         clock=_clock,
         facts=version_facts(),
         style=Markup(stylesheet()),  # noqa: S704 - a file of this package
-        own_style=Markup(_own_style()),  # noqa: S704 - a file of this package
+        own_style=Markup(STYLE.read_text(encoding="utf-8")),  # noqa: S704 - a file of this package
     )
     with written_whole(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
-
-
-def _own_style() -> str:
-    return (Path(__file__).parent / "templates" / "archive.css").read_text(encoding="utf-8")
 
 
 def _headline(overview: ArchiveOverview) -> str:

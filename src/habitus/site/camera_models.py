@@ -63,14 +63,6 @@ class ModelRecord(TypedDict):
     notes: list[Text]
 
 
-class Plan(NamedTuple):
-    """How a camera is to be learnt."""
-
-    shards: list[RecordedShard]
-    fingerprint: str
-    fleet: Path | None
-
-
 class LearningTask(NamedTuple):
     """A camera to learn."""
 
@@ -201,34 +193,47 @@ def learn_cameras(
     `learn_scene`. Those with less than half an hour lean on `fleet`, a file.
     """
     prior = None if fleet is None else _digest_of_fleet(fleet)
-    found, plans = Learning(), dict[str, Plan]()
+    learning, tasks, records = Learning(), list[LearningTask](), dict[str, dict[str, Any]]()
     for camera in cameras:
         shards = camera.shards()
-        found.notes += era_notes(camera.camera, shards)
+        learning.notes += era_notes(camera.camera, shards)
         chosen = wanted_shards(shards, days)
         troubles = list(overlaps(chosen))
         known = learnt_of(camera)
         if troubles:
-            found.troubles += troubles
+            learning.troubles += troubles
             continue
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
         own = fingerprint(chosen, {**options, "fleet": prior if young else None})
-        if known is not None and known["fingerprint"] == own and _is_whole(camera, known):
-            found.known.append(camera.camera)
+        if (
+            known is not None
+            and known["fingerprint"] == own
+            and known["model"] == _digest(camera.model.read_bytes())
+        ):
+            learning.known.append(camera.camera)
         elif chosen:
-            plans[camera.camera] = Plan(chosen, own, fleet if young else None)
-    progress(Progress("learning", 0, len(plans)))
-    for n, (name, learnt) in enumerate(_each_learnt(workers, plans, options), start=1):
-        _keep(folder.camera(name), plans[name], learnt, found)
-        progress(Progress("learning", n, len(plans), name))
-    found.learnt.sort()
-    found.notes += _sum_fleets(folder)
-    return found
-
-
-def _is_whole(camera: CameraFolder, known: ModelRecord) -> bool:
-    return _digest(camera.model.read_bytes()) == known["model"]
+            records[camera.camera] = {
+                "fingerprint": own,
+                "seconds": sum(shard.seconds for shard in chosen),
+                "first": chosen[0].clock,
+                "last": chosen[-1].clock,
+            }
+            paths = tuple(str(shard.path.absolute()) for shard in chosen)
+            others = str(fleet.absolute()) if fleet is not None and young else None
+            tasks.append(LearningTask(camera.camera, paths, options, others))
+    # Cameras with much footage first, so that all workers finish together.
+    tasks.sort(key=lambda task: -len(task.paths))
+    n_jobs = max(1, workers.n_workers // max(len(tasks), 1))
+    tasks = [task._replace(options={**options, "n_jobs": n_jobs}) for task in tasks]
+    progress(Progress("learning", 0, len(tasks)))
+    for n, (number, learnt) in enumerate(workers.as_completed(learn_camera, tasks), start=1):
+        name = tasks[number].name
+        _keep(folder.camera(name), records[name], learnt, learning)
+        progress(Progress("learning", n, len(tasks), name))
+    learning.learnt.sort()
+    learning.notes += _sum_fleets(folder)
+    return learning
 
 
 def _digest_of_fleet(path: Path) -> str:
@@ -252,54 +257,27 @@ def _sum_fleets(folder: ArchiveFolder) -> list[str]:
     return []
 
 
-def _each_learnt(
-    workers: Workers,
-    plans: Mapping[str, Plan],
-    options: Mapping[str, Any],
-) -> Iterator[tuple[str, LearntCamera]]:
-    # Cameras with much footage first, so that all workers finish together.
-    names = sorted(plans, key=lambda name: -len(plans[name].shards))
-    threads = max(1, workers.n_workers // max(len(names), 1))
-    tasks = [
-        LearningTask(
-            name,
-            tuple(str(shard.path.absolute()) for shard in plan.shards),
-            {**options, "n_jobs": threads},
-            None if plan.fleet is None else str(plan.fleet.absolute()),
-        )
-        for name in names
-        for plan in [plans[name]]
-    ]
-    for number, learnt in workers.as_completed(learn_camera, tasks):
-        yield names[number], learnt
-
-
-def _keep(camera: CameraFolder, plan: Plan, learnt: LearntCamera, found: Learning) -> None:
+def _keep(
+    camera: CameraFolder, record: dict[str, Any], learnt: LearntCamera, learning: Learning
+) -> None:
     """Write a model and what it was learnt from, or note why there is none."""
     if not learnt.contents:
         aside = [path for path in map(Path, learnt.damaged) if set_aside(path)]
-        found.damaged |= bool(aside)
+        learning.damaged |= bool(aside)
         text = learnt.reason or (f"{len(aside)} shard(s) are damaged" if aside else "")
         text = text or unseen_by_worker(learnt.damaged[0])
-        found.troubles.append(Trouble(camera.camera, None, text))
+        learning.troubles.append(Trouble(camera.camera, None, text))
         return
     write_file(camera.model, learnt.contents)
     if learnt.fleet:
         write_file(camera.fleet, learnt.fleet)
     else:
         camera.fleet.unlink(missing_ok=True)
-    known: ModelRecord = {
-        "fingerprint": plan.fingerprint,
-        "model": _digest(learnt.contents),
-        "documents": learnt.n_documents,
-        "seconds": sum(shard.seconds for shard in plan.shards),
-        "first": plan.shards[0].clock,
-        "last": plan.shards[-1].clock,
-        "notes": list(learnt.notes),
-    }
-    write_json(camera.path / LEARNT, known)
-    found.learnt.append(camera.camera)
-    found.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
+    model, notes = _digest(learnt.contents), list(learnt.notes)
+    record |= {"model": model, "documents": learnt.n_documents, "notes": notes}
+    write_json(camera.path / LEARNT, record)
+    learning.learnt.append(camera.camera)
+    learning.notes += [f"{camera.camera}: {note}" for note in learnt.notes]
 
 
 def learn_camera(task: LearningTask) -> LearntCamera:

@@ -77,7 +77,7 @@ class Filing:
         recording: tuple[Path, float] | None = None,
     ) -> None:
         self.folder, self.send, self.fork_server = folder, send, fork_server
-        self.recording = recording
+        self.recording, self._trouble = recording, ""
         self._entries, self._clips = (
             Backlog[Callable[[], object]](lambda task: task(), note=self._say) for _ in range(2)
         )
@@ -118,10 +118,11 @@ class Filing:
             backlog.close(within=max(0.0, until - time.monotonic()))
 
     def _say(self, trouble: str) -> None:
-        text = "events are written again"
-        if trouble:
-            text = f"events cannot be written, and wait in memory: {trouble}"
-        self.send(Remark(text, time.time()))
+        """Send a remark, once for entries and clips."""
+        text = f"events cannot be written, and wait in memory: {trouble}"
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self.send(Remark(text if trouble else "events are written again", time.time()))
 
     def _file(self, seen: SeenEvent) -> None:
         """Write the pictures of an event, then its entry."""

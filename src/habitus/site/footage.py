@@ -84,7 +84,8 @@ class _StoredFile(NamedTuple):
         if not len(times):
             raise FileError(f"{path}: expected documents, found none")
         settings = {k: v for k, v in (header.get("settings") or {}).items() if k != AFTER}
-        kind = json.dumps([header["vocabulary"], settings], default=Vocabulary.to_json)
+        made = header["vocabulary"], settings
+        kind = json.dumps(made, default=Vocabulary.to_json, sort_keys=True)
         usable = arrays["conditions"] == Condition.USABLE
         return cls(path, times, usable, kind, int(indptr[-1]))
 
@@ -337,7 +338,7 @@ def read_footage(
     notes: list[str] = []
     files = _files(folder, notes)
     latest = latest_era(files)
-    if n_others := sum(len(file.times) for file in files) - sum(len(file.times) for file in latest):
+    if n_others := sum(len(file.times) for file in files if file.kind != latest[-1].kind):
         notes.append(
             f"{n_others} documents were left out: they were made with another frame size or mask"
         )
@@ -413,5 +414,5 @@ def _joined(
     picture = _median([pictures[n] for n in spread.astype(int)])
     corpus = Corpus.joined(parts)
     settings = {k: v for k, v in (corpus.settings or {}).items() if k != AFTER}
-    lengths_now = np.asarray(lengths)
-    return replace(corpus, lengths=lengths_now, picture=picture, settings=settings), first_after
+    corpus = replace(corpus, lengths=np.asarray(lengths), picture=picture, settings=settings)
+    return corpus, first_after

@@ -201,29 +201,25 @@ def detect_archive(
     with archive.alone(), open_workers(cluster, jobs) as workers:
         recordings = [] if given is None else _recordings(given, (), strict=False)
         zone = None if given is None else given["timezone"]
-
-        found = ArchiveDetection()
+        n_before = 0
         for first in (True, False):  # again where shards were damaged, as for learning
             reading = _read(archive, recordings, given, workers, settled, progress)
-            before, found = (
-                found,
-                judge_archive(
-                    archive,
-                    archive.cameras(cameras),
-                    workers,
-                    alerts_per_day=alerts_per_day,
-                    again=again and first,
-                    progress=progress,
-                ),
+            detection = judge_archive(
+                archive,
+                archive.cameras(cameras),
+                workers,
+                alerts_per_day=alerts_per_day,
+                again=again and first,
+                progress=progress,
             )
-            found.troubles[:0] = reading.waiting
-            found.n_judged += before.n_judged
-            found.n_known -= before.n_judged
-            if not found.damaged:
+            detection.troubles[:0] = reading.waiting
+            detection.n_known -= n_before
+            n_before = detection.n_judged = detection.n_judged + n_before
+            if not detection.damaged:
                 break
-        rank_moments(archive.cameras(), found, timezone=zone)
-        write_moments(archive, found, recordings, workers, progress=progress)
-    return found
+        rank_moments(archive.cameras(), detection, timezone=zone)
+        write_moments(archive, detection, recordings, workers, progress=progress)
+    return detection
 
 
 def report_archive(

@@ -324,18 +324,19 @@ class _Piece(NamedTuple):
     @contextmanager
     def packets(self) -> Iterator[tuple[Any, Iterator[Any]]]:
         """Give the stream and its packets."""
-        with open_container(self.source) as container:
-            stream = video_stream(container, self.source)
-            if self.seek is not None:
-                container.seek(self.seek, stream=stream, backward=True)
-            packets = _sound(container, stream, self.source)
+        with _opened(self.source, self.seek) as (stream, packets):
             yield stream, islice(packets, self.first, self.first + len(self.times))
 
 
-def _sound(container: Any, stream: Any, source: Source) -> Iterator[Any]:
-    """Yield the packets that are whole and have a time."""
-    packets = read_packets(container, stream, source, [])
-    return (packet for packet in packets if packet.size and packet.pts is not None)
+@contextmanager
+def _opened(source: Source, seek: int | None = None) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Give the stream of a file, and its packets that are whole and have a time."""
+    with open_container(source) as container:
+        stream = video_stream(container, source)
+        if seek is not None:
+            container.seek(seek, stream=stream, backward=True)
+        packets = read_packets(container, stream, source, [])
+        yield stream, (packet for packet in packets if packet.size and packet.pts is not None)
 
 
 def _kind(stream: Any) -> tuple[object, ...]:
@@ -354,11 +355,8 @@ def _scanned(
     """Return the packets of a file; None where there is none, as at the start of a segment."""
     times, keys = [], []
     try:
-        with open_container(source) as container:
-            stream = video_stream(container, source)
-            if seek is not None:
-                container.seek(seek, stream=stream, backward=True)
-            for packet in _sound(container, stream, source):
+        with _opened(source, seek) as (stream, packets):
+            for packet in packets:
                 times.append(shift + float(packet.pts * packet.time_base))
                 keys.append(packet.is_keyframe)
                 if times[-1] > until:
@@ -375,10 +373,9 @@ def _start_of(path: str, changed: int) -> float | None:
     source = Source(path)
     if source.is_images or not survey(source).steady:
         return None
-    with open_container(source) as container:
-        stream = video_stream(container, source)
-        packets = islice(_sound(container, stream, source), AHEAD)
-        return min((float(packet.pts * packet.time_base) for packet in packets), default=None)
+    with _opened(source) as (_, packets):
+        times = (float(packet.pts * packet.time_base) for packet in islice(packets, AHEAD))
+        return min(times, default=None)
 
 
 def _found(source: Source, since: float, until: float) -> _Piece | None:
@@ -386,8 +383,8 @@ def _found(source: Source, since: float, until: float) -> _Piece | None:
     start = _start_of(source.address, Path(source.address).stat().st_mtime_ns)
     if start is None:
         return None
-    with open_container(source) as container:
-        base = video_stream(container, source).time_base
+    with _opened(source) as (stream, _):
+        base = stream.time_base
     # Twice as early as needed: some containers seek to a keyframe after the time.
     seek = int((start + max(0.0, since - 2 * BEFORE)) / base)
     return _scanned(source, -start, seek=seek, until=until)

@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from habitus.backlog import growing_wait
 from habitus.jobs.fork_server import Child, ForkServer
 from habitus.progress import Progress
 from habitus.site.pipe_messages import FootageExtent
@@ -87,7 +88,8 @@ def due(
     if not any(each.occasion in ("hour", "night") for each in learnt):
         return "hour" if kept.seconds >= HOUR_AFTER else None
     since = max((each.started for each in timed if each.succeeded), default=-np.inf)
-    tonight = _last_night(now, night_hour, _minute_of(camera), zone)
+    minute = crc32(camera.encode()) % 60  # always the same one
+    tonight = _last_night(now, night_hour, minute, zone)
     return "night" if since < tonight and since < kept.last else None
 
 
@@ -101,12 +103,7 @@ def _again_at(past: Sequence[PastLearning]) -> float:
     if not n_failed:
         return -np.inf
     ended = past[-1].ended or past[-1].started
-    return ended + min(FIRST_WAIT * 2.0 ** min(n_failed - 1, 16), LONGEST_WAIT)
-
-
-def _minute_of(camera: str) -> int:
-    """Return the minute of the hour in which a camera's model is learnt: always the same one."""
-    return crc32(camera.encode()) % 60
+    return ended + growing_wait(n_failed, FIRST_WAIT, LONGEST_WAIT)
 
 
 def _last_night(now: float, hour: int, minute: int, zone: tzinfo | None) -> float:

@@ -205,42 +205,44 @@ def judge_archive(
     judges what was judged before, too.
     """
     n_learnt = sum(learnt_of(camera) is not None for camera in folder.cameras())
-    found = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
-    share = found.share
+    detection = ArchiveDetection(alerts_per_day=alerts_per_day, n_sharing=n_learnt)
+    share = detection.share
     tasks = [
-        task for camera in cameras for task in _unjudged(camera, share, again=again, found=found)
+        task
+        for camera in cameras
+        for task in _unjudged(camera, share, again=again, detection=detection)
     ]
     total, done = sum(len(task.shards) for task in tasks), 0
     progress(Progress("judging", 0, total))
     for number, judged in workers.as_completed(judge_shards, tasks):
         camera = folder.camera(tasks[number].name)
         for text in dict.fromkeys(shard.trouble for shard in judged if shard.trouble):
-            found.troubles.append(Trouble(camera.camera, None, text))
+            detection.troubles.append(Trouble(camera.camera, None, text))
         for shard in judged:
             if shard.trouble:
                 continue
             if shard.damaged:
                 if set_aside(Path(shard.damaged)):
-                    found.damaged = True
+                    detection.damaged = True
                 else:
                     text = unseen_by_worker(shard.damaged)
-                    found.troubles.append(Trouble(camera.camera, shard.clock, text))
+                    detection.troubles.append(Trouble(camera.camera, shard.clock, text))
                 continue
             write_file(camera.judged_path(shard.clock), shard.lines.encode())
-            found.n_judged += 1
+            detection.n_judged += 1
         done += len(judged)
         progress(Progress("judging", done, total, camera.camera))
-    return found
+    return detection
 
 
 def _unjudged(
-    camera: CameraFolder, share: float, *, again: bool, found: ArchiveDetection
+    camera: CameraFolder, share: float, *, again: bool, detection: ArchiveDetection
 ) -> Iterator[JudgingTask]:
     """Yield what is to be judged of a camera."""
     learnt, shards = learnt_of(camera), camera.shards()
     if learnt is None:
         text = "no model yet: learn it first"
-        found.troubles.append(Trouble(camera.camera, None, text))
+        detection.troubles.append(Trouble(camera.camera, None, text))
         return
     rate, wanted = max(CANDIDATES_PER_DAY, share), []
     for shard in latest_era(shards):
@@ -249,7 +251,7 @@ def _unjudged(
         if known and header is not None and header["reason"]:
             known = header["model"] == learnt["fingerprint"]
         if known:
-            found.n_known += 1
+            detection.n_known += 1
         else:
             wanted.append((shard.clock, str(shard.path.absolute()), shard.name))
     for start in range(0, len(wanted), BATCH):
@@ -347,7 +349,7 @@ def _header(task: JudgingTask, judged: int, seconds: float, reason: str = "") ->
 
 
 def rank_moments(
-    cameras: Sequence[CameraFolder], found: ArchiveDetection, *, timezone: str | None = None
+    cameras: Sequence[CameraFolder], detection: ArchiveDetection, *, timezone: str | None = None
 ) -> ArchiveDetection:
     """Add the most unusual moments of all cameras, which share the budget, to what was judged."""
     kept: list[ArchiveEvent] = []
@@ -359,15 +361,17 @@ def rank_moments(
                 continue
             seconds += header["seconds"]
             if header["reason"]:
-                found.troubles.append(Trouble(camera.camera, clock, f"{clock}: {header['reason']}"))
+                detection.troubles.append(
+                    Trouble(camera.camera, clock, f"{clock}: {header['reason']}")
+                )
             kept += _events_of(camera.judged_path(clock), first=2)
-        found.n_cameras += seconds > 0
-        found.seconds += seconds
-    share = found.share
+        detection.n_cameras += seconds > 0
+        detection.seconds += seconds
+    share = detection.share
     kept.sort(key=lambda each: (each.false_alarms_per_day, each.camera, each.event.start))
     n_alarms = sum(each.false_alarms_per_day <= share for each in kept)
     zone = None if timezone is None else ZoneInfo(timezone)
-    found.moments = [
+    detection.moments = [
         each._replace(
             event=replace(
                 each.event,
@@ -377,7 +381,7 @@ def rank_moments(
         )
         for each in kept[: max(n_alarms, MOST_MOMENTS)]
     ]
-    return found
+    return detection
 
 
 def _iso(seconds: float, zone: ZoneInfo | None) -> str:
@@ -399,7 +403,7 @@ class PictureTask(NamedTuple):
 
 def write_moments(
     folder: ArchiveFolder,
-    found: ArchiveDetection,
+    detection: ArchiveDetection,
     recordings: Sequence[Recording],
     workers: Workers,
     *,
@@ -412,10 +416,10 @@ def write_moments(
     """
     addresses = {(each.camera, each.clock): each.file.address for each in recordings}
     pictures = folder.events.with_name(f"{folder.events.stem}-thumbnails")
-    names = [_picture_name(moment) for moment in found.moments]
+    names = [_picture_name(moment) for moment in detection.moments]
     wanted = [
         (moment, name)
-        for moment, name in zip(found.moments[:MOST_PICTURES], names, strict=False)
+        for moment, name in zip(detection.moments[:MOST_PICTURES], names, strict=False)
         if not (pictures / name).is_file()
     ]
     tasks = _picture_tasks(folder, wanted, addresses)
@@ -424,13 +428,13 @@ def write_moments(
         for name, contents in drawn.items():
             write_file(pictures / name, contents)
         progress(Progress("drawing", n, len(tasks)))
-    found.moments = [
+    detection.moments = [
         moment._replace(event=replace(moment.event, thumbnail=f"{pictures.name}/{name}"))
         if (pictures / name).is_file()
         else moment
-        for moment, name in zip(found.moments, names, strict=True)
+        for moment, name in zip(detection.moments, names, strict=True)
     ]
-    in_time = sorted(found.moments, key=lambda each: (each.event.start, each.camera))
+    in_time = sorted(detection.moments, key=lambda each: (each.event.start, each.camera))
     write_file(folder.events, "".join(f"{each.line()}\n" for each in in_time).encode())
     for path in pictures.glob("*.jpg"):
         if path.name not in names:

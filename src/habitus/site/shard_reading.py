@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from habitus.corpus.clocks import clocks_since
-from habitus.corpus.documents import Condition, Corpus
+from habitus.corpus.documents import Condition
 from habitus.errors import InvalidInputError, TaskError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_file
@@ -31,7 +31,9 @@ from habitus.site.shard_store import (
     CameraFolder,
     Origin,
     RecordedShard,
+    RecordingFile,
     Unread,
+    is_of,
     shard_bytes,
 )
 from habitus.video import Source
@@ -161,16 +163,16 @@ def read_new(
     `recordings` are all of the cameras that are wanted. Those that have changed within `settled`
     seconds are left for later.
     """
-    found = Reading()
-    tasks = list(_new(folder, recordings, settings, fast, settled, found))
+    reading = Reading()
+    tasks = list(_new(folder, recordings, settings, fast, settled, reading))
     progress(Progress("reading", 0, len(tasks)))
     started = time.monotonic()
     for n, (number, read) in enumerate(_each_read(workers, tasks), start=1):
-        _keep(folder, tasks[number], read, found)
-        speed = found.seconds / max(time.monotonic() - started, 1e-3)
-        note = f"{found.seconds / HOUR:.1f} hours of video, {speed:.0f} x real time"
+        _keep(folder, tasks[number], read, reading)
+        speed = reading.seconds / max(time.monotonic() - started, 1e-3)
+        note = f"{reading.seconds / HOUR:.1f} hours of video, {speed:.0f} x real time"
         progress(Progress("reading", n, len(tasks), note))
-    return found
+    return reading
 
 
 def _new(
@@ -179,7 +181,7 @@ def _new(
     settings: DocumentSettings,
     fast: bool,
     settled: float,
-    found: Reading,
+    reading: Reading,
 ) -> Iterator[ReadingTask]:
     """Yield what is to be read, and note what is known and what may be read later."""
     now = time.time()
@@ -192,12 +194,13 @@ def _new(
         unread = _still_there(known, of_camera)
         for recording in of_camera:
             shard, failed = shards.get(recording.clock), unread.get(recording.clock)
-            if (shard is not None and shard.is_of(recording, made)) or (
-                failed is not None and _is_same(failed, recording, made, now)
-            ):
-                found.n_known += 1
+            before: list[RecordingFile] = [shard.origin] if shard else []
+            if failed is not None and abs(now - failed["tried"]) < TRY_AGAIN:
+                before.append(failed)
+            if any(is_of(file, recording, made) for file in before):
+                reading.n_known += 1
             elif _ago(recording.file, now) < settled:
-                found.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
+                reading.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
             else:
                 yield ReadingTask(recording, own, fast, made)
 
@@ -232,11 +235,6 @@ def _still_there(camera: CameraFolder, recordings: Sequence[Recording]) -> dict[
     return kept
 
 
-def _is_same(failed: Unread, recording: Recording, made: str, now: float) -> bool:
-    same = (failed["size"], failed["version"]) == recording.file.identity
-    return same and failed["made"] == made and abs(now - failed["tried"]) < TRY_AGAIN
-
-
 def _later(recording: Recording, reason: str) -> Trouble:
     text = f"{recording.name}: {reason}; left for the next run"
     return Trouble(recording.camera, recording.clock, text)
@@ -259,29 +257,22 @@ def _each_read(
             yield fatal, ReadRecording(reason=reason)
 
 
-def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, found: Reading) -> None:
+def _keep(folder: ArchiveFolder, task: ReadingTask, read: ReadRecording, reading: Reading) -> None:
     """Write the shard of a recording, or why there is none."""
     recording, camera = task.recording, folder.camera(task.recording.camera)
     if read.later:
-        found.waiting.append(_later(recording, read.reason))
+        reading.waiting.append(_later(recording, read.reason))
         return
     unread = camera.unread()
     if read.contents:
         camera.put_shard(recording.clock, read.contents)
-        found.n_read, found.seconds = found.n_read + 1, found.seconds + read.seconds
-        found.n_bytes += len(read.contents)
+        reading.n_read, reading.seconds = reading.n_read + 1, reading.seconds + read.seconds
+        reading.n_bytes += len(read.contents)
         if unread.pop(recording.clock, None) is not None:
             camera.put_unread(unread)
         return
-    unread[recording.clock] = {
-        "address": recording.file.address,
-        "size": recording.file.size,
-        "version": recording.file.version,
-        "made": task.made,
-        "start": recording.start,
-        "tried": time.time(),
-        "reason": shortened(read.reason, 500),
-    }
+    reason = shortened(read.reason, 500)
+    unread[recording.clock] = {**_file(task), "tried": time.time(), "reason": reason}
     camera.put_unread(unread)
 
 
@@ -303,14 +294,15 @@ def read_recording(task: ReadingTask) -> ReadRecording:
     remarks = [note.removeprefix(f"{path}: ") for note in notes]
     clocks = clocks_since(datetime.strptime(recording.clock, CLOCK), corpus.times)
     corpus = replace(corpus, times=corpus.times + recording.start, clocks=clocks)
-    return ReadRecording(shard_bytes(corpus, _origin(task, corpus, remarks)), _seconds(corpus))
+    origin: Origin = {
+        **_file(task),
+        "usable": int((corpus.conditions == Condition.USABLE).sum()),
+        "notes": [shortened(remark, 500) for remark in remarks],
+    }
+    return ReadRecording(shard_bytes(corpus, origin), len(corpus) * corpus.clip)
 
 
-def _seconds(corpus: Corpus) -> float:
-    return len(corpus) * corpus.clip
-
-
-def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
+def _file(task: ReadingTask) -> RecordingFile:
     file = task.recording.file
     return {
         "address": file.address,
@@ -318,8 +310,6 @@ def _origin(task: ReadingTask, corpus: Corpus, notes: Sequence[str]) -> Origin:
         "version": file.version,
         "start": task.recording.start,
         "made": task.made,
-        "usable": int((corpus.conditions == Condition.USABLE).sum()),
-        "notes": [shortened(note, 500) for note in notes],
     }
 
 

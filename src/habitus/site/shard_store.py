@@ -41,8 +41,8 @@ SETTINGS = "archive.json"
 EVENTS, ALL_FLEET = "events.jsonl", "archive.fleet"
 
 
-class Origin(TypedDict):
-    """Which recording a shard was made of, and how."""
+class RecordingFile(TypedDict):
+    """Which recording something was made of, and how."""
 
     address: Text
     """Where it was when it was read."""
@@ -53,6 +53,17 @@ class Origin(TypedDict):
     """In seconds since the epoch."""
     made: Text
     """Digest of the settings of its documents."""
+
+
+def is_of(file: RecordingFile, recording: Recording, made: str) -> bool:
+    """Return whether that is a recording as it is now, with settings of this digest."""
+    same = (file["size"], file["version"]) == recording.file.identity
+    return same and (file["start"], file["made"]) == (recording.start, made)
+
+
+class Origin(RecordingFile):
+    """Which recording a shard was made of."""
+
     usable: Count
     """Documents during which the camera was usable."""
     notes: list[Text]
@@ -64,14 +75,9 @@ class ShardHeader(CorpusHeader):
     recording: Origin
 
 
-class Unread(TypedDict):
+class Unread(RecordingFile):
     """A recording that cannot be read."""
 
-    address: Text
-    size: FileSize
-    version: Text
-    made: Text
-    start: Time
     tried: Time
     """When it could not be read, in seconds since the epoch."""
     reason: Text
@@ -122,12 +128,6 @@ class RecordedShard(NamedTuple):
     def kind(self) -> object:
         """How its documents are made; only those of one kind are learnt from together."""
         return self.vocabulary, self.origin["made"]
-
-    def is_of(self, recording: Recording, made: str) -> bool:
-        """Return whether it has the documents of a recording as that is now."""
-        known = self.origin
-        same = (known["size"], known["version"]) == recording.file.identity
-        return same and (known["start"], known["made"]) == (recording.start, made)
 
 
 class OneKind(Protocol):

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from habitus.backlog import Backlog
+from habitus.backlog import Backlog, growing_wait
 from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings
@@ -138,7 +138,7 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until the end is ordered, or until a recording was judged."""
-        wait = FIRST_WAIT
+        n_failed = 1
         while not self.link.stop.is_set():
             n_before = self.n_documents
             try:
@@ -147,8 +147,8 @@ class Watcher:
             except HabitusError as error:
                 went_well = self.n_documents > n_before
                 self._say(CameraState.LOST if went_well else CameraState.REFUSED, str(error))
-                wait = FIRST_WAIT if went_well else min(2 * wait, LONGEST_WAIT)
-                self._wait(wait)
+                n_failed = 1 if went_well else n_failed + 1
+                self._wait(growing_wait(n_failed, FIRST_WAIT, LONGEST_WAIT))
 
     def close(self) -> None:
         """Write what is known."""

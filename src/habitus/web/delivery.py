@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from habitus.backlog import growing_wait
 from habitus.errors import HabitusError
 from habitus.files import written_whole
 from habitus.web.channels import DeliveryError, Notification, Sender, open_sender
@@ -276,7 +277,7 @@ class _Worker:
         if self._n_failures == 0:
             self._notice(f"{self._name} cannot be told anything now: {reason}")
         self._n_failures += 1
-        return min(longest, self._first_wait * 2.0 ** min(self._n_failures - 1, 30))
+        return growing_wait(self._n_failures, self._first_wait, longest)
 
     async def close(self) -> None:
         """Take leave of the receiver."""

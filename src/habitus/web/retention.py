@@ -203,7 +203,8 @@ def sweep(console: "Console", now: float | None = None) -> SweepCounts:
     while ids := _older(console, expired, oldest):
         n_events += delete_events(console, ids)
     _delete_rows(console, oldest, now)
-    n_files = _unlink(_unwanted_uploads(console.settings.uploads, uploads, now))
+    old = _written_before(console.settings.uploads, "*", now - DAY)
+    n_files = _unlink(path for path in old if path.name not in uploads)
     n_files += _delete_removed(console, cameras.keys())
     for camera_id, learn_days in cameras.items():
         folder = console.settings.camera_folder(camera_id)
@@ -261,12 +262,6 @@ def _used_uploads(console: "Console", session: Session) -> set[str]:
         except FileError:  # another key: better to delete nothing
             used |= {path.name for path in console.settings.uploads.glob("*")}
     return used
-
-
-def _unwanted_uploads(folder: Path, used: set[str], now: float) -> Iterator[Path]:
-    for path in _written_before(folder, "*", now - DAY):
-        if path.name not in used:
-            yield path
 
 
 def _unknown_files(console: "Console", folder: Path, now: float) -> Iterator[Path]:

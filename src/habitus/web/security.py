@@ -27,6 +27,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from habitus.backlog import growing_wait
 from habitus.errors import InvalidInputError
 from habitus.web.database import Login, Token, User
 from habitus.web.http_errors import NotAllowedError, NotLoggedInError, TooManyAttemptsError
@@ -190,7 +191,7 @@ class Attempts:
         n, last = self._failures.get(key, (0, 0.0))
         if n < self.FREE:
             return -1.0
-        return last + min(2.0 ** min(n - self.FREE, 32), self.LONGEST_WAIT)
+        return last + growing_wait(n - self.FREE + 1, 1.0, self.LONGEST_WAIT)
 
     def _forget(self) -> None:
         """Keep the newer half."""

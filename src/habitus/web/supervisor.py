@@ -23,6 +23,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from habitus.backlog import growing_wait
 from habitus.errors import FileError, HabitusError
 from habitus.jobs.fork_server import ForkServer
 from habitus.site.journal import JournalEntry, filed_entries
@@ -279,7 +280,9 @@ class Supervisor:
         for camera_id, job in jobs.items():
             camera = found[camera_id]
             wanted = camera.enabled and not camera.options.get("preparing", False)
-            if job is not None and (wanted or camera_id in self._watched or _has_entries(job)):
+            folder = self.console.settings.camera_folder(camera_id)
+            has_entries = any((folder / "journal").glob("[0-9]*.json"))
+            if job is not None and (wanted or camera_id in self._watched or has_entries):
                 self._want(job, wanted=wanted, ended=camera.state == CameraState.ENDED)
         for camera_id, watched in self._watched.items():
             watched.wanted &= jobs.get(camera_id) is not None
@@ -438,8 +441,8 @@ class Supervisor:
 
     def _delay(self, camera_id: str, watched: _WatchedCamera, reason: str, now: float) -> None:
         """Start a process again later, each time after a longer wait."""
-        pause = min(LONGEST_WAIT, 2.0**watched.deaths)
         watched.deaths += 1
+        pause = growing_wait(watched.deaths, 1.0, LONGEST_WAIT)
         watched.start_at = now + pause
         text = f"{reason}; started again in {pause:.0f} s"
         self._reports.append((camera_id, StateChanged(CameraState.LOST, time.time(), text)))
@@ -612,10 +615,6 @@ class Supervisor:
             watched.process, watched.has_entries = None, True
         self._database_again = self._minutes_written = -math.inf
         self._attempt(self._write)
-
-
-def _has_entries(job: CameraJob) -> bool:
-    return next((job.folder / "journal").glob("[0-9]*.json"), None) is not None
 
 
 def _end_in_words(code: int | None) -> str:
