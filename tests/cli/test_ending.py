@@ -96,7 +96,7 @@ def test_terminated_nothing_is_left(place, video, start, everyone, moment):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("module", "known"), [("typer", False), ("av", True)])
+@pytest.mark.parametrize(("module", "known"), [("typer", False), ("pydantic", True)])
 def test_ended_in_the_middle_of_an_import(place, video, start, number, module, known):
     """Before the command begins, the signal just ends it; later the import is waited for."""
     code = (

@@ -62,8 +62,8 @@ def look_of(picture: Image) -> Image:
     if picture.shape == GRID:
         return picture
     (rows, columns, *colours), (n, m) = picture.shape, GRID
-    means = (_averages(n, rows) @ picture.reshape(rows, -1)).reshape(n, columns, *colours)
-    means = (means @ LUMA if colours else means) @ _averages(m, columns).T
+    means = _averages(n, rows) @ (picture @ LUMA if colours else picture)
+    means = means @ _averages(m, columns).T
     return np.asarray(
         np.ceil(means - 0.5 - 1e-6), dtype=np.uint8
     )  # whatever the last bit of a half

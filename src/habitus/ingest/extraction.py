@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -35,10 +36,12 @@ from habitus.ingest.segments import (
 )
 from habitus.jobs.workers import DECODING, LocalWorkers, Workers, compile_ahead
 from habitus.progress import Progress, ProgressCallback, ignore_progress
-from habitus.video import Reader, Source, survey, watched_cells
+from habitus.video import Reader, Source, Survey, survey, watched_cells
 
 # Number of stills, about, that the picture of the scene is the median of.
 STILLS = 24
+# Seconds that the header of a recording may declare to be believed until its packets are read.
+LONGEST_DECLARED = 86_400.0
 # Protocols of streams that are never files.
 ENDLESS = frozenset(["rtmp", "rtmps", "rtp", "rtsp", "rtsps", "srt", "udp"])
 # Seconds that a live source may take to send its last document after an interrupt.
@@ -110,8 +113,17 @@ def extract_corpus(
         end = None if duration is None else math.ceil(duration / settings.clip)
         plans = [_plan(source, settings, cache, end) for source in sources]
         _check_same_grid(plans)
+        if any(source.is_live for source in sources):  # it can be read only once
+            plans = [_surveyed(plan, cache, end) for plan in plans]
         builder = CorpusBuilder(settings, continued=continued)
-        with _Decoding(plans, workers, _Meter(plans, duration, progress)) as decoding:
+        with ExitStack() as running:
+            decode = partial(_Decoding, workers=workers, duration=duration, progress=progress)
+            decoding = running.enter_context(decode(plans))
+            surveyed = [_surveyed(plan, cache, end) for plan in plans]
+            if any(one is not other for one, other in zip(plans, surveyed, strict=True)):
+                running.close()
+                plans = surveyed
+                decoding = running.enter_context(decode(plans))
             for number in range(len(plans)):
                 builder.add_source(decoding.chunks(number))
         _check_same_grid(plans)
@@ -136,7 +148,8 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
         If the settings do not fit the video.
     """
     settings = settings or DocumentSettings()
-    plan = _plan(source, settings, ChunkCache(Path("corpus")), None)  # nothing is written to it
+    cache = ChunkCache(Path("corpus"))  # nothing is written to it
+    plan = _surveyed(_plan(source, settings, cache, None), cache, None)
     if plan.file is None:
         raise InvalidInputError(f"{source.name} is no file: it can be read only once")
     builder = CorpusBuilder(settings)
@@ -172,25 +185,56 @@ class _SourcePlan:
     fps: float = 25.0
     file: FilePlan | None = None
     """None for a live source."""
+    surveyed: bool = True
+    """Whether the packets of a file have been read, not its header alone."""
 
 
 def _plan(
     source: Source, settings: DocumentSettings, cache: ChunkCache, end: int | None
 ) -> _SourcePlan:
-    """Open a file, and check that the settings fit it; a live source is not opened."""
+    """Open a file, and check that the settings fit it; a live source is not opened.
+
+    What the header of a file declares is believed; see `_surveyed`.
+    """
+    plan = _SourcePlan(source, settings, cache.of_source(source, settings, end=end))
     if source.is_live:
-        return _SourcePlan(source, settings, cache.of_source(source, settings, end=end))
+        return plan
     with Reader(source) as reader:
-        vocabulary = vocabulary_of(reader, settings)
-        watched_cells(vocabulary, mask=settings.mask, region=settings.region)
-        duration, steady = survey(source, until=math.inf if end is None else end * settings.clip)
-        every = max(1, int(duration / settings.clip / STILLS))
-        settings = replace(settings, still_every=every)
-        last = int(duration / settings.clip) + 2  # times are rounded
-        n_documents = min(last, end or last) if steady else None
-        chunks = cache.of_source(source, settings, end=end, n_documents=n_documents)
-        file = FilePlan(source, settings, chunks, n_documents)
-        return _SourcePlan(source, settings, chunks, vocabulary, duration, reader.fps, file)
+        plan.vocabulary, plan.fps = vocabulary_of(reader, settings), reader.fps
+        watched_cells(plan.vocabulary, mask=settings.mask, region=settings.region)
+    until = _until(settings, end)
+    plan.surveyed = not 0 < (reader.declared or 0.0) <= LONGEST_DECLARED
+    if plan.surveyed or reader.declared is None:
+        return _file_plan(plan, survey(source, until=until), cache, end)
+    return _file_plan(plan, Survey(min(reader.declared, until), steady=True), cache, end)
+
+
+def _surveyed(plan: _SourcePlan, cache: ChunkCache, end: int | None) -> _SourcePlan:
+    """Read the packets of a file; return its plan, or another one where its header was wrong."""
+    if plan.surveyed:
+        return plan
+    settings, until = plan.settings, _until(plan.settings, end)
+    found = survey(plan.source, until=until)
+    other = replace(_file_plan(plan, found, cache, end), surveyed=True)
+    near = abs(min(found.duration, until) - (plan.duration or 0.0)) <= settings.clip / 2
+    return plan if found.steady and near and other.settings == settings else other
+
+
+def _until(settings: DocumentSettings, end: int | None) -> float:
+    return math.inf if end is None else end * settings.clip
+
+
+def _file_plan(
+    opened: _SourcePlan, found: Survey, cache: ChunkCache, end: int | None
+) -> _SourcePlan:
+    """Return the plan of a file that was opened, by what is known of its packets."""
+    source, (duration, steady), clip = opened.source, found, opened.settings.clip
+    settings = replace(opened.settings, still_every=max(1, int(duration / clip / STILLS)))
+    last = int(duration / clip) + 2  # times are rounded
+    n_documents = min(last, end or last) if steady else None
+    chunks = cache.of_source(source, settings, end=end, n_documents=n_documents)
+    file = FilePlan(source, settings, chunks, n_documents)
+    return replace(opened, settings=settings, chunks=chunks, duration=duration, file=file)
 
 
 def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
@@ -232,9 +276,16 @@ class _Meter:
 class _Decoding:
     """All processes that decode: a pool for files, a recorder per live source."""
 
-    def __init__(self, plans: Sequence[_SourcePlan], workers: Workers, meter: _Meter) -> None:
+    def __init__(
+        self,
+        plans: Sequence[_SourcePlan],
+        *,
+        workers: Workers,
+        duration: float | None,
+        progress: ProgressCallback,
+    ) -> None:
         files = [plan.file for plan in plans if plan.file]
-        self.plans, self.meter = plans, meter
+        self.plans, self.meter = plans, _Meter(plans, duration, progress)
         self.pool: SegmentPool | SegmentTasks
         if isinstance(workers, LocalWorkers):
             self.pool = SegmentPool(files, workers, self.report)
@@ -244,7 +295,9 @@ class _Decoding:
             number: _Recorder(plan) for number, plan in enumerate(plans) if plan.file is None
         }
         segments = self.pool.segments
-        meter.cached = sum(cached_documents(file, segments) * file.settings.clip for file in files)
+        self.meter.cached = sum(
+            cached_documents(file, segments) * file.settings.clip for file in files
+        )
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

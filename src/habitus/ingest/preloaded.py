@@ -6,6 +6,7 @@ Kernels that must be compiled are left to each process, which says so.
 import sys
 from contextlib import suppress
 
+import habitus.ingest.segments  # noqa: F401 - the task itself
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import warm_up
 from habitus.progress import when_compiling

@@ -153,7 +153,7 @@ class ForkServer:
     def __init__(self, preload: str = "habitus.errors") -> None:
         self.preload = preload
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | _Twin | None = None
         self._socket: socket.socket | None = None
 
     @classmethod
@@ -172,11 +172,18 @@ class ForkServer:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def start(self) -> None:
-        """Start to load everything, in the background; requests wait for it."""
+    def start(self, *, forked: bool = False) -> None:
+        """Start to load everything, in the background; requests wait for it.
+
+        Parameters
+        ----------
+        forked
+            Whether the fork server is itself forked from this process, and has at once what is
+            loaded here: for a process that has a single thread, and nothing open.
+        """
         with self._lock:
             if self._socket is None:
-                self._start()
+                self._start(forked=forked)
 
     def close(self) -> None:
         """End the fork server, and all that was forked from it."""
@@ -248,19 +255,13 @@ class ForkServer:
                     self._forget()
         raise AssertionError
 
-    def _start(self) -> None:
+    def _start(self, *, forked: bool = False) -> None:
         if not hasattr(os, "fork"):
             raise HabitusError("habitus needs Linux or macOS: this system cannot fork")
         ours, theirs = socket.socketpair()
         with theirs, interrupts_blocked():
-            path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-c", COMMAND, str(theirs.fileno()), self.preload],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, **path, **SMALL},
-            )
+            start = _Twin if forked else _started
+            self._process = start(theirs, self.preload)
             self._socket = ours
 
     def _forget(self) -> None:
@@ -294,6 +295,45 @@ class ForkServer:
             os.close(status)
             raise OSError(-pid, os.strerror(-pid))
         return Child(pid, status)
+
+
+def _started(server: socket.socket, preload: str) -> subprocess.Popen[bytes]:
+    """Start a fork server as a command, with its end of the connection."""
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-P", "-c", COMMAND, str(server.fileno()), preload],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[server.fileno()],
+        env={**os.environ, **path, **SMALL},
+    )
+
+
+class _Twin:
+    """A fork server that is forked from this process; used as a `subprocess.Popen` is."""
+
+    def __init__(self, server: socket.socket, preload: str) -> None:
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                null = os.open(os.devnull, os.O_RDWR)
+                os.dup2(null, 0)
+                os.dup2(null, 1)
+                _close_all_but([server.fileno()])
+                serve(server, preload)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        with contextlib.suppress(ChildProcessError):  # where the system forgets who has ended
+            os.waitpid(self.pid, 0)
 
 
 @contextlib.contextmanager
@@ -347,11 +387,15 @@ _own_socket: socket.socket | None = None
 
 
 def main() -> None:
-    """Run the fork server: load everything, then fork a process for each request."""
+    """Run the fork server as a command."""
+    descriptor, preload = sys.argv[1:]
+    serve(socket.socket(fileno=int(descriptor)), preload)
+
+
+def serve(server: socket.socket, preload: str) -> None:
+    """Be the fork server: load everything, then fork a process for each request."""
     for number in ENDINGS:
         signal.signal(number, signal.SIG_IGN)
-    descriptor, preload = sys.argv[1:]
-    server = socket.socket(fileno=int(descriptor))
     _name_process("habitus-forks")
     gc.disable()  # nearly all that is loaded stays: looking for the rest is a sixth of the time
     try:

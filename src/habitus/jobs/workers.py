@@ -142,15 +142,15 @@ _early: dict[str, ForkServer] = {}
 """Fork servers that were started before whoever needs them."""
 
 
-def load_early(preload: str) -> None:
+def load_early(preload: str, *, forked: bool = False) -> None:
     """Load a module in the background for the next `LocalWorkers` that preload it.
 
     For a command that knows what it will need, while the rest of it is imported. A process that
-    nobody has used ends with this one.
+    nobody has used ends with this one. `forked` is as of `ForkServer.start`.
     """
     if preload not in _early:
         _early[preload] = ForkServer(preload)
-        _early[preload].start()
+        _early[preload].start(forked=forked)
 
 
 @functools.cache

@@ -121,6 +121,9 @@ class Reader:
         Nominal frames per second.
     timed
         Whether frames have times of their own, or a frame rate that was given.
+    declared
+        Number of seconds that the header of a recording declares; it may be wrong. None if it
+        declares none.
     notes
         Damage that was skipped, jumps of the clock, changes of size; complete after the last frame.
 
@@ -138,6 +141,7 @@ class Reader:
 
     fps: float = 25.0
     timed: bool = True
+    declared: float | None = None
 
     def __init__(
         self,
@@ -179,6 +183,8 @@ class Reader:
             with open_container(self.source) as container, self._stream(container) as stream:
                 clock = StreamClock(stream, self.source.fps)
                 self.timed = clock.given or not container.format.flags & NO_TIMESTAMPS
+                if stream.duration:
+                    self.declared = clock.seconds(stream.duration)
                 pictures = self._decoder(container, stream, clock)
                 first: Any = next(pictures, None)
                 if first is None:
