@@ -1,4 +1,4 @@
-"""Write the first migration of the console's database anew, from its tables."""
+"""Write the first migration of the console's database down, statement by statement."""
 
 import sys
 from pathlib import Path

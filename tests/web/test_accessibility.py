@@ -23,6 +23,8 @@ PAGES = (
     f"/events/{EVENT}",
     "/review",
     "/settings",
+    "/account",
+    "/api",
     "/login",
     "/nothing",
 )

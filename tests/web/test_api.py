@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.event import listen, remove
 
 from habitus.site.journal import JournalFiles
 from habitus.web import store
@@ -225,6 +226,8 @@ def test_files_of_an_event_in_parts(browser: Visitor, console: Console) -> None:
     assert part.headers["Content-Range"] == "bytes 10-19/1000"
     assert browser.get(clip, headers={"Range": "bytes=990-"}).headers["Content-Length"] == "10"
     assert browser.get(clip, headers={"Range": "bytes=5000-"}).status_code == 416
+    head = browser.head(clip)
+    assert (head.status_code, head.headers["Content-Length"], head.content) == (200, "1000", b"")
 
 
 def test_files_that_are_not_there(browser: Visitor, console: Console) -> None:
@@ -309,6 +312,8 @@ def test_settings(browser: Visitor) -> None:
 def test_precision_audit_disk_and_notices(browser: Visitor, console: Console) -> None:
     console.bulletin.post("the broker is away")
     assert browser.get("/api/notices").json()[0]["text"] == "the broker is away"
+    assert browser.change("DELETE", "/api/notices").status_code == 204
+    assert browser.get("/api/notices").json() == []
     assert browser.get("/api/precision").json()["now"]["interval"] == [0.0, 1.0]
     assert browser.get("/api/disk").json()["database"] > 0
     browser.change("PATCH", "/api/settings", json={"retention_days": 7})
@@ -345,6 +350,39 @@ def test_health_says_what_fails(browser: Visitor, console: Console) -> None:
     away.rmdir()
     away.with_suffix(".away").rename(away)
     assert browser.get("/healthz").status_code == 200
+
+
+def test_health_says_that_the_database_cannot_be_written(
+    browser: Visitor, console: Console
+) -> None:
+    def read_only(connection: Any, *others: object) -> None:
+        connection.execute("PRAGMA query_only = ON")
+
+    listen(console.database.engine, "checkout", read_only)
+    try:
+        answer = browser.get("/healthz")
+    finally:
+        remove(console.database.engine, "checkout", read_only)
+    assert answer.status_code == 503
+    assert answer.json()["problems"] == ["the database cannot be written"]
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("/api/settings", {"retention_days": True}),
+        ("/api/cameras/north", {"alerts_per_day": True}),
+        ("/api/cameras/north", {"options": {"fps": True}}),
+        ("/api/cameras/north", {"mask": [[[True, 0], [9, 0], [9, 9]]]}),
+    ],
+)
+def test_true_is_no_number(
+    browser: Visitor, console: Console, path: str, values: dict[str, Any]
+) -> None:
+    add_camera(console)
+    answer = browser.change("PATCH", path, json=values)
+    assert answer.status_code == 422
+    assert browser.change("PATCH", "/api/cameras/north", json={"enabled": False}).is_success
 
 
 def test_what_is_not_there_is_json_here_and_a_page_elsewhere(browser: Visitor) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from habitus.web.bulletin import News
 from habitus.web.database import Channel
-from habitus.web.delivery import GIVEN_UP_AFTER, LARGEST_SLATE, Deliverer, Slate
+from habitus.web.delivery import GIVEN_UP_AFTER, LARGEST_LOG, Deliverer, DeliveryLog
 from habitus.web.server import Console
 from reference.consoles import PostgresServer, add_camera
 from reference.processes import LONG, wait_until
@@ -31,7 +31,7 @@ from reference.telling import (
     tell,
 )
 
-SMALL_SLATE = 2048
+SMALL_LOG = 2048
 """Bytes: less than 200 messages would take."""
 # Committing that something was told fails, as it does when the database is away.
 AWAY = (
@@ -82,7 +82,7 @@ def test_many_messages_are_told_in_their_order(
     console: Console, hook: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what is noted of them is written anew before it grows too large."""
-    monkeypatch.setattr("habitus.web.delivery.LARGEST_SLATE", SMALL_SLATE)
+    monkeypatch.setattr("habitus.web.delivery.LARGEST_LOG", SMALL_LOG)
     add_channel(console, "webhook", {"url": hook.url})
     tell(console, "started", *(an_event(k) for k in range(1, 101)))
     with delivering(console):
@@ -90,7 +90,7 @@ def test_many_messages_are_told_in_their_order(
         tell(console, "started", *(an_event(k) for k in range(101, 201)))
         wait_until(lambda: all_told(console), "all are told")
     assert hook.keys == keys(1, 200)
-    assert (console.settings.data / "telling.log").stat().st_size < 2 * SMALL_SLATE
+    assert (console.settings.data / "telling.log").stat().st_size < 2 * SMALL_LOG
 
 
 def test_a_receiver_that_is_away_gets_all_in_order_and_delays_nobody(
@@ -114,7 +114,7 @@ def test_a_receiver_that_is_away_gets_all_in_order_and_delays_nobody(
             last_headers = late.posted[-1].headers
         assert last_headers["X-Habitus-Attempt"] == "1"
         assert "refused" in notices[0]
-        assert notices[0].startswith("garage cannot be told anything now")
+        assert notices[0].startswith("garage cannot be sent anything now")
         wait_until(lambda: "garage works again" in notices, "people are told")
         assert len(notices) == 2
     assert hook.keys == keys(1, 5)
@@ -276,20 +276,20 @@ def test_notices_are_published(console: Console) -> None:
     topic, data = asyncio.run(first())
     deliverer.stop()
     assert topic == "notice"
-    assert data["text"].startswith("garage cannot be told")
+    assert data["text"].startswith("garage cannot be sent")
     assert console.bulletin.notices()[0].text == data["text"]
 
 
-def test_a_slate_that_is_damaged_or_large_is_read_and_rewritten(tmp_path: Path) -> None:
+def test_a_log_that_is_damaged_or_large_is_read_and_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "telling.log"
     lines = ['["1:a/started", null]', '["1:a/started", 5.0]', '["1:b/started", null]', "[1, 2]"]
     path.write_text("\n".join(lines) + '\n["1:c/st')
-    slate = Slate(path)
-    assert slate.told == {"1:a/started": 5.0, 1: 2.0}
-    assert slate.interrupted == {"1:b/started"}
+    log = DeliveryLog(path)
+    assert log.sent == {"1:a/started": 5.0, 1: 2.0}
+    assert log.interrupted == {"1:b/started"}
     with path.open("a") as file:
-        file.write("\n" * LARGEST_SLATE)
-    slate.settle("1:a/started")
+        file.write("\n" * LARGEST_LOG)
+    log.settle("1:a/started")
     assert [json.loads(line) for line in path.read_text().splitlines()] == [
         ["1:b/started", None],
         [1, 2.0],

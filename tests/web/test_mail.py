@@ -141,7 +141,7 @@ def test_mail_waits_for_its_server_in_order(
     wait_until(lambda: all_told(console), "all are told")
     links = [text_of(message).rpartition("/")[2].strip() for message in post.mail]
     assert links == ["event1", "event2", "event3"]
-    assert delivering[0].startswith("my mail cannot be told anything now")
+    assert delivering[0].startswith("my mail cannot be sent anything now")
 
 
 def test_a_digest_is_readable(console: Console, post: Post) -> None:
@@ -183,7 +183,7 @@ def test_what_may_have_been_told_before_says_so(console: Console) -> None:
     body["event"] |= {"end": None, "explanation": "e", "rarity": ""}
     first = Notification("a/started", "started", 0.0, body)
     assert "before" not in first.text(console.settings)
-    assert "may have been told before" in first._replace(again=True).text(console.settings)
+    assert "may have been sent before" in first._replace(again=True).text(console.settings)
 
 
 def test_a_wrong_password_is_a_clear_failure_without_it(

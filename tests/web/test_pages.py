@@ -430,7 +430,7 @@ def test_channels_are_added_tested_and_removed(site: Site, look: Look) -> None:
         expect(added).to_contain_text("quiet 22:00 to 06:00")
         assert "secret-path" not in page.content()
         added.get_by_role("button", name="Send a test").click()
-        expect(page.locator(".flash.good")).to_contain_text("The test message was told")
+        expect(page.locator(".flash.good")).to_contain_text("The test message was sent")
         assert [posted.path for posted in desk.posted] == ["/hook/secret-path"]
         desk.status = 410
         added.get_by_role("button", name="Send a test").click()
@@ -479,6 +479,9 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     page.get_by_label("Password").fill("correct horse")
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="Settings")).to_have_count(0)
+    expect(page.get_by_role("link", name="Review")).to_have_count(0)
+    page.get_by_role("link", name="vera").click()
+    expect(page.get_by_label("New password")).to_be_visible()
     page.goto(f"{site.address}/events/{EVENT}")
     expect(page.get_by_role("button", name="Unusual")).to_have_count(0)
     page.goto(f"{site.address}/settings")

@@ -13,9 +13,8 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
-from habitus.web import security
-from habitus.web.administration import add_user, change_user, give_password, remove_token
-from habitus.web.api import news_stream
+from habitus.web import administration, news_stream, security
+from habitus.web.administration import add_user, change_user, give_password
 from habitus.web.app import create_app
 from habitus.web.database import AuditEntry, Login, Setting, Token, User
 from habitus.web.guard import LARGEST_BODY, is_own_name
@@ -73,6 +72,7 @@ def test_every_route_has_a_rule_and_changes_are_not_for_viewers(console: Console
             assert rule == "admin", path
         elif route.methods & {"POST", "PATCH", "DELETE", "PUT"} and rule not in ("admin",):
             allowed = {"/login": "anybody", "/logout": "viewer", "/api/password": "viewer"}
+            allowed["/account"] = "viewer"
             reviewing = any(word in path for word in FOR_REVIEWERS)
             assert rule == allowed.get(path, "reviewer" if reviewing else "none"), path
         if rule in ("anybody", "from here", "everyone"):
@@ -595,7 +595,7 @@ def test_a_stream_of_news_ends_with_its_token(
             wait_until(lambda: len(console.bulletin) == 1, "somebody listens")
             with console.database.session() as session:
                 token = session.scalars(select(Token).where(Token.role == "viewer")).one()
-            remove_token(console, "test", token.id)
+            administration.remove(console, "test", Token, token.id)
             wait_until(lambda: len(console.bulletin) == 0, "nobody listens")
             ended.append(True)
         finally:
@@ -629,3 +629,67 @@ def test_metrics_are_for_this_machine_or_a_token(console: Console) -> None:
     assert far.get("/healthz").status_code == 200
     assert known["viewer"].get("/metrics").status_code == 200
     assert Visitor(app, token=ANOTHER).get("/metrics").status_code == 401
+
+
+def audited(console: Console) -> list[tuple[str, str]]:
+    with console.database.session() as session:
+        return [(entry.actor, entry.action) for entry in session.scalars(select(AuditEntry))]
+
+
+def test_wrong_passwords_are_written_down(console: Console) -> None:
+    app, _ = visitors(console)
+    browser = Visitor(app)
+    assert browser.log_in("admin", ANOTHER).status_code == 401
+    assert browser.log_in("hunter2", ANOTHER).status_code == 401
+    noted = audited(console)
+    assert noted[-2:] == [("admin", "wrong password"), ("somebody unknown", "wrong password")]
+    assert browser.log_in("admin").status_code == 303
+    assert audited(console)[-1] == ("admin", "logged in")
+
+
+def test_changes_that_change_nothing_are_not_written_down(console: Console) -> None:
+    _, known = visitors(console)
+    admin = known["admin"]
+    settings = {"url": "https://example.org/in", "secret": "s"}
+    channel = {"name": "Desk", "kind": "webhook", "settings": settings, "most_per_hour": 5}
+    made = admin.post("/api/channels", json=channel).json()
+    user = admin.post("/api/users", json={"name": "me", "password": ANOTHER}).json()
+    quota = admin.get("/api/settings").json()["quota_bytes"]
+    before = audited(console)
+    for path, same in {
+        f"/api/channels/{made['id']}": {"name": "Desk", "settings": settings, "most_per_hour": 5},
+        f"/api/users/{user['id']}": {"role": "viewer"},
+        "/api/settings": {"quota_bytes": quota},
+    }.items():
+        assert admin.patch(path, json=same).status_code == 200
+    assert audited(console) == before
+    secret = {"settings": {"secret": "other"}, "most_per_hour": 5}
+    assert admin.patch(f"/api/channels/{made['id']}", json=secret).status_code == 200
+    with console.database.session() as session:
+        last = session.scalars(select(AuditEntry).order_by(AuditEntry.id.desc())).first()
+    assert last is not None
+    assert last.details == {"changed": ["settings"]}
+
+
+def test_an_answer_names_the_role_that_is_missing(console: Console) -> None:
+    _, known = visitors(console)
+    detail = known["viewer"].get("/api/users").json()["detail"]
+    assert detail == "that needs the role admin, and yours is viewer"
+
+
+def test_everybody_changes_their_own_password_on_a_page(console: Console) -> None:
+    app, _ = visitors(console)
+    add_user(console, "test", "guest", PASSWORD, "viewer")
+    browser = Visitor(app)
+    browser.log_in("guest")
+    page = browser.get("/account")
+    assert (page.status_code, "Review" in page.text) == (200, False)
+    csrf = {"csrf_token": browser.csrf()}
+    wrong = browser.post("/account", data={"old": ANOTHER, "new": ANOTHER, **csrf})
+    assert (wrong.status_code, "does not fit" in wrong.text) == (403, True)
+    short = browser.post("/account", data={"old": PASSWORD, "new": "short", **csrf})
+    assert (short.status_code, "8 to 1000 characters" in short.text) == (422, True)
+    done = browser.post("/account", data={"old": PASSWORD, "new": ANOTHER, **csrf})
+    assert (done.status_code, done.headers["Location"]) == (303, "/login")
+    assert browser.get("/account").status_code == 303, "all logins have ended"
+    assert browser.log_in("guest", ANOTHER).status_code == 303

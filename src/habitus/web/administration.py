@@ -4,26 +4,26 @@ The actor is the name of who does it. Pages and the API call the same functions;
 raise is one line for a person.
 """
 
-import math
+import json
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, func, select
+from pydantic import ValidationError
+from sqlalchemy import delete, func, inspect, select
 from sqlalchemy.orm import Session
 
 import habitus
 from habitus.errors import InvalidInputError, VideoError
-from habitus.site.pipe_messages import CameraState
 from habitus.web import channels, outbox, uploads
-from habitus.web.answers import NewToken
-from habitus.web.database import CameraRow, Channel, Login, Token, User
+from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken
+from habitus.web.database import NEW_CAMERA, Base, CameraRow, Channel, Login, Token, User
 from habitus.web.http_errors import (
     ConflictError,
     NotAllowedError,
@@ -37,180 +37,135 @@ from habitus.web.server_settings import REMOVED
 from habitus.web.store import write_audit
 
 T = TypeVar("T", User, Token, Channel)
+C = TypeVar("C", bound=CameraChanges)
 
 LONGEST_NAME = 100
-MOST_ALERTS, MOST_DAYS = 1000.0, 365
-MOST_POLYGONS, MOST_CORNERS, MOST_PIXELS = 50, 200, 65_536
-KINDS = ("stream", "playback", "recording")
-OPTIONS: dict[str, tuple[type, ...]] = {
-    "fps": (int, float),
-    "fast": (bool,),
-    "local": (bool,),
-    "other_hosts": (bool,),
-    "patience": (int, float),
-    "speed": (int, float),
-    "starts": (int, float),
+POLYGONS = "at most 50 polygons of 3 to 200 corners in pixels of the picture"
+LIMITS = {
+    "alerts_per_day": "from 0.01 to 1000",
+    "learn_days": "from 1 to 365",
+    "mask": POLYGONS,
+    "region": POLYGONS,
 }
-"""Options of reading, and their types."""
-MOST_OPTION = 1e11
-"""Largest number of an option: a time within some thousand years."""
-CAMERA_FIELDS = frozenset(
-    ["name", "address", "alerts_per_day", "learn_days", "mask", "region", "enabled", "options"]
-)
-"""What can be changed of a camera."""
+"""What values of a camera must be."""
 
 
 def add_camera(
     console: Console,
     actor: str,
     *,
-    name: str,
-    address: str | None = None,
-    upload: str | None = None,
-    kind: str = "stream",
-    alerts_per_day: float = 5.0,
-    learn_days: int = 7,
-    mask: Sequence[Any] = (),
-    region: Sequence[Any] = (),
-    enabled: bool = True,
-    options: dict[str, Any] | None = None,
     camera_id: str | None = None,
     trusted: bool = False,
+    **values: Any,
 ) -> CameraRow:
-    """Add a camera, and have it watched.
+    """Add a camera, as `NewCamera` has it, and have it watched.
 
-    Parameters
-    ----------
-    console, actor
-        Where, and by whom.
-    name
-        For people.
-    address
-        Of a stream, with credentials. A file only where it is trusted, or `local` is allowed.
-    upload
-        Id of a file that was uploaded, in place of an address.
-    kind
-        stream, playback (a file that plays again and again) or recording (judged at once).
-    alerts_per_day
-        The alert budget.
-    learn_days
-        Days of footage to learn from each night.
-    mask, region
-        What not to watch, and what alone to watch: polygons of [x, y] in pixels of the picture.
-    enabled
-        Whether it is watched.
-    options
-        Of reading, as in `OPTIONS`.
-    camera_id
-        Its id; made from the name if None.
-    trusted
-        Whether whoever has the data folder says so, who may also let an address lead elsewhere.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the value that cannot be used.
-    NotFoundError
-        If there is no such upload.
+    Its id is made from the name if None. Where it is trusted, as by who has the data folder, its
+    address may be a file, or lead elsewhere.
     """
-    source = _source(console, address, upload, kind)
-    values = _checked_camera(
-        {
-            "name": name,
-            "alerts_per_day": alerts_per_day,
-            "learn_days": learn_days,
-            "mask": mask,
-            "region": region,
-            "enabled": enabled,
-            "options": {k: v for k, v in (options or {}).items() if v is not None},
-        }
-    )
-    if upload is None:
-        _check_source(console, source, kind, values["options"], trusted)
-    now = time.time()
+    camera = checked_camera(NewCamera, values)
+    if bool(camera.upload) == bool(camera.address):
+        raise InvalidInputError("give either an address or a file", parameter="address")
+    named = _named(camera)
+    named.pop("address", None)
+    row = CameraRow(**(NEW_CAMERA | named))
+    row.options = {name: value for name, value in row.options.items() if value is not None}
+    source, row.shown_address = camera.address or "", "a file that was uploaded"
+    if not camera.upload:
+        _check_source(console, source, camera.kind, row.options, trusted)
+        row.shown_address = _shown(source)
+    elif camera.kind == "stream":
+        raise InvalidInputError("a file is a playback or a recording", parameter="kind")
+    else:
+        source = str(uploads.path_of(console.settings, camera.upload))
+    row.secret_address, row.kind = console.vault.seal(source), camera.kind
+    row.created = row.since = time.time()
     with console.database.transaction() as session:
-        camera = CameraRow(
-            id=camera_id or _free_id(console, session, values["name"]),
-            kind=kind,
-            secret_address=console.vault.seal(source),
-            shown_address="a file that was uploaded" if upload else _shown(source),
-            created=now,
-            width=None,
-            height=None,
-            state=CameraState.CONNECTING,
-            since=now,
-            reason="",
-            model=None,
-            **values,
-        )
-        session.add(camera)
-        write_audit(session, actor, "camera added", camera.id, name=camera.name, **_noted(camera))
-    _refresh(console, camera.id)
-    return camera
+        row.id = camera_id or _free_id(console, session, row.name)
+        session.add(row)
+        noted = {"address": row.shown_address, "kind": row.kind, "options": row.options}
+        write_audit(session, actor, "camera added", row.id, name=row.name, **noted)
+    _refresh(console, row.id)
+    return row
 
 
 def change_camera(
     console: Console, actor: str, camera_id: str, *, trusted: bool = False, **changes: Any
 ) -> CameraRow:
-    """Change a camera; it is watched on as it is then.
+    """Change a camera, as `CameraChanges` has it; it is watched on as it is then.
 
-    Parameters
-    ----------
-    console, actor
-        Where, and by whom.
-    camera_id
-        Which.
-    trusted
-        As of `add_camera`.
-    **changes
-        Some of `CAMERA_FIELDS`. Options that are not named stay as they are.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the value that cannot be used.
-    NotFoundError
-        If there is no such camera.
+    What is None, and options that are not named, stay as they are; options that are None go.
     """
-    unknown = changes.keys() - CAMERA_FIELDS
-    if unknown:
-        raise InvalidInputError(f"a camera has no {', '.join(sorted(unknown))}")
+    values = _named(checked_camera(CameraChanges, changes))
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
-        address = changes.pop("address", None)
-        values = _checked_camera(changes)
-        if "options" in values:
-            whole = {**camera.options, **values["options"]}
-            values["options"] = {name: value for name, value in whole.items() if value is not None}
-        options = values.get("options", camera.options)
-        if address is not None or options != camera.options:
-            if address == "":
-                raise InvalidInputError("an address must not be empty", parameter="address")
-            known = address or console.vault.open(camera.secret_address)
-            if address is not None or camera.kind == "stream":
-                _check_source(console, known, camera.kind, options, trusted)
-        if address is not None:
-            camera.secret_address = console.vault.seal(address)
-            camera.shown_address = _shown(address)
-        changed = {name for name, value in values.items() if getattr(camera, name) != value}
+        address = values.pop("address", None)
+        options = {**camera.options, **values.pop("options", {})}
+        options = values["options"] = {k: v for k, v in options.items() if v is not None}
+        if address == "":
+            raise InvalidInputError("an address must not be empty", parameter="address")
+        if address is not None or (options != camera.options and camera.kind == "stream"):
+            source = address or console.vault.open(camera.secret_address)
+            _check_source(console, source, camera.kind, options, trusted)
         for name, value in values.items():
             setattr(camera, name, value)
         if address is not None:
-            changed.add("address")
-        if changed:
-            write_audit(session, actor, "camera changed", camera_id, changed=sorted(changed))
+            camera.secret_address = console.vault.seal(address)
+            camera.shown_address = _shown(address)
+        _audit_changes(session, actor, camera, "camera", camera_id)
     _refresh(console, camera_id)
     return camera
 
 
-def remove_camera(console: Console, actor: str, camera_id: str) -> None:
-    """Remove a camera with all its events.
+def checked_camera(kind: type[C], values: Mapping[str, Any], *, strict: bool = False) -> C:
+    """Return values of a camera as their type has them; raise where one cannot be used.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such camera.
+    Where it is strict, texts are not taken for numbers, nor true for 1.
     """
+    try:
+        if strict:
+            return kind.model_validate_json(json.dumps(values, default=str), strict=True)
+        return kind.model_validate(values)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        first = min(errors, key=lambda one: one["type"] != "extra_forbidden")  # a typing error
+    except RecursionError:
+        raise InvalidInputError("too deep to be a camera") from None
+    place, *inner = map(str, first["loc"])
+    if first["type"] == "missing":
+        reason = f"a camera needs its {place}"
+    elif first["type"] == "extra_forbidden":
+        reason = f"a camera has no {place}, only {', '.join(kind.model_fields)}"
+        if inner:
+            reason = f"an option is one of {', '.join(CameraOptions.model_fields)}"
+    elif first["type"].endswith("_type") and not inner:
+        reason = f"{place} is of the wrong type"
+    elif place in LIMITS:
+        reason = f"{place} must be {LIMITS[place]}"
+    else:
+        said = first["msg"]
+        reason = f"{'.'.join((place, *inner))}: {said[:1].lower()}{said[1:]}"
+    raise InvalidInputError(reason, parameter=place)
+
+
+def _audit_changes(session: Session, actor: str, row: Base, kind: str, subject: str) -> None:
+    """Write which columns of a row are others than before, if any."""
+    columns = [each.key for each in inspect(row).attrs if each.history.has_changes()]
+    changed = [name.removeprefix("secret_") for name in columns if not name.startswith("shown_")]
+    if changed:
+        write_audit(session, actor, f"{kind} changed", subject, changed=sorted(changed))
+
+
+def _named(camera: CameraChanges) -> dict[str, Any]:
+    """Return what was named, as it is stored but for the source; null is what stays as it is."""
+    named = camera.model_dump(mode="json", exclude_unset=True, exclude={"upload", "kind"})
+    if "name" in named:
+        named["name"] = checked_name(named["name"])
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def remove_camera(console: Console, actor: str, camera_id: str) -> None:
+    """Remove a camera with all its events."""
     with console.database.transaction() as session:
         camera = camera_of(session, camera_id)
         write_audit(session, actor, "camera removed", camera_id, name=camera.name)
@@ -223,15 +178,7 @@ def remove_camera(console: Console, actor: str, camera_id: str) -> None:
 
 
 def learn_now(console: Console, actor: str, camera_id: str) -> None:
-    """Have a camera's model learnt as soon as no other one is.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such camera.
-    UnavailableError
-        If no cameras are watched now.
-    """
+    """Have a camera's model learnt as soon as no other one is."""
     if console.supervisor is None:
         raise UnavailableError("no cameras are watched now, so that none can be learnt")
     with console.database.transaction() as session:
@@ -251,8 +198,6 @@ def camera_of(session: Session, camera_id: str) -> CameraRow:
 def slug(name: str) -> str:
     """Return a name in lower-case letters, digits and hyphens.
 
-    Examples
-    --------
     >>> slug("Haupteingang / Süd"), slug("../../etc"), slug("正門")
     ('haupteingang-sud', 'etc', 'camera')
     """
@@ -265,34 +210,15 @@ def _free_id(console: Console, session: Session, name: str) -> str:
     start = slug(name)
     ids = (start if n == 1 else f"{start}-{n}" for n in count(1))
     return next(
-        found
-        for found in ids
-        if session.get(CameraRow, found) is None
-        and not console.settings.camera_folder(found).exists()
+        free
+        for free in ids
+        if session.get(CameraRow, free) is None
+        and not console.settings.camera_folder(free).exists()
     )
-
-
-def _noted(camera: CameraRow) -> dict[str, Any]:
-    return {"address": camera.shown_address, "kind": camera.kind, "options": camera.options}
 
 
 def _shown(address: str) -> str:
     return habitus.redacted(address) if "://" in address else Path(address).name
-
-
-def _source(console: Console, address: str | None, upload: str | None, kind: str) -> str:
-    """Return where a new camera's video comes from."""
-    if kind not in KINDS:
-        raise InvalidInputError(
-            f"a camera is of the kind {', '.join(KINDS)}, found {kind[:40]!r}", parameter="kind"
-        )
-    if bool(upload) == bool(address):
-        raise InvalidInputError("give either an address or a file", parameter="address")
-    if not upload:
-        return address or ""
-    if kind == "stream":
-        raise InvalidInputError("a file is a playback or a recording", parameter="kind")
-    return str(uploads.path_of(console.settings, upload))
 
 
 def _check_source(
@@ -312,23 +238,6 @@ def _check_source(
         habitus.check_address(address, local=bool(options.get("local")))
 
 
-def _checked_camera(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values of a camera as they are stored; raise where one cannot be used."""
-    found = dict(values)
-    if "name" in found:
-        found["name"] = checked_name(found["name"])
-    if "alerts_per_day" in found:
-        found["alerts_per_day"] = _between("alerts_per_day", found, 0.01, MOST_ALERTS)
-    if "learn_days" in found:
-        found["learn_days"] = int(_between("learn_days", found, 1, MOST_DAYS))
-    for name in ("mask", "region"):
-        if name in found:
-            found[name] = _checked_polygons(name, found[name])
-    if "options" in found:
-        found["options"] = _checked_options(found["options"])
-    return found
-
-
 def checked_name(name: str) -> str:
     """Return a name without spaces around it; raise if it is empty, long or cannot be shown."""
     found = " ".join(name.split())
@@ -337,49 +246,6 @@ def checked_name(name: str) -> str:
             f"a name has 1 to {LONGEST_NAME} characters that can be shown", parameter="name"
         )
     return found
-
-
-def _between(name: str, values: dict[str, Any], least: float, most: float) -> float:
-    value = float(values[name])
-    if not least <= value <= most:
-        raise InvalidInputError(
-            f"{name} must be from {least:g} to {most:g}, found {value:g}", parameter=name
-        )
-    return value
-
-
-def _checked_polygons(name: str, polygons: Iterable[Any]) -> list[list[list[float]]]:
-    try:
-        found = [[[float(x), float(y)] for x, y in polygon] for polygon in polygons]
-    except (TypeError, ValueError):
-        found = [[]]
-    fits = len(found) <= MOST_POLYGONS and all(
-        3 <= len(polygon) <= MOST_CORNERS for polygon in found
-    )
-    numbers = (value for polygon in found for corner in polygon for value in corner)
-    if not fits or not all(math.isfinite(v) and -MOST_PIXELS <= v <= MOST_PIXELS for v in numbers):
-        raise InvalidInputError(
-            f"{name} must be at most {MOST_POLYGONS} polygons of 3 to {MOST_CORNERS} corners in "
-            "pixels of the picture",
-            parameter=name,
-        )
-    return found
-
-
-def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
-    for name, value in options.items():
-        kinds = OPTIONS.get(name)
-        if kinds is None:
-            raise InvalidInputError(
-                f"an option is one of {', '.join(OPTIONS)}, found {name[:40]!r}",
-                parameter="options",
-            )
-        is_flag = isinstance(value, bool)
-        fits = isinstance(value, kinds) and is_flag == (bool in kinds)
-        if value is not None and not (fits and (is_flag or 0 < value <= MOST_OPTION)):
-            wanted = "true or false" if bool in kinds else f"above 0 and at most {MOST_OPTION:g}"
-            raise InvalidInputError(f"the option {name} must be {wanted}", parameter="options")
-    return options
 
 
 def _refresh(console: Console, camera_id: str) -> None:
@@ -406,15 +272,7 @@ def give_password(console: Console, name: str, password: str) -> None:
 
 
 def add_user(console: Console, actor: str, name: str, password: str, role: str) -> User:
-    """Add somebody who may log in; the first one must be an admin.
-
-    Raises
-    ------
-    InvalidInputError
-        If the password is too short, or there is no such role.
-    ConflictError
-        If there is one of that name.
-    """
+    """Add somebody who may log in; the first one must be an admin."""
     name, wanted = checked_name(name), _role(role)
     hashed = PASSWORDS.hashed(password)
     with console.database.transaction() as session:
@@ -438,24 +296,15 @@ def change_user(
     """Change what somebody may do, or their password, which ends their logins."""
     hashed = None if password is None else PASSWORDS.hashed(password)
     with console.database.transaction() as session:
-        user = _found(session, User, user_id)
+        user = _row(session, User, user_id)
         if hashed is not None:
             _set_password(session, user, hashed)
             write_audit(session, actor, "password set", user.name)
-        if role is not None:
-            user.role = _role(role)
+        if role is not None and user.role != _role(role):
+            user.role = role
             _check_admins(console, session)
             write_audit(session, actor, "role changed", user.name, role=role)
     return user
-
-
-def remove_user(console: Console, actor: str, user_id: int) -> None:
-    """Remove a user, and end their logins."""
-    with console.database.transaction() as session:
-        user = _found(session, User, user_id)
-        session.delete(user)
-        _check_admins(console, session)
-        write_audit(session, actor, "user removed", user.name)
 
 
 def _set_password(session: Session, user: User, hashed: str) -> None:
@@ -500,46 +349,15 @@ def add_token(console: Console, actor: str, name: str, role: str) -> NewToken:
     return NewToken(id=token.id, secret=secret)
 
 
-def remove_token(console: Console, actor: str, token_id: int) -> None:
-    """Withdraw a token."""
-    with console.database.transaction() as session:
-        token = _found(session, Token, token_id)
-        session.delete(token)
-        write_audit(session, actor, "token removed", token.name)
-
-
 # Channels and settings.
 
 
 def add_channel(
-    console: Console,
-    actor: str,
-    *,
-    name: str,
-    kind: str,
-    settings: dict[str, Any],
-    cameras: Sequence[str] = (),
-    enabled: bool = True,
-    quiet_from: str | None = None,
-    quiet_until: str | None = None,
-    most_per_hour: int | None = None,
+    console: Console, actor: str, *, name: str, kind: str, settings: dict[str, Any], **limits: Any
 ) -> Channel:
-    """Add a place where events are told.
+    """Add a place where events are sent: settings as `channels.check` takes them, and limits.
 
-    Parameters
-    ----------
-    console, actor
-        Where, and by whom.
-    name
-        For people.
-    kind, settings
-        As `channels.check` takes them.
-    cameras
-        Ids; all cameras if empty.
-    enabled
-        Whether it is told anything.
-    quiet_from, quiet_until, most_per_hour
-        As `outbox.check_limits` takes them.
+    Limits are cameras (all if empty), enabled, quiet_from, quiet_until and most_per_hour.
     """
     channel = Channel(
         name=checked_name(name),
@@ -547,76 +365,44 @@ def add_channel(
         shown_settings=channels.check(kind, settings),
         secret_settings=console.vault.seal(settings),
         cameras=[],
-        enabled=enabled,
-        quiet_from=quiet_from or None,
-        quiet_until=quiet_until or None,
-        most_per_hour=most_per_hour,
+        enabled=True,
     )
     with console.database.transaction() as session:
-        _set_limits(session, channel, cameras)
+        _set_limits(session, channel, limits)
         session.add(channel)
         write_audit(session, actor, "channel added", channel.name, kind=kind)
     return channel
 
 
-CHANNEL_FIELDS = frozenset(
-    ["name", "settings", "cameras", "enabled", "quiet_from", "quiet_until", "most_per_hour"]
-)
-"""What can be changed of a channel."""
-
-
 def change_channel(console: Console, actor: str, channel_id: int, **changes: Any) -> Channel:
-    """Change a channel: some of `CHANNEL_FIELDS`.
+    """Change a channel: its name, settings, and limits as of `add_channel`.
 
     Settings that are not named stay as they are, as secrets are not shown to be sent again; those
     that are None are left out from then on.
     """
-    unknown = changes.keys() - CHANNEL_FIELDS
-    if unknown:
-        raise InvalidInputError(f"a channel has no {', '.join(sorted(unknown))}")
     with console.database.transaction() as session:
-        channel = _found(session, Channel, channel_id)
-        if (given := changes.get("settings")) is not None:
-            whole = {**console.vault.open(channel.secret_settings), **given}
-            settings = {name: value for name, value in whole.items() if value is not None}
+        channel = _row(session, Channel, channel_id)
+        before = console.vault.open(channel.secret_settings)
+        whole = {**before, **(changes.pop("settings", None) or {})}
+        settings = {name: value for name, value in whole.items() if value is not None}
+        if settings != before:
             channel.shown_settings = channels.check(channel.kind, settings)
             channel.secret_settings = console.vault.seal(settings)
         if "name" in changes:
-            channel.name = checked_name(changes["name"])
-        for name in ("enabled", "quiet_from", "quiet_until", "most_per_hour"):
-            if name in changes:
-                setattr(
-                    channel, name, changes[name] if name == "enabled" else changes[name] or None
-                )
-        _set_limits(session, channel, changes.get("cameras"))
-        write_audit(session, actor, "channel changed", channel.name, changed=sorted(changes))
+            channel.name = checked_name(changes.pop("name"))
+        _set_limits(session, channel, changes)
+        _audit_changes(session, actor, channel, "channel", channel.name)
     return channel
 
 
-def remove_channel(console: Console, actor: str, channel_id: int) -> None:
-    """Remove a channel, with what waits to be told there."""
-    with console.database.transaction() as session:
-        channel = _found(session, Channel, channel_id)
-        session.delete(channel)
-        write_audit(session, actor, "channel removed", channel.name)
-
-
-def try_channel(console: Console, actor: str, channel_id: int) -> None:
-    """Tell a test message now.
-
-    Raises
-    ------
-    DeliveryError
-        Says in one line why it could not be told.
-    """
-    with console.database.transaction() as session:
-        channel = _found(session, Channel, channel_id)
-        write_audit(session, actor, "channel tested", channel.name)
-    channels.send_test(console, channel)
-
-
-def _set_limits(session: Session, channel: Channel, cameras: Sequence[str] | None) -> None:
-    """Check the limits of a channel, and set its cameras; where None, they stay."""
+def _set_limits(session: Session, channel: Channel, limits: dict[str, Any]) -> None:
+    """Set some of a channel's limits, and its cameras."""
+    unknown = limits.keys() - {"cameras", "enabled", "quiet_from", "quiet_until", "most_per_hour"}
+    if unknown:
+        raise InvalidInputError(f"a channel has no {', '.join(sorted(unknown))}")
+    cameras = limits.pop("cameras", None)
+    for name, value in limits.items():
+        setattr(channel, name, value if name == "enabled" else value or None)
     outbox.check_limits(channel.quiet_from, channel.quiet_until, channel.most_per_hour)
     if cameras is None:
         return
@@ -627,10 +413,12 @@ def _set_limits(session: Session, channel: Channel, cameras: Sequence[str] | Non
         raise InvalidInputError("none of these cameras exists", parameter="cameras")
 
 
-def preferences(console: Console) -> Preferences:
-    """Return the settings as they are now."""
-    with console.database.session() as session:
-        return read_preferences(session)
+def try_channel(console: Console, actor: str, channel_id: int) -> None:
+    """Send a test message now; raise `DeliveryError` if it could not be."""
+    with console.database.transaction() as session:
+        channel = _row(session, Channel, channel_id)
+        write_audit(session, actor, "channel tested", channel.name)
+    channels.send_test(console, channel)
 
 
 def change_preferences(console: Console, actor: str, **changes: Any) -> Preferences:
@@ -642,14 +430,26 @@ def change_preferences(console: Console, actor: str, **changes: Any) -> Preferen
         if name in changes:
             changes[name] = changes[name] or None
     with console.database.transaction() as session:
-        changed = write_preferences(session, changes)
-        outbox.check_limits(changed.quiet_from, changed.quiet_until, None)
-        write_audit(session, actor, "settings changed", "settings", **changes)
-    return changed
+        before, after = read_preferences(session), write_preferences(session, changes)
+        outbox.check_limits(after.quiet_from, after.quiet_until, None)
+        changed = {k: v for k, v in asdict(after).items() if v != getattr(before, k)}
+        if changed:
+            write_audit(session, actor, "settings changed", "settings", **changed)
+    return after
 
 
-def _found(session: Session, kind: type[T], key: int) -> T:
-    found = session.get(kind, key)
-    if found is None:
+def remove(console: Console, actor: str, kind: type[T], key: int) -> None:
+    """Remove a user with their logins, a token, or a channel with what waits to be sent there."""
+    with console.database.transaction() as session:
+        row = _row(session, kind, key)
+        session.delete(row)
+        if kind is User:
+            _check_admins(console, session)
+        write_audit(session, actor, f"{kind.__name__.lower()} removed", row.name)
+
+
+def _row(session: Session, kind: type[T], key: int) -> T:
+    row = session.get(kind, key)
+    if row is None:
         raise NotFoundError(f"there is no {kind.__name__.lower()} {key}")
-    return found
+    return row

@@ -2,9 +2,21 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
-Polygon = Annotated[list[tuple[float, float]], Field(min_length=3, max_length=200)]
+
+def _no_flag(value: Any) -> Any:
+    if isinstance(value, bool):  # they would be 1 and 0
+        raise PydanticCustomError("flag_type", "Input should not be true or false")
+    return value
+
+
+NO_FLAG = BeforeValidator(_no_flag)
+Rate = Annotated[float, Field(gt=0, le=1000), NO_FLAG]
+
+Pixel = Annotated[float, Field(strict=True, ge=-65_536, le=65_536)]
+Polygon = Annotated[list[tuple[Pixel, Pixel]], Field(min_length=3, max_length=200)]
 Polygons = Annotated[list[Polygon], Field(max_length=50)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -38,16 +50,21 @@ class Problem(BaseModel):
 class CameraOptions(RequestBody):
     """How a camera is read."""
 
-    fps: float | None = Field(None, gt=0, le=1000, description="Of a stream without times.")
+    fps: Rate | None = Field(None, description="Of a stream without times.")
     fast: bool | None = Field(None, description="Skip frames that no other one needs.")
     local: bool | None = Field(
         None, description="It may be a file or service of the server's own machine."
     )
-    patience: float | None = Field(
-        None, gt=0, le=3600, description="Seconds of silence until it is opened again."
+    other_hosts: bool | None = Field(
+        None, description="Its address may lead to another host; in cameras.toml only."
     )
-    speed: float | None = Field(None, gt=0, le=1000, description="Of a playback.")
-    starts: Moment | None = Field(None, gt=0, description="When a recording starts.")
+    patience: Annotated[float, Field(gt=0, le=3600), NO_FLAG] | None = Field(
+        None, description="Seconds of silence until it is opened again."
+    )
+    speed: Rate | None = Field(None, description="Of a playback.")
+    starts: Annotated[float, Field(gt=0, le=1e11), NO_FLAG] | None = Field(
+        None, description="When a recording starts."
+    )
 
 
 class CameraChanges(RequestBody):
@@ -57,10 +74,12 @@ class CameraChanges(RequestBody):
     address: Annotated[str, Field(max_length=2000)] | None = Field(
         None, description="With user and password; never shown again."
     )
-    alerts_per_day: float | None = Field(
-        None, gt=0, le=1000, description="Alarms that normal footage may raise.", examples=[5]
+    alerts_per_day: Annotated[float, Field(ge=0.01, le=1000), NO_FLAG] | None = Field(
+        None, description="Alarms that normal footage may raise.", examples=[5]
     )
-    learn_days: int | None = Field(None, ge=1, le=365, description="Days to learn from.")
+    learn_days: Annotated[int, Field(ge=1, le=365), NO_FLAG] | None = Field(
+        None, description="Days to learn from."
+    )
     mask: Polygons | None = Field(
         None,
         description="What not to watch, in pixels of the camera's picture.",
@@ -321,9 +340,9 @@ class PostedNotice(ResponseBody):
     """Something that a person should know, and that the console goes on after."""
 
     text: str
-    first: float = Field(description="When it was first told, in seconds since the epoch.")
+    first: float = Field(description="When it was first posted, in seconds since the epoch.")
     last: float
-    times: int = Field(description="How often it was told.")
+    times: int = Field(description="How often it was posted.")
     camera: str | None
 
 
@@ -393,11 +412,11 @@ class ChannelChanges(RequestBody):
     enabled: bool | None = None
     quiet_from: str | None = Field(None, max_length=5, examples=["22:00"])
     quiet_until: str | None = Field(None, max_length=5, examples=["06:30"])
-    most_per_hour: int | None = Field(None, ge=1, le=100_000)
+    most_per_hour: Annotated[int, Field(ge=1, le=100_000), NO_FLAG] | None = None
 
 
 class NewChannel(ChannelChanges):
-    """A place where events are to be told."""
+    """A place where events are to be sent."""
 
     name: Name
     kind: Literal["webhook", "mqtt", "apprise"]
@@ -405,7 +424,7 @@ class NewChannel(ChannelChanges):
 
 
 class ChannelDetails(ResponseBody):
-    """A place where events are told, without its secrets."""
+    """A place where events are sent, without its secrets."""
 
     id: int
     name: str
@@ -416,7 +435,7 @@ class ChannelDetails(ResponseBody):
     quiet_from: str | None
     quiet_until: str | None
     most_per_hour: int | None
-    waiting: int = Field(0, description="Messages that are not told yet.")
+    waiting: int = Field(0, description="Messages that are not sent yet.")
 
 
 class AuditRecord(ResponseBody):
@@ -433,9 +452,9 @@ class AuditRecord(ResponseBody):
 class PreferenceChanges(RequestBody):
     """Settings to be changed; the rest stays as it is."""
 
-    quota_bytes: int | None = None
-    retention_days: float | None = None
-    upload_bytes: int | None = None
+    quota_bytes: Annotated[int, NO_FLAG] | None = None
+    retention_days: Annotated[float, NO_FLAG] | None = None
+    upload_bytes: Annotated[int, NO_FLAG] | None = None
     quiet_from: str | None = Field(None, max_length=5)
     quiet_until: str | None = Field(None, max_length=5)
 

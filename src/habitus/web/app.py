@@ -1,33 +1,61 @@
-"""The web application: all routes of the console."""
+"""The web application: all routes of the console, and how errors are answered."""
 
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import (
-    DataError,
-    InterfaceError,
-    OperationalError,
-    SQLAlchemyError,
-)
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 import habitus
 from habitus.errors import HabitusError
-from habitus.web.api import add_api
-from habitus.web.api.prometheus import RequestMetrics
+from habitus.web import admin_routes, camera_routes, event_routes, news_stream, prometheus
+from habitus.web.answers import Problem
 from habitus.web.guard import Guard
-from habitus.web.http_errors import HttpError, NotLoggedInError
-from habitus.web.pages import add_pages
-from habitus.web.pages.rendering import error_page
-from habitus.web.security import Attempts
+from habitus.web.http_errors import HttpError, NotLoggedInError, status_of
+from habitus.web.rendering import ViewerPage, error_page
+from habitus.web.security import Attempts, Viewer
 from habitus.web.server import Console
 
 FOR_PROGRAMS = ("/api", "/metrics", "/healthz")
 """Where errors are JSON; pages elsewhere."""
+DESCRIPTION = """
+Send a token of the settings page as `Authorization: Bearer habitus_...`. Times are seconds since
+the epoch (UTC). Whatever is refused has a `detail`, one line for a person.
+"""
+TAGS = {
+    "cameras": "What is watched, and how.",
+    "events": "What was unusual, and what people say of it.",
+    "channels": "Where events are sent.",
+    "users": "Who may do what.",
+    "console": "Settings, health, and who did what.",
+}
+PROBLEMS = {
+    401: "Nobody knows who asks.",
+    403: "Who asks may not do that.",
+    404: "There is no such thing.",
+    409: "It does not go together with what is there.",
+    413: "More bytes than are taken.",
+    422: "A value that cannot be used.",
+    503: "The database does not answer.",
+}
+overview = APIRouter(include_in_schema=False)
+
+
+class Files(StaticFiles):
+    """Static files that a browser keeps, and asks about before it uses them again."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """Return a file."""
+        answer = super().file_response(*args, **kwargs)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 def create_app(console: Console) -> FastAPI:
@@ -35,40 +63,58 @@ def create_app(console: Console) -> FastAPI:
     app = FastAPI(
         title="habitus",
         version=habitus.__version__,
+        description=DESCRIPTION,
+        openapi_tags=[{"name": name, "description": about} for name, about in TAGS.items()],
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
     )
     app.state.console = console
     app.state.attempts = Attempts()
-    app.state.measured = measured = RequestMetrics(console)
+    app.state.measured = measured = prometheus.RequestMetrics(console)
     app.add_middleware(Guard, settings=console.settings, observe=measured.observe)
     app.add_exception_handler(HabitusError, _on_project_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(SQLAlchemyError, _on_database_error)
-    add_api(app)
-    add_pages(app)
+    problems: dict[int | str, dict[str, Any]] = {
+        status: {"model": Problem, "description": about} for status, about in PROBLEMS.items()
+    }
+    routed = (camera_routes, event_routes, admin_routes)
+    for api in (*(module.api for module in routed), news_stream.router, prometheus.router):
+        app.include_router(api, responses=problems)
+    app.include_router(overview)
+    for module in routed:
+        app.include_router(module.pages, include_in_schema=False)
+    app.mount("/static", Files(directory=Path(__file__).parent / "static"), name="static")
     return app
 
 
-def is_for_programs(request: Request) -> bool:
-    """Return whether a program asks, so that an error is told as JSON."""
-    return request.url.path.startswith(FOR_PROGRAMS)
+@overview.get("/api/openapi.json")
+def show_schema(request: Request, actor: Viewer) -> dict[str, Any]:
+    """Show the description of the API (OpenAPI)."""
+    return cast(FastAPI, request.app).openapi()
 
 
-def error_answer(request: Request, status: int, detail: str) -> Response:
-    """Return how an error is told to whoever asks."""
-    if is_for_programs(request):
+@overview.get("/api")
+def show_overview(page: ViewerPage) -> HTMLResponse:
+    """Show a list of all that the API can do."""
+    paths = page.request.app.openapi()["paths"]
+    return page("api.html", description=DESCRIPTION, paths=paths)
+
+
+def _answer(request: Request, status: int, detail: str) -> Response:
+    """Return an error as JSON for a program, else as a page."""
+    if request.url.path.startswith(FOR_PROGRAMS):
         return JSONResponse({"detail": detail}, status)
     return error_page(status, detail)
 
 
 def _on_project_error(request: Request, error: Exception) -> Response:
-    if isinstance(error, NotLoggedInError) and not is_for_programs(request):
+    for_program = request.url.path.startswith(FOR_PROGRAMS)
+    if isinstance(error, NotLoggedInError) and not for_program:
         return _to_login(request)
-    status = error.status if isinstance(error, HttpError) else 422
-    answer = error_answer(request, status, str(error))
+    answer = _answer(request, status_of(cast(HabitusError, error)), str(error))
     if isinstance(error, HttpError):
         answer.headers.update(error.headers)
     return answer
@@ -98,21 +144,20 @@ def _on_invalid(request: Request, error: Exception) -> Response:
     first = cast(RequestValidationError, error).errors()[0]
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
     reason = str(first["msg"])
-    return error_answer(
-        request, 422, f"{'.'.join(place) or 'the request'}: {reason[:1].lower()}{reason[1:]}"
-    )
+    detail = f"{'.'.join(place) or 'the request'}: {reason[:1].lower()}{reason[1:]}"
+    return _answer(request, 422, detail)
 
 
 def _on_http_error(request: Request, error: Exception) -> Response:
-    found = cast(HTTPException, error)
-    answer = error_answer(request, found.status_code, str(found.detail))
-    answer.headers.update(found.headers or {})
+    raised = cast(HTTPException, error)
+    answer = _answer(request, raised.status_code, str(raised.detail))
+    answer.headers.update(raised.headers or {})
     return answer
 
 
 def _on_database_error(request: Request, error: Exception) -> Response:
     if isinstance(error, DataError):  # such as a zero byte, which PostgreSQL does not take
-        return error_answer(request, 422, "a value cannot be stored")
+        return _answer(request, 422, "a value cannot be stored")
     if isinstance(error, OperationalError | InterfaceError | NoConnectionError):
-        return error_answer(request, 503, "the database does not answer; it is tried again")
+        return _answer(request, 503, "the database does not answer; it is tried again")
     raise error

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import tempfile
 import time
 import zipfile
@@ -26,7 +25,7 @@ from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path, written_whole
 from habitus.schema import Count, Time, decoded
 from habitus.web.database import Base, Database, EventRow, database_errors
-from habitus.web.migrations import revision_of, upgrade
+from habitus.web.migrations import copy_database, revision_of, upgrade
 from habitus.web.server_settings import ServerSettings
 
 VERSION = 1
@@ -121,8 +120,7 @@ def _write_database(archive: zipfile.ZipFile, database: Database, settings: Serv
         source = Path(database.engine.url.database or "")
         with tempfile.TemporaryDirectory(dir=settings.data) as folder:
             copy = Path(folder, SQLITE)
-            with closing(sqlite3.connect(source)) as a, closing(sqlite3.connect(copy)) as b:
-                a.backup(b)
+            copy_database(source, copy)
             _add(archive, copy, SQLITE)
         return
     engine = database.engine.execution_options(isolation_level="REPEATABLE READ")

@@ -41,20 +41,12 @@ class Bulletin:
         self._notices: dict[tuple[str | None, str], PostedNotice] = {}
 
     def post(self, text: str, camera: str | None = None) -> None:
-        """Tell a notice; pages are told of the same one at most every ten minutes.
-
-        Parameters
-        ----------
-        text
-            One line.
-        camera
-            Id of the camera that it is about, if it is about one.
-        """
+        """Post a notice of one line, of a camera or of all; again at most every ten minutes."""
         now, key = time.time(), (camera, text)
         with self._lock:
-            known = self._notices.pop(key, None)
-            is_news = known is None or not 0 <= now - known.first < REPEATED_AFTER
-            first, times = (known.first, known.times) if known and not is_news else (now, 0)
+            before = self._notices.pop(key, None)
+            is_news = before is None or not 0 <= now - before.first < REPEATED_AFTER
+            first, times = (before.first, before.times) if before and not is_news else (now, 0)
             self._notices[key] = PostedNotice(
                 text=text, first=first, last=now, times=times + 1, camera=camera
             )
@@ -68,8 +60,13 @@ class Bulletin:
         with self._lock:
             return list(self._notices.values())[::-1]
 
+    def dismiss(self) -> None:
+        """Forget all notices."""
+        with self._lock:
+            self._notices.clear()
+
     def publish(self, topic: str, **data: Any) -> None:
-        """Tell all who listen now."""
+        """Send news to all who listen now."""
         news = News(topic, data)
         with self._lock:
             listeners = list(self._listeners.items())

@@ -15,10 +15,13 @@ folder on.
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from habitus.errors import FileError, HabitusError
+from pydantic import Field
+
+from habitus.errors import FileError, HabitusError, InvalidInputError
 from habitus.web import administration
+from habitus.web.answers import CameraChanges, Name
 from habitus.web.database import CameraRow
 from habitus.web.server import Console
 from habitus.web.server_settings import ServerSettings
@@ -26,28 +29,21 @@ from habitus.web.server_settings import ServerSettings
 NAME = "cameras.toml"
 ACTOR = NAME
 """Who acts, as the audit log has it."""
-FIELDS = {
-    "id": str,
-    "name": str,
-    "address": str,
-    "kind": str,
-    "alerts_per_day": (int, float),
-    "learn_days": int,
-    "mask": list,
-    "region": list,
-    "enabled": bool,
-    "options": dict,
-}
-"""What a camera has in the file, and its type."""
+
+
+class FileCamera(CameraChanges):
+    """A camera of the file."""
+
+    id: str | None = None
+    name: Name
+    address: Annotated[str, Field(max_length=2000)]
+    kind: Literal["stream", "playback", "recording"] | None = None
 
 
 def apply_camera_file(console: Console) -> int:
     """Add and change the cameras that are named in a console's file, and return their number.
 
-    Raises
-    ------
-    FileError
-        Says in one line what is wrong, and in which line of the file.
+    A `FileError` says in one line what is wrong, and in which line of the file.
     """
     path = console.settings.data / NAME
     if not path.exists():
@@ -69,23 +65,17 @@ def check_camera_file(settings: ServerSettings) -> None:
 
 
 def read_camera_file(path: Path) -> list[tuple[dict[str, Any], int]]:
-    """Return the cameras of a file, each with the line that it begins at.
-
-    Raises
-    ------
-    FileError
-        Says in one line what is wrong, and in which line of the file.
-    """
+    """Return the cameras of a file, each with the line that it begins at."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:  # says the line
         raise FileError(f"{path}: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text in UTF-8"
         raise FileError(f"{path}: {reason}") from error
-    unknown = found.keys() - {"camera"}
-    cameras = found.get("camera", [])
+    unknown = tables.keys() - {"camera"}
+    cameras = tables.get("camera", [])
     if unknown or not isinstance(cameras, list):
         shown = ", ".join(sorted(unknown)) or "[camera]"
         raise FileError(f"{path}: expected tables named [[camera]], found {shown}")
@@ -108,22 +98,17 @@ def read_camera_file(path: Path) -> list[tuple[dict[str, Any], int]]:
 def _check(camera: Any, where: str) -> None:
     if not isinstance(camera, dict):
         raise FileError(f"{where}: expected a table")
-    for name, value in camera.items():
-        kind: Any = FIELDS.get(name)
-        if kind is None:
-            raise FileError(f"{where}: a camera has no {name}, only {', '.join(FIELDS)}")
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise FileError(f"{where}: {name} is of the wrong type")
-    for name in ("name", "address"):
-        if name not in camera:
-            raise FileError(f"{where}: a camera needs its {name}")
+    try:
+        administration.checked_camera(FileCamera, camera, strict=True)
+    except InvalidInputError as error:
+        raise FileError(f"{where}: {error}") from None
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", _id(camera)):
         raise FileError(f"{where}: an id has up to 40 lower-case letters, digits and hyphens")
 
 
 def _id(camera: dict[str, Any]) -> str:
-    found: str = camera.get("id") or administration.slug(camera["name"])
-    return found
+    camera_id: str = camera.get("id") or administration.slug(camera["name"])
+    return camera_id
 
 
 def _apply(console: Console, values: dict[str, Any]) -> None:

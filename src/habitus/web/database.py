@@ -27,7 +27,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 from habitus.errors import FileError
 from habitus.web.server_settings import ServerSettings
 
-T, P = TypeVar("T"), ParamSpec("P")
+T = TypeVar("T")
+P = ParamSpec("P")
 
 # Threads of the server that may use it at once, beside ten connections that are kept.
 MOST_THREADS = 40
@@ -159,6 +160,19 @@ class CameraRow(Base):
     """Name of the model file in its folder, if there is one."""
 
 
+NEW_CAMERA: dict[str, Any] = {
+    "alerts_per_day": 5.0,
+    "learn_days": 7,
+    "mask": [],
+    "region": [],
+    "options": {},
+    "enabled": True,
+    "state": "connecting",
+    "reason": "",
+}
+"""What a camera is unless something else is said."""
+
+
 class EventRow(Base):
     """Something unusual: an alarm, or a moment that twice the budget would have made one."""
 
@@ -244,7 +258,7 @@ class TroubleRow(Base):
     end: Mapped[float | None]
     reason: Mapped[str]
     told: Mapped[float | None]
-    """When it was put into the outbox: troubles that pass soon are not told."""
+    """When it was put into the outbox: troubles that pass soon are not sent."""
 
 
 class LearningRow(Base):
@@ -270,7 +284,7 @@ class LearningRow(Base):
 
 
 class Channel(Base):
-    """Where events are told."""
+    """Where events are sent."""
 
     __tablename__ = "channels"
 
@@ -292,7 +306,7 @@ class Channel(Base):
 
 
 class OutboxEntry(Base):
-    """Something that is to be told, or was."""
+    """Something that is to be sent, or was."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -304,7 +318,7 @@ class OutboxEntry(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     channel_id: Mapped[int] = mapped_column(ForeignKey("channels.id", ondelete="CASCADE"))
     subject: Mapped[str]
-    """What it is about and which part of it, such as "<event id>/started": told once a channel."""
+    """What it is about and which part of it, such as "<event id>/started": sent once a channel."""
     kind: Mapped[str]
     """started, ended, trouble, recovered or digest."""
     body: Mapped[dict[str, Any]]
@@ -313,7 +327,7 @@ class OutboxEntry(Base):
     outcome: Mapped[str]
     """waiting, held (for the next digest), in digest, sent, or given up."""
     attempts: Mapped[int]
-    """Times that telling it failed."""
+    """Times that sending it failed."""
     error: Mapped[str]
     """Why it failed the last time."""
 

@@ -18,7 +18,7 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, StateChanged
 from habitus.site.rendered_scene import RenderingProcess, SceneJob
 from habitus.web import store
-from habitus.web.database import CameraRow
+from habitus.web.database import NEW_CAMERA, CameraRow
 
 if TYPE_CHECKING:
     from habitus.web.server import Console
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SECONDS, ANOMALIES_PER_HOUR = 300.0, 90.0
 """Length of a scene, and how frequent anomalies are in its second half."""
 ALERTS_PER_DAY = 480.0
-"""20 an hour: minutes of footage cannot tell what is rarer."""
+"""20 an hour: minutes of footage cannot show what is rarer."""
 # Scenes that are rendered at the same time.
 AT_ONCE = 2
 TICK = 0.25
@@ -48,18 +48,9 @@ SCENES = (
 
 
 class Demo:
-    """The thread that prepares the cameras of the demonstration.
+    """The thread that prepares the cameras of the demonstration, while the supervisor runs.
 
-    Parameters
-    ----------
-    console
-        Where they are added; its supervisor runs.
-    fork_server
-        Where processes are forked from.
-    scenes
-        The cameras.
-    seconds
-        Length of each scene; nothing unusual happens in its first half.
+    Nothing unusual happens in the first half of each scene's seconds.
     """
 
     def __init__(
@@ -95,24 +86,19 @@ class Demo:
         with self.console.database.transaction() as session:
             if session.get(CameraRow, scene.id) is not None:
                 return
-            camera = CameraRow(
-                id=scene.id,
-                name=scene.name,
-                kind="recording",
-                secret_address=self.console.vault.seal(str(self._path(scene))),
-                shown_address="a rendered junction",
-                alerts_per_day=ALERTS_PER_DAY,
-                learn_days=1,
-                mask=[],
-                region=[],
-                options={"local": True, "preparing": True},
-                enabled=True,
-                created=now,
-                state=CameraState.LEARNING.value,
-                since=now,
-                reason="its scene is drawn first",
-            )
-            session.add(camera)
+            values = NEW_CAMERA | {
+                "id": scene.id,
+                "name": scene.name,
+                "kind": "recording",
+                "secret_address": self.console.vault.seal(str(self._path(scene))),
+                "shown_address": "a rendered junction",
+                "alerts_per_day": ALERTS_PER_DAY,
+                "learn_days": 1,
+                "options": {"local": True, "preparing": True},
+                "state": CameraState.LEARNING.value,
+                "reason": "its scene is drawn first",
+            }
+            session.add(CameraRow(**values, created=now, since=now))
 
     def _run(self) -> None:
         waiting = [scene for scene in self.scenes if self._is(scene, preparing=True)]
@@ -122,19 +108,20 @@ class Demo:
                 while waiting and len(rendering) < AT_ONCE:
                     scene = waiting.pop(0)
                     if self._path(scene).exists():
-                        self._change(scene, preparing=False)
+                        self._change(scene)
                     else:
                         rendering[scene] = self._render(scene)
                 for scene, process in list(rendering.items()):
                     if process.step(TICK / 2):
                         process.child.end()
                         del rendering[scene]
-                        self._change(scene, preparing=False)
+                        self._change(scene)
                     else:
                         self._say(scene, f"its scene is drawn: {100 * process.progress:.0f} %")
                 judged = [scene for scene in self.scenes if self._is(scene, preparing=False)]
                 for scene in judged:
-                    self._play_if_judged(scene)
+                    if self._is(scene, preparing=False, state=CameraState.ENDED):
+                        self._change(scene, kind="playback")
                 if not (waiting or rendering or judged):
                     return
                 self._stopping.wait(TICK)
@@ -155,13 +142,14 @@ class Demo:
         )
         return RenderingProcess(job, self.fork_server)
 
-    def _is(self, scene: DemoScene, *, preparing: bool) -> bool:
+    def _is(self, scene: DemoScene, *, preparing: bool, state: str | None = None) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""
         with self.console.database.session() as session:
             camera = session.get(CameraRow, scene.id)
         if camera is None or camera.kind != "recording":
             return False
-        return bool(camera.options.get("preparing", False)) == preparing
+        as_wanted = bool(camera.options.get("preparing", False)) == preparing
+        return as_wanted and state in (None, camera.state)
 
     def _say(self, scene: DemoScene, reason: str) -> None:
         change = StateChanged(CameraState.LEARNING, time.time(), reason)
@@ -170,19 +158,12 @@ class Demo:
         if changed:
             self.console.bulletin.publish("camera", camera=scene.id, **change._asdict())
 
-    def _change(self, scene: DemoScene, *, preparing: bool, kind: str = "recording") -> None:
+    def _change(self, scene: DemoScene, *, kind: str = "recording") -> None:
         with self.console.database.transaction() as session:
             camera = session.get(CameraRow, scene.id)
             if camera is None:
                 return
-            camera.kind = kind
-            camera.options = {"local": True, **({"preparing": True} if preparing else {})}
+            camera.kind, camera.options = kind, {"local": True}
             camera.state, camera.reason = CameraState.CONNECTING.value, ""
         if self.console.supervisor is not None:
             self.console.supervisor.refresh()
-
-    def _play_if_judged(self, scene: DemoScene) -> None:
-        with self.console.database.session() as session:
-            camera = session.get(CameraRow, scene.id)
-        if camera is not None and camera.state == CameraState.ENDED:
-            self._change(scene, preparing=False, kind="playback")

@@ -37,14 +37,7 @@ Observe = Callable[[Scope, int, float], None]
 class Guard:
     """Lets requests through to the application, and adds what every answer has.
 
-    Parameters
-    ----------
-    app
-        The application.
-    settings
-        Where it listens.
-    observe
-        Told of each request, its status and its seconds.
+    `observe` is called with each request, its status and its seconds.
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, observe: Observe) -> None:
@@ -114,8 +107,6 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
 def is_own_name(name: str, settings: ServerSettings) -> bool:
     """Return whether the console answers to a name.
 
-    Examples
-    --------
     >>> from pathlib import Path
     >>> here = ServerSettings(Path("data"))
     >>> is_own_name("127.0.0.1", here), is_own_name("rebound.example.org", here)

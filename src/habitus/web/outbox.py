@@ -1,8 +1,8 @@
-"""What is to be told elsewhere: written with what it is about, told in order, at least once.
+"""What is to be sent elsewhere: written with what it is about, sent in order, at least once.
 
 `enqueue` writes one row for each channel, in the transaction of what it is about. A row waits
-until it is told (sent), goes into a digest (held, then in digest), or is given up. `take_next`
-says what a channel tells next; `delivery` tells it.
+until it is sent, goes into a digest (held, then in digest), or is given up. `take_next` says what
+a channel sends next; `delivery` sends it.
 """
 
 import time
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import ScalarResult, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -21,18 +21,8 @@ from habitus.web.database import CameraRow, Channel, EventRow, OutboxEntry, Trou
 Kind = Literal["started", "ended", "trouble", "recovered"]
 
 EVENT_FIELDS = (
-    "id",
-    "start",
-    "end",
-    "peak",
-    "explanation",
-    "rarity",
-    "probability",
-    "cue",
-    "behaviour",
-    "normality",
-    "threshold",
-    "thumbnail",
+    *("start", "end", "peak", "explanation", "rarity", "probability", "cue"),
+    *("behaviour", "normality", "threshold", "thumbnail"),
 )
 TROUBLE_FIELDS = ("kind", "start", "end", "reason")
 HOUR = 3600.0
@@ -40,44 +30,26 @@ MOST_PER_HOUR = 100_000
 N_MOST_UNUSUAL = 5
 """Events that a digest describes."""
 FOLLOWS = {"ended": "started", "recovered": "trouble"}
-"""What is the end of what: it is not counted, and told as its beginning was."""
-# People are told once of an event; programs also want to know when it is over.
-_TOLD = {
-    "webhook": ("started", "ended", "trouble", "recovered"),
-    "mqtt": ("started", "ended", "trouble", "recovered"),
-    "apprise": ("started", "trouble", "recovered"),
-}
+"""What is the end of what: it is not counted, and sent as its beginning was."""
+KINDS = ("started", "ended", "trouble", "recovered")
+FOR_PEOPLE = frozenset(("started", "trouble", "recovered"))
+"""What is sent by Apprise; programs also want to know when an event is over."""
 
 
 def enqueue(
     session: Session, kind: Kind, about: EventRow | TroubleRow, *, now: float | None = None
 ) -> int:
-    """Write that something is to be told, for each enabled channel that wants it.
+    """Write that a row is to be sent, for each enabled channel that wants it; return how many.
 
-    Doing it again changes nothing: the same kind of the same event, or trouble, is told once by
-    each channel.
-
-    Parameters
-    ----------
-    session
-        Its transaction is the caller's; nothing is told unless it is committed.
-    kind
-        started or ended, of an event; trouble or recovered, of a trouble.
-    about
-        A row that is in the session, flushed.
-    now
-        Seconds since the epoch; the clock's by default.
-
-    Returns
-    -------
-    int
-        Number of rows that were written.
+    The row is in the session, flushed; the transaction is the caller's. Doing it again changes
+    nothing: the same kind of the same event, or trouble, is sent once by each channel.
     """
     camera = session.get(CameraRow, about.camera_id)
     channels = [
         channel
         for channel in session.scalars(select(Channel).where(Channel.enabled))
-        if kind in _TOLD[channel.kind] and about.camera_id in (channel.cameras or [about.camera_id])
+        if (kind in FOR_PEOPLE or channel.kind != "apprise")
+        and about.camera_id in (channel.cameras or [about.camera_id])
     ]
     if camera is None or not channels:
         return 0
@@ -115,11 +87,9 @@ def _subject(about: EventRow | TroubleRow) -> str:
 
 
 def described(about: EventRow | TroubleRow) -> dict[str, Any]:
-    """Return what is told of an event or a trouble, as plain values."""
-    if isinstance(about, TroubleRow):
-        fields = {name: getattr(about, name) for name in TROUBLE_FIELDS}
-        return {"id": _subject(about), **fields}
-    return {name: getattr(about, name) for name in EVENT_FIELDS}
+    """Return what is sent of an event or a trouble, as plain values."""
+    names = EVENT_FIELDS if isinstance(about, EventRow) else TROUBLE_FIELDS
+    return {"id": _subject(about)} | {name: getattr(about, name) for name in names}
 
 
 def check_limits(
@@ -127,13 +97,6 @@ def check_limits(
 ) -> None:
     """Raise unless these are limits that a channel can have.
 
-    Raises
-    ------
-    InvalidInputError
-        Names what cannot be used.
-
-    Examples
-    --------
     >>> check_limits("22:00", "25:00", None)
     Traceback (most recent call last):
     habitus.errors.InvalidInputError: quiet_until must be a time such as 06:30, found '25:00'
@@ -151,7 +114,7 @@ def check_limits(
     if most_per_hour is not None and not 1 <= most_per_hour <= MOST_PER_HOUR:
         raise InvalidInputError(
             f"most_per_hour must be from 1 to {MOST_PER_HOUR}, found {most_per_hour}: disable the "
-            "channel to be told nothing",
+            "channel to be sent nothing",
             parameter="most_per_hour",
         )
 
@@ -181,21 +144,15 @@ def is_quiet(channel: Channel, now: float) -> bool:
 
 
 def take_next(session: Session, channel: Channel, now: float) -> OutboxEntry | None:
-    """Return what a channel is to tell now, if anything; write digests, and hold what is for one.
+    """Return what a channel is to send now, if anything; write digests, and hold what is for one.
 
-    Parameters
-    ----------
-    session
-        Its transaction is the caller's.
-    channel
-        Its rows are taken in the order of their ids.
-    now
-        Seconds since the epoch. It may be earlier than before: nothing waits for a moment.
+    The transaction is the caller's. Rows are taken in the order of their ids. Now may be earlier
+    than before: nothing waits for a moment.
     """
     quiet, full = is_quiet(channel, now), _is_full(session, channel, now)
     if not quiet and not full:
         _write_digest(session, channel, now)
-    while (entry := _first(session, channel, "waiting")) is not None:
+    while (entry := _with_outcome(session, channel, "waiting", 1).first()) is not None:
         outcome = _outcome(session, entry, quiet=quiet, full=full)
         if outcome == "waiting":
             return None if quiet else entry
@@ -204,31 +161,29 @@ def take_next(session: Session, channel: Channel, now: float) -> OutboxEntry | N
     return None
 
 
-def _first(session: Session, channel: Channel, outcome: str) -> OutboxEntry | None:
-    return session.scalars(
-        select(OutboxEntry)
-        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == outcome)
-        .order_by(OutboxEntry.id)
-        .limit(1)
-    ).first()
+def _with_outcome(
+    session: Session, channel: Channel, outcome: str, most: int | None = None
+) -> ScalarResult[OutboxEntry]:
+    own = (OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == outcome)
+    return session.scalars(select(OutboxEntry).where(*own).order_by(OutboxEntry.id).limit(most))
 
 
 def _is_full(session: Session, channel: Channel, now: float) -> bool:
-    """Return whether the channel told as much within the last hour as it may."""
+    """Return whether the channel sent as much within the last hour as it may."""
     if channel.most_per_hour is None:
         return False
-    told = select(func.count()).where(
+    sent = select(func.count()).where(
         OutboxEntry.channel_id == channel.id,
         OutboxEntry.outcome == "sent",
         OutboxEntry.kind.not_in(FOLLOWS),
         OutboxEntry.sent > now - HOUR,
-        OutboxEntry.sent <= now,  # not what was told before the clock was set back
+        OutboxEntry.sent <= now,  # not what was sent before the clock was set back
     )
-    return (session.scalar(told) or 0) >= channel.most_per_hour
+    return (session.scalar(sent) or 0) >= channel.most_per_hour
 
 
 def _outcome(session: Session, entry: OutboxEntry, *, quiet: bool, full: bool) -> str:
-    """Return what becomes of an entry: waiting to be told, held, or in digest."""
+    """Return what becomes of an entry: waiting to be sent, held, or in digest."""
     if entry.kind == "digest":
         return "waiting"
     if entry.kind in FOLLOWS:
@@ -246,11 +201,7 @@ def _outcome(session: Session, entry: OutboxEntry, *, quiet: bool, full: bool) -
 
 def _write_digest(session: Session, channel: Channel, now: float) -> None:
     """Put everything that is held into one message."""
-    held = session.scalars(
-        select(OutboxEntry)
-        .where(OutboxEntry.channel_id == channel.id, OutboxEntry.outcome == "held")
-        .order_by(OutboxEntry.id)
-    ).all()
+    held = _with_outcome(session, channel, "held").all()
     if not held:
         return
     session.add(
@@ -272,16 +223,16 @@ def _write_digest(session: Session, channel: Channel, now: float) -> None:
 
 
 def digest_of(entries: Sequence[OutboxEntry], now: float) -> dict[str, Any]:
-    """Return what is told in place of many messages: numbers, cameras, the most unusual."""
+    """Return what is sent in place of many messages: numbers, cameras, the most unusual."""
     cameras: dict[str, dict[str, Any]] = {}
     events: dict[str, dict[str, Any]] = {}
     for entry in entries:
         camera = entry.body["camera"]
-        counts = cameras.setdefault(camera["id"], {**camera, **dict.fromkeys(_TOLD["webhook"], 0)})
+        counts = cameras.setdefault(camera["id"], {**camera, **dict.fromkeys(KINDS, 0)})
         counts[entry.kind] += 1
         if "event" in entry.body:  # at its end, more is known of it
             events[entry.body["event"]["id"]] = entry.body
-    total = {kind: sum(camera[kind] for camera in cameras.values()) for kind in _TOLD["webhook"]}
+    total = {kind: sum(camera[kind] for camera in cameras.values()) for kind in KINDS}
     return {
         "since": min(entry.created for entry in entries),
         "until": now,

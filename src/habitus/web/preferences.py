@@ -48,13 +48,7 @@ def read_preferences(session: Session) -> Preferences:
 
 
 def write_preferences(session: Session, changes: dict[str, Any]) -> Preferences:
-    """Change settings, and return them all.
-
-    Raises
-    ------
-    InvalidInputError
-        If one cannot be used.
-    """
+    """Change settings, and return them all."""
     changed = replace(read_preferences(session), **changes)
     for key, value in asdict(changed).items():
         if key in changes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
@@ -42,7 +42,7 @@ from habitus.web.store import SECONDS, PackedMinute
 
 DAY = 86_400.0
 ENOUGH_REVIEWS = 20
-"""Reviews that a precision is told from at least."""
+"""Reviews that a precision needs at least."""
 Z_90 = 1.6448536269514722
 """Quantile of the normal distribution that 90 % intervals reach to."""
 SIMILAR_AMONG = 2000
@@ -75,15 +75,13 @@ def wall(
     if camera is not None:
         alarms = alarms.where(EventRow.camera_id == camera)
         cameras = cameras.where(CameraRow.id == camera)
-    counts = {
-        key: counted for key, *counted in session.execute(alarms.group_by(EventRow.camera_id))
-    }
-    found = []
+    counts = {key: n for key, *n in session.execute(alarms.group_by(EventRow.camera_id))}
+    summaries = []
     for row in session.scalars(cameras):
         n, n_reviewed = counts.get(row.id, (0, 0))
         card = dict(CameraCard.model_validate(row))
-        found.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
-    return found
+        summaries.append(CameraSummary(**card, alarms_today=n, to_review=n - n_reviewed))
+    return summaries
 
 
 def midnight(now: float | None = None) -> float:
@@ -105,30 +103,10 @@ def events(
     before: str | None = None,
     limit: int = 60,
 ) -> EventList:
-    """Return events, the newest first.
-
-    Parameters
-    ----------
-    session
-        To read by.
-    wanted
-        Which events; all alarms by default.
-    before
-        `next` of the part before this one.
-    limit
-        Length of a part.
-
-    Raises
-    ------
-    InvalidInputError
-        If `before` is not what an earlier call gave.
-    """
+    """Return a part of the events, the newest first; `before` is `next` of the part before."""
     chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted or EventFilter()))
     if before is not None:
-        start, event_id = _cursor(before)
-        chosen = chosen.where(
-            EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
-        )
+        chosen = chosen.where(*_older_than(*_cursor(before)))
     keys = session.execute(
         chosen.order_by(EventRow.start.desc(), EventRow.id.desc()).limit(limit + 1)
     ).all()
@@ -138,24 +116,26 @@ def events(
 
 
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if wanted.alarms_only:
-        found.append(EventRow.alarm.is_(True))
+        conditions.append(EventRow.alarm.is_(True))
     if len(wanted.cameras) == 1:
-        found.append(EventRow.camera_id == wanted.cameras[0])
+        conditions.append(EventRow.camera_id == wanted.cameras[0])
     elif wanted.cameras:
-        found.append(EventRow.camera_id.in_(wanted.cameras))
+        conditions.append(EventRow.camera_id.in_(wanted.cameras))
     if wanted.since is not None:
-        found.append(EventRow.start >= wanted.since)
+        conditions.append(EventRow.start >= wanted.since)
     if wanted.until is not None:
-        found.append(EventRow.start < wanted.until)
+        conditions.append(EventRow.start < wanted.until)
     if wanted.cue:
-        found.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
-    if wanted.review == "none":
-        found.append(EventRow.review.is_(None))
-    elif wanted.review != "any":
-        found.append(EventRow.review == wanted.review)
-    return found
+        conditions.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
+    if wanted.review != "any":
+        conditions.append(EventRow.review == (None if wanted.review == "none" else wanted.review))
+    return conditions
+
+
+def _older_than(start: float, event_id: str) -> tuple[ColumnElement[bool], ...]:
+    return EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
 
 
 def _cursor(text: str) -> tuple[float, str]:
@@ -184,14 +164,14 @@ def summaries(session: Session, ids: Sequence[str]) -> list[EventSummary]:
 
 def count(session: Session, wanted: EventFilter | None = None) -> int:
     """Return the number of events of a filter."""
-    found = select(func.count(EventRow.id)).where(*_conditions(wanted or EventFilter()))
-    return session.scalar(found) or 0
+    conditions = _conditions(wanted or EventFilter())
+    return session.scalar(select(func.count(EventRow.id)).where(*conditions)) or 0
 
 
 def cues(session: Session) -> list[str]:
     """Return the cues that events have, such as "direction", by their first word."""
-    found = session.scalars(select(EventRow.cue).where(EventRow.alarm.is_(True)).distinct())
-    return sorted({cue.partition(",")[0] for cue in found if cue})
+    whole = session.scalars(select(EventRow.cue).where(EventRow.alarm.is_(True)).distinct())
+    return sorted({cue.partition(",")[0] for cue in whole if cue})
 
 
 def event(session: Session, event_id: str) -> EventDetails | None:
@@ -201,9 +181,9 @@ def event(session: Session, event_id: str) -> EventDetails | None:
         return None
     start = found[0].start
     alarms = select(EventRow.id).where(EventRow.alarm.is_(True)).limit(1)
-    older = alarms.where(
-        EventRow.start <= start, (EventRow.start < start) | (EventRow.id < event_id)
-    ).order_by(EventRow.start.desc(), EventRow.id.desc())
+    older = alarms.where(*_older_than(start, event_id)).order_by(
+        EventRow.start.desc(), EventRow.id.desc()
+    )
     newer = alarms.where(
         EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
     ).order_by(EventRow.start, EventRow.id)
@@ -251,25 +231,9 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
 def timeline(
     session: Session, camera: str, since: float, until: float, points: int = 1200
 ) -> CameraTimeline:
-    """Return how usual a camera's view was in a span.
+    """Return how usual a camera's view was in a span, at some points at most.
 
     Short spans are drawn by seconds, long ones by minutes or groups of them.
-
-    Parameters
-    ----------
-    session
-        To read by.
-    camera
-        Its id.
-    since, until
-        The span.
-    points
-        Number of times, at most.
-
-    Raises
-    ------
-    InvalidInputError
-        If the span is empty, or without an end.
     """
     if not (math.isfinite(since) and math.isfinite(until) and since < until):
         raise InvalidInputError(
@@ -281,21 +245,16 @@ def timeline(
         columns = _by_seconds(session, camera, since, until, seconds)
     else:
         columns = _by_minutes(session, camera, since, until, math.ceil(seconds / SECONDS))
-    step, times, normality, behaviour = columns
     return CameraTimeline(
-        step=step,
-        times=times,
-        normality=normality,
-        behaviour=behaviour,
+        **columns,
         events=_marks(session, camera, since, until),
         troubles=_spans(session, camera, since, until),
     )
 
 
-Columns = tuple[float, list[float], list[float | None], list[int | None]]
-
-
-def _by_seconds(session: Session, camera: str, since: float, until: float, step: int) -> Columns:
+def _by_seconds(
+    session: Session, camera: str, since: float, until: float, step: int
+) -> dict[str, Any]:
     """Return columns of groups of seconds; a lone second without a document is none."""
     first = int(since // SECONDS)
     n_minutes = math.ceil(until / SECONDS) - first
@@ -309,8 +268,8 @@ def _by_seconds(session: Session, camera: str, since: float, until: float, step:
         )
     )
     for minute, packed in rows:
-        found = PackedMinute(packed)
-        normality[minute - first], behaviour[minute - first] = found.normality, found.behaviour
+        seconds = PackedMinute(packed)
+        normality[minute - first], behaviour[minute - first] = seconds.normality, seconds.behaviour
     start = int(since // step * step)
     skipped = start - first * SECONDS
     if skipped < 0:
@@ -325,12 +284,12 @@ def _by_seconds(session: Session, camera: str, since: float, until: float, step:
     usual[1:-1][lone] = usual[:-2][lone]
     unknown = np.where(np.isnan(lowest), np.inf, lowest)[chosen]
     least = unknown.reshape(-1, step).min(axis=1).tolist()
-    return (
-        float(step),
-        [float(start + step * i) for i in range(n_steps)],
-        [round(value, 3) if math.isfinite(value) else None for value in least],
-        [_most_frequent(group) for group in usual[chosen].reshape(-1, step).tolist()],
-    )
+    return {
+        "step": float(step),
+        "times": [float(start + step * i) for i in range(n_steps)],
+        "normality": [round(value, 3) if math.isfinite(value) else None for value in least],
+        "behaviour": [_most_frequent(group) for group in usual[chosen].reshape(-1, step).tolist()],
+    }
 
 
 def _most_frequent(behaviours: list[int]) -> int | None:
@@ -338,7 +297,9 @@ def _most_frequent(behaviours: list[int]) -> int | None:
     return known.most_common(1)[0][0] if known else None
 
 
-def _by_minutes(session: Session, camera: str, since: float, until: float, step: int) -> Columns:
+def _by_minutes(
+    session: Session, camera: str, since: float, until: float, step: int
+) -> dict[str, Any]:
     """Return columns of groups of minutes."""
     first, last = int(since / SECONDS // step), int(until / SECONDS // step)
     rows = session.execute(
@@ -363,15 +324,15 @@ def _by_minutes(session: Session, camera: str, since: float, until: float, step:
         if behaviour:
             usual[start][behaviour] = n
     starts = [step * group for group in range(first, last + 1)]
-    return (
-        float(step * SECONDS),
-        [float(start * SECONDS) for start in starts],
-        [round(lowest[start], 3) if start in lowest else None for start in starts],
-        [
+    return {
+        "step": float(step * SECONDS),
+        "times": [float(start * SECONDS) for start in starts],
+        "normality": [round(lowest[start], 3) if start in lowest else None for start in starts],
+        "behaviour": [
             max(usual[start], key=usual[start].__getitem__) if start in usual else None
             for start in starts
         ],
-    )
+    }
 
 
 def _marks(session: Session, camera: str, since: float, until: float) -> list[TimelineMark]:
@@ -426,17 +387,6 @@ def precision(
 
     At half the budget there would have been the alarms that were below its threshold too; at
     twice, also the moments that are kept but were no alarms.
-
-    Parameters
-    ----------
-    session
-        To read by.
-    camera
-        Its id; all cameras if None.
-    days
-        Number of days back.
-    now
-        End of these days; by default, this moment.
     """
     since = (time.time() if now is None else now) - days * DAY
     # Both values of `alarm` are named so that only these days are read, by an index.
@@ -448,13 +398,12 @@ def precision(
     rows = session.execute(
         statement.group_by(EventRow.alarm, EventRow.at_half, EventRow.review)
     ).all()
-
-    now_figures = _figures([row for row in rows if row[0]])
+    at_budget = _figures([row for row in rows if row[0]])
     return PrecisionReport(
         days=days,
-        reviews_needed=max(0, ENOUGH_REVIEWS - now_figures.reviewed),
+        reviews_needed=max(0, ENOUGH_REVIEWS - at_budget.reviewed),
         half=_figures([row for row in rows if row[0] and row[1]]),
-        now=now_figures,
+        now=at_budget,
         twice=_figures(rows),
     )
 
@@ -474,8 +423,6 @@ def _figures(rows: Sequence[Any]) -> BudgetFigures:
 def wilson(successes: int, n: int) -> tuple[float, float]:
     """Return the 90 % interval of a share by Wilson's score.
 
-    Examples
-    --------
     >>> [round(bound, 3) for bound in wilson(8, 10)]
     [0.541, 0.931]
     >>> wilson(0, 0)
@@ -490,31 +437,35 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
 
 
 def audit(session: Session, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
-    """Return who did what, the newest first.
-
-    Parameters
-    ----------
-    session
-        To read by.
-    before
-        Id of the last entry of the part before this one.
-    limit
-        Length of a part.
-    """
+    """Return who did what, the newest first; `before` is the last id of the part before."""
     statement = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
     if before is not None:
         statement = statement.where(AuditEntry.id < before)
     return list(session.scalars(statement))
 
 
-def outbox_waiting(session: Session) -> dict[int, int]:
-    """Return the number of messages that wait, by channel."""
-    rows = session.execute(
-        select(OutboxEntry.channel_id, func.count())
-        .where(OutboxEntry.sent.is_(None), OutboxEntry.outcome == "waiting")
-        .group_by(OutboxEntry.channel_id)
-    )
-    return {row[0]: row[1] for row in rows}
+class ChannelState(NamedTuple):
+    """What a channel has sent, and what waits."""
+
+    waiting: int
+    last: float | None
+    error: str
+    """Why the first one that waits could not be sent yet."""
+
+
+def channel_states(session: Session) -> dict[int, ChannelState]:
+    """Return the states of the channels that had anything to send."""
+    waiting = case((OutboxEntry.sent.is_(None) & (OutboxEntry.outcome == "waiting"), 1), else_=0)
+    failed = select(OutboxEntry.error).where(OutboxEntry.sent.is_(None), OutboxEntry.error != "")
+    states = {}
+    for channel, n, last in session.execute(
+        select(OutboxEntry.channel_id, func.sum(waiting), func.max(OutboxEntry.sent)).group_by(
+            OutboxEntry.channel_id
+        )
+    ).all():
+        first = failed.where(OutboxEntry.channel_id == channel).order_by(OutboxEntry.id).limit(1)
+        states[channel] = ChannelState(int(n), last, (session.scalar(first) or "") if n else "")
+    return states
 
 
 def disk_use(session: Session, settings: ServerSettings) -> DiskUse:

@@ -41,6 +41,12 @@ def console_of(request: Request) -> Console:
     return cast(Console, request.app.state.console)
 
 
+async def _this_console(request: Request) -> Console:  # not in a thread, as it is quick
+    return console_of(request)
+
+
+ThisConsole = Annotated[Console, Depends(_this_console)]
+
 OWNER = "the machine's owner"
 """Who acts where no password is set."""
 LOGIN_COOKIE, BROWSER_COOKIE = "habitus_login", "habitus_browser"
@@ -69,8 +75,6 @@ class Role(StrEnum):
     def includes(self, other: "Role") -> bool:
         """Return whether this role may do what another one may.
 
-        Examples
-        --------
         >>> Role.ADMIN.includes(Role.VIEWER), Role.VIEWER.includes(Role.REVIEWER)
         (True, False)
         """
@@ -131,13 +135,6 @@ PASSWORDS = Passwords()
 class Attempts:
     """Failed logins by name and by address; from some on, each is followed by a longer wait.
 
-    Parameters
-    ----------
-    clock
-        Seconds, never set back.
-
-    Examples
-    --------
     >>> now = [0.0]
     >>> attempts = Attempts(lambda: now[0])
     >>> for _ in range(Attempts.FREE):
@@ -160,13 +157,7 @@ class Attempts:
         self._failures: dict[str, tuple[int, float]] = {}
 
     def begin(self, *keys: str) -> None:
-        """Count an attempt as failed until `succeed` is called.
-
-        Raises
-        ------
-        TooManyAttemptsError
-            If one of the keys has to wait.
-        """
+        """Count an attempt as failed until `succeed` is called; raise if a key has to wait."""
         with self._lock:
             now = self._clock()
             wait = max(self._until(key) - now for key in keys)
@@ -174,8 +165,9 @@ class Attempts:
                 raise TooManyAttemptsError(
                     f"too many failed logins: try again in {max(1, round(wait))} s", wait
                 )
-            if len(self._failures) > self.MOST_KEYS:
-                self._forget()
+            if len(self._failures) > self.MOST_KEYS:  # keep the newer half
+                newest = sorted(self._failures.items(), key=lambda item: -item[1][1])
+                self._failures = dict(newest[: self.MOST_KEYS // 2])
             for key in keys:
                 n, last = self._failures.get(key, (0, now))
                 forgotten = now - last > self.FORGOTTEN
@@ -192,11 +184,6 @@ class Attempts:
         if n < self.FREE:
             return -1.0
         return last + growing_wait(n - self.FREE + 1, 1.0, self.LONGEST_WAIT)
-
-    def _forget(self) -> None:
-        """Keep the newer half."""
-        newest = sorted(self._failures.items(), key=lambda item: item[1][1], reverse=True)
-        self._failures = dict(newest[: self.MOST_KEYS // 2])
 
 
 def digest(secret: str) -> str:
@@ -215,15 +202,7 @@ def has_users(session: Session) -> bool:
 
 
 def log_in(request: Request, name: str, password: str) -> None:
-    """Check a password, and have the answer set the cookie of a login.
-
-    Raises
-    ------
-    NotLoggedInError
-        If name and password do not fit.
-    TooManyAttemptsError
-        If that happened too often.
-    """
+    """Check a password, and have the answer set the cookie of a login."""
     console, now = console_of(request), time.time()
     with console.database.session() as session:
         user = session.scalar(select(User).where(User.name == name))
@@ -232,31 +211,23 @@ def log_in(request: Request, name: str, password: str) -> None:
     cookie = secrets.token_urlsafe(32)
     with console.database.transaction() as session:
         session.execute(delete(Login).where(Login.expires < now))
+        csrf, expires = secrets.token_urlsafe(32), now + LOGIN_SECONDS
         session.add(
-            Login(
-                digest=digest(cookie),
-                user_id=user.id,
-                csrf=secrets.token_urlsafe(32),
-                created=now,
-                expires=now + LOGIN_SECONDS,
-            )
+            Login(digest=digest(cookie), user_id=user.id, csrf=csrf, created=now, expires=expires)
         )
         write_audit(session, user.name, "logged in", _network(request))
     _set_cookie(request, LOGIN_COOKIE, cookie, LOGIN_SECONDS)
 
 
 def try_password(request: Request, name: str, password: str, user: User | None) -> bool:
-    """Return whether a password is that of a user, if there is one of that name.
-
-    Raises
-    ------
-    TooManyAttemptsError
-        If it was not too often.
-    """
+    """Return whether a password is that of a user, if there is one; raise if tried too often."""
     attempts = cast(Attempts, request.app.state.attempts)
     keys = f"name {name[:100].casefold()}", f"address {_network(request)}"
     attempts.begin(*keys)
     if not PASSWORDS.fits(password, user.password if user else None):
+        with console_of(request).database.session() as session, _noted(session):
+            who = user.name if user else "somebody unknown"  # a name may be a password, mistyped
+            write_audit(session, who, "wrong password", _network(request))
         return False
     attempts.succeed(*keys)
     return True
@@ -275,12 +246,11 @@ async def _sent_csrf(request: Request) -> str:
     """Return the proof that came with a request."""
     if request.method in READING:
         return ""
-    sent = request.headers.get(CSRF_HEADER)
+    sent: object = request.headers.get(CSRF_HEADER)
     is_form = request.headers.get("Content-Type", "").partition(";")[0] == FORM
     if sent is None and is_form and request.scope["path"] != UPLOADS:  # where any length is let in
-        found = (await request.form()).get(CSRF_FIELD)
-        sent = found if isinstance(found, str) else None
-    return sent or ""
+        sent = (await request.form()).get(CSRF_FIELD)
+    return sent if isinstance(sent, str) else ""
 
 
 SentCsrf = Annotated[str, Depends(_sent_csrf)]
@@ -294,15 +264,7 @@ def anybody(request: Request, sent: SentCsrf) -> str:
 
 
 def current_actor(request: Request, sent: SentCsrf) -> Actor:
-    """Return who asks, by token, by cookie, or because no password is set.
-
-    Raises
-    ------
-    NotLoggedInError
-        If nobody knows.
-    NotAllowedError
-        If something is to be changed without the proof that a page asks.
-    """
+    """Return who asks, by token, by cookie, or because no password is set; raise if unknown."""
     console = console_of(request)
     token = _sent_token(request)
     if token is not None:
@@ -326,17 +288,17 @@ FORWARDED = frozenset(["forwarded", "x-forwarded-for", "x-forwarded-host", "x-re
 CurrentActor = Annotated[Actor, Depends(current_actor)]
 
 
-def viewer(actor: CurrentActor) -> Actor:
+async def viewer(actor: CurrentActor) -> Actor:
     """Let all who are known pass."""
     return actor
 
 
-def reviewer(actor: CurrentActor) -> Actor:
+async def reviewer(actor: CurrentActor) -> Actor:
     """Let reviewers and admins pass."""
     return _with_role(actor, Role.REVIEWER)
 
 
-def admin(actor: CurrentActor) -> Actor:
+async def admin(actor: CurrentActor) -> Actor:
     """Let admins pass."""
     return _with_role(actor, Role.ADMIN)
 
@@ -362,7 +324,7 @@ Everyone = Annotated[None, Depends(everyone)]
 
 def _with_role(actor: Actor, role: Role) -> Actor:
     if not actor.role.includes(role):
-        raise NotAllowedError(f"that needs the role {role}; {actor.name} is {actor.role}")
+        raise NotAllowedError(f"that needs the role {role}, and yours is {actor.role}")
     return actor
 
 
@@ -399,14 +361,14 @@ def _actor_of_cookie(request: Request, session: Session) -> Actor | None:
     if cookie is None:
         return None
     now = time.time()
-    found = session.execute(
+    row = session.execute(
         select(Login, User)
         .join(User, User.id == Login.user_id)
         .where(Login.digest == digest(cookie), Login.expires > now)
     ).one_or_none()
-    if found is None:
+    if row is None:
         return None
-    login, user = found
+    login, user = row
     if login.expires - now < LOGIN_SECONDS / 2:
         with _noted(session):
             login.expires = now + LOGIN_SECONDS

@@ -11,32 +11,17 @@ REMOVED = "removed"
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """How the console is started.
-
-    Parameters
-    ----------
-    data
-        Folder of everything that it keeps.
-    host, port
-        Where it listens.
-    database
-        Address of a database; by default, SQLite in the data folder.
-    demo
-        Whether three rendered junctions are added as cameras.
-    behind_proxy
-        Whether a reverse proxy on this machine tells who asks, and by which scheme.
-    public_url
-        Address by which people reach it, such as https://cameras.example.org; for links in
-        messages, and another name that it answers to.
-    """
+    """How the console is started, as `serve` takes it."""
 
     data: Path
     host: str = "127.0.0.1"
     port: int = PORT
     database: str | None = None
+    """Address of a database; by default, SQLite in the data folder."""
     demo: bool = False
     behind_proxy: bool = False
     public_url: str | None = None
+    """For links in messages, and another name that it answers to."""
 
     @property
     def is_loopback(self) -> bool:
@@ -72,8 +57,6 @@ class ServerSettings:
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address, with or without brackets, is this machine for itself.
 
-    Examples
-    --------
     >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("localhost.example.org")
     (True, True, False)
     """

@@ -28,13 +28,7 @@ _looking = asyncio.Lock()
 
 
 def path_of(settings: ServerSettings, upload: str) -> Path:
-    """Return the file of an upload.
-
-    Raises
-    ------
-    NotFoundError
-        If there is none.
-    """
+    """Return the file of an upload."""
     path = settings.uploads / upload
     if not re.fullmatch("[0-9a-f]{32}", upload) or not path.is_file():
         raise NotFoundError("there is no such upload: upload the file again")
@@ -44,24 +38,7 @@ def path_of(settings: ServerSettings, upload: str) -> Path:
 async def receive(
     console: Console, chunks: AsyncIterator[bytes], length: int | None
 ) -> UploadedFile:
-    """Keep a video that comes in pieces.
-
-    Parameters
-    ----------
-    console
-        Where.
-    chunks
-        Its bytes.
-    length
-        What the sender says that they are in all, if it does.
-
-    Raises
-    ------
-    TooLargeError
-        If it is larger than is allowed, than the quota or the disk have room for.
-    VideoError
-        If it is no video.
-    """
+    """Keep a video that comes in pieces, of a length in all, if its sender says so."""
     most = await run_in_threadpool(_room, console)
     if length is not None and length > most:
         raise _too_large(length, most)

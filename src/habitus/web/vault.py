@@ -13,13 +13,7 @@ from habitus.errors import FileError
 
 
 class Vault:
-    """Encrypts and decrypts with one key.
-
-    Parameters
-    ----------
-    key
-        As `Fernet.generate_key` makes it.
-    """
+    """Encrypts and decrypts with one key of Fernet."""
 
     def __init__(self, key: bytes) -> None:
         self._fernet = Fernet(key)
@@ -51,13 +45,7 @@ class Vault:
         return self._fernet.encrypt(json.dumps(value).encode())
 
     def open(self, sealed: bytes) -> Any:
-        """Return what was sealed.
-
-        Raises
-        ------
-        FileError
-            If it was sealed with another key.
-        """
+        """Return what was sealed; raise if it was with another key."""
         try:
             return json.loads(self._fernet.decrypt(sealed))
         except InvalidToken as error:

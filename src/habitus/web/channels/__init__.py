@@ -1,4 +1,4 @@
-"""Where events are told: one module for each kind of channel.
+"""Where events are sent: one module for each kind of channel.
 
 A kind has settings, a plain dictionary that is encrypted at rest, and a sender:
 
@@ -39,20 +39,6 @@ def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
     Only an administrator's settings may come here: a channel reaches any host, and some of
     Apprise's services are programs of this machine.
 
-    Parameters
-    ----------
-    kind
-        webhook, mqtt or apprise.
-    settings
-        Plain values, by name.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the setting that cannot be used.
-
-    Examples
-    --------
     >>> check("webhook", {"url": "https://hooks.example.org/in/hdk3Kd", "secret": "s"})
     {'url': 'https://hooks.example.org/...', 'signed': True}
     """
@@ -70,24 +56,18 @@ def check(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_sender(console: "Console", channel: Channel) -> Sender:
-    """Return what tells the notifications of a channel; to be used within one event loop."""
+    """Return what sends the notifications of a channel; to be used within one event loop."""
     return _SENDERS[channel.kind](console, channel)
 
 
 def send_test(console: "Console", channel: Channel) -> None:
-    """Tell a test message now, not through the outbox.
+    """Send a test message now, not through the outbox; raise `DeliveryError` if it failed."""
 
-    Raises
-    ------
-    DeliveryError
-        Says in one line why it could not be told.
-    """
-    test = Notification(f"test/{secrets.token_hex(8)}", "test", time.time(), {})
-    asyncio.run(_send_once(open_sender(console, channel), test))
+    async def send_once(sender: Sender) -> None:
+        try:
+            key = f"test/{secrets.token_hex(8)}"
+            await sender.send(Notification(key, "test", time.time(), {}))
+        finally:
+            await sender.close()
 
-
-async def _send_once(sender: Sender, notification: Notification) -> None:
-    try:
-        await sender.send(notification)
-    finally:
-        await sender.close()
+    asyncio.run(send_once(open_sender(console, channel)))

@@ -54,26 +54,23 @@ Retained = dict[str, str | Path]
 def shown(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without the password."""
     whole = _whole(settings)
-    hidden = {"password": bool(whole["password"]), "ca": bool(whole["ca"])}
-    return {**whole, **hidden}
+    return whole | {"password": bool(whole["password"]), "ca": bool(whole["ca"])}
 
 
 def _whole(settings: dict[str, Any]) -> dict[str, Any]:
     """Return all settings, checked."""
     tls = bool(settings.get("tls", False))
-    whole = {
-        "host": settings.get("host", ""),
-        "port": settings.get("port") or (8883 if tls else 1883),
-        "username": settings.get("username") or "",
-        "password": settings.get("password") or "",
-        "tls": tls,
-        "ca": settings.get("ca") or "",
-        "topic": settings.get("topic") or "habitus",
-        "discovery": settings.get("discovery", "homeassistant") or "",
-    }
-    for name in ("host", "username", "password", "ca", "topic", "discovery"):
-        if not isinstance(whole[name], str):
+    texts = {name: settings.get(name) or "" for name in ("host", "username", "password", "ca")}
+    texts["topic"] = settings.get("topic") or "habitus"
+    texts["discovery"] = settings.get("discovery", "homeassistant") or ""
+    for name, text in texts.items():
+        if not isinstance(text, str):
             raise InvalidInputError(f"{name} of a broker must be a text", parameter=name)
+    whole: dict[str, Any] = {
+        **texts,
+        "port": settings.get("port") or (8883 if tls else 1883),
+        "tls": tls,
+    }
     if not whole["host"] or any(letter in whole["host"] for letter in " /@"):
         raise InvalidInputError(
             "host of a broker must be a name or an address, such as mqtt.example.org",
@@ -277,45 +274,42 @@ class MqttSender(Sender):
                 "configuration_url": f"{address_of(self._console.settings)}/cameras/{camera.id}",
             },
         }
-        found = {}
-        for part, (component, own) in _ENTITIES.items():
-            topics = {name: value.format(top=top) for name, value in own.items()}
+        configs: Retained = {}
+        for entity, values in _ENTITIES.items():
+            component, part = entity.split("/")
+            topics = {name: value.format(top=top) for name, value in values.items()}
             config = {**topics, "unique_id": f"{node}_{part}", **shared}
             topic = f"{self._settings['discovery']}/{component}/{node}/{part}/config"
-            found[topic] = json.dumps(config, sort_keys=True)
-        return {**found}
+            configs[topic] = json.dumps(config, sort_keys=True)
+        return configs
 
 
-# By the last part of their topic: the component of Home Assistant, and what is its own.
-_ENTITIES: dict[str, tuple[str, dict[str, str]]] = {
-    "unusual": (
-        "binary_sensor",
-        {"name": "Unusual motion", "device_class": "motion", "state_topic": "{top}/state"},
-    ),
-    "condition": (
-        "sensor",
-        {
-            "name": "Condition",
-            "icon": "mdi:cctv",
-            "entity_category": "diagnostic",
-            "state_topic": "{top}/condition",
-        },
-    ),
-    "last": (
-        "sensor",
-        {
-            "name": "Last event",
-            "icon": "mdi:eye-outline",
-            "state_topic": "{top}/last",
-            "value_template": "{{{{ value_json.explanation[:250] }}}}",
-            "json_attributes_topic": "{top}/last",
-        },
-    ),
-    "picture": (
-        "image",
-        {"name": "Last event", "content_type": "image/jpeg", "image_topic": "{top}/picture"},
-    ),
+_ENTITIES: dict[str, dict[str, str]] = {
+    "binary_sensor/unusual": {
+        "name": "Unusual motion",
+        "device_class": "motion",
+        "state_topic": "{top}/state",
+    },
+    "sensor/condition": {
+        "name": "Condition",
+        "icon": "mdi:cctv",
+        "entity_category": "diagnostic",
+        "state_topic": "{top}/condition",
+    },
+    "sensor/last": {
+        "name": "Last event",
+        "icon": "mdi:eye-outline",
+        "state_topic": "{top}/last",
+        "value_template": "{{{{ value_json.explanation[:250] }}}}",
+        "json_attributes_topic": "{top}/last",
+    },
+    "image/picture": {
+        "name": "Last event",
+        "content_type": "image/jpeg",
+        "image_topic": "{top}/picture",
+    },
 }
+"""By the component of Home Assistant and the last part of the topic, what is an entity's own."""
 
 
 async def _listen(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""What is told of an event, a trouble or a digest: for programs as JSON, for people in words."""
+"""What is sent of an event, a trouble or a digest: for programs as JSON, for people in words."""
 
 import socket
 import time
@@ -13,23 +13,23 @@ SCHEMA = 1
 
 
 class DeliveryError(HabitusError, RuntimeError):
-    """Something that could not be told now; it will be tried again."""
+    """Something that could not be sent now; it will be tried again."""
 
 
 class Notification(NamedTuple):
-    """Something to tell."""
+    """Something to send."""
 
     key: str
-    """Unique, and the same when it is told again: receivers drop what they know."""
+    """Unique, and the same when it is sent again: receivers drop what they know."""
     kind: str
     """started, ended, trouble, recovered, digest or test."""
     created: float
     body: dict[str, Any]
     """camera, and event or trouble; or digest: see `habitus.web.outbox`."""
     attempt: int = 1
-    """Above 1 if telling it failed before."""
+    """Above 1 if sending it failed before."""
     again: bool = False
-    """Whether it may have been told already, as the console ended while it was being told."""
+    """Whether it may have been sent already, as the console ended while it was being sent."""
 
     def to_json(self, settings: ServerSettings) -> dict[str, Any]:
         """Return it as plain values, with links to the console's pages."""
@@ -74,20 +74,34 @@ class Notification(NamedTuple):
 
     def text(self, settings: ServerSettings) -> str:
         """Return all that a person wants to know, in lines."""
-        lines = _text_of[self.kind](self, settings)
+        page = self.links(settings)["page"]
+        if self.kind == "test":
+            lines = ["If you read this, events of your cameras will be sent here."]
+            page = address_of(settings)
+        elif self.kind == "digest":
+            lines = _digest_lines(self.body["digest"], address_of(settings))
+            page = f"All: {page}"
+        elif event := self.body.get("event"):
+            lines = [event["explanation"], event["rarity"], _span(event)]
+        else:
+            trouble = self.body["trouble"]
+            over = trouble["end"] is not None
+            span = f"{trouble['kind']} from" if over else "since"
+            lines = [trouble["reason"], f"{span} {_span(trouble)}"]
+        lines.append(page)
         if self.again:
-            lines.append("(The console was interrupted: this may have been told before.)")
+            lines.append("(The console was interrupted: this may have been sent before.)")
         return "\n".join(line for line in lines if line)
 
 
 class Sender(Protocol):
-    """Tells notifications of one channel, one after the other."""
+    """Sends notifications of one channel, one after the other."""
 
     async def refresh(self) -> None:
         """Bring up to date what is seen there all the time, if anything, such as states."""
 
     async def send(self, notification: Notification) -> None:
-        """Return once it has been told; raise `DeliveryError` if it could not be."""
+        """Return once it has been sent; raise `DeliveryError` if it could not be."""
 
     async def close(self, *, removed: bool = False) -> None:
         """Close what is open between two messages, if anything; `removed`: for good."""
@@ -96,8 +110,6 @@ class Sender(Protocol):
 def address_of(settings: ServerSettings) -> str:
     """Return the address that people reach the console by.
 
-    Examples
-    --------
     >>> address_of(ServerSettings(Path("data")))
     'http://127.0.0.1:8420'
     >>> everywhere = ServerSettings(Path("data"), host="0.0.0.0")
@@ -119,57 +131,32 @@ def event_links(base: str, event: str) -> dict[str, str]:
     return {"page": f"{base}/events/{name}", **files}
 
 
-def at(moment: float) -> str:
-    """Return date and time as this machine's clock shows them."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+def at(moment: float, zone: str = " %Z") -> str:
+    """Return date, time and zone as this machine's clock shows them."""
+    return time.strftime(f"%Y-%m-%d %H:%M:%S{zone}", time.localtime(moment))
 
 
-def _test_text(notification: Notification, settings: ServerSettings) -> list[str]:
-    return ["If you read this, events of your cameras will be told here.", address_of(settings)]
+def _span(about: dict[str, Any]) -> str:
+    start, end = about["start"], about["end"]
+    return at(start) if end is None else f"{at(start, zone='')} to {at(end)}"
 
 
-def _event_text(notification: Notification, settings: ServerSettings) -> list[str]:
-    event = notification.body["event"]
-    span = at(event["start"]) + (f" to {at(event['end'])}" if event["end"] is not None else "")
-    return [event["explanation"], event["rarity"], span, notification.links(settings)["page"]]
-
-
-def _trouble_text(notification: Notification, settings: ServerSettings) -> list[str]:
-    trouble = notification.body["trouble"]
-    span = f"since {at(trouble['start'])}"
-    if trouble["end"] is not None:
-        span = f"{trouble['kind']} from {at(trouble['start'])} to {at(trouble['end'])}"
-    return [trouble["reason"], span, notification.links(settings)["page"]]
-
-
-def _digest_text(notification: Notification, settings: ServerSettings) -> list[str]:
-    digest, base = notification.body["digest"], address_of(settings)
-    lines = [f"{at(digest['since'])} to {at(digest['until'])}: {_counted(digest)}.", " "]
+def _digest_lines(digest: dict[str, Any], base: str) -> list[str]:
+    span = _span({"start": digest["since"], "end": digest["until"]})
+    lines = [f"{span}: {_counted(digest)}.", " "]
     lines += [f"{camera['name']}: {_counted(camera)}" for camera in digest["cameras"]]
     if digest["most_unusual"]:
         lines += [" ", "The most unusual:"]
-    for told in digest["most_unusual"]:
-        event = told["event"]
-        lines.append(f"{at(event['start'])} {told['camera']['name']}: {event['explanation']}")
+    for one in digest["most_unusual"]:
+        event = one["event"]
+        lines.append(f"{at(event['start'])} {one['camera']['name']}: {event['explanation']}")
         lines.append(f"  {event_links(base, event['id'])['page']}")
-    return [*lines, " ", f"All: {base}/events"]
-
-
-_text_of = {
-    "test": _test_text,
-    "started": _event_text,
-    "ended": _event_text,
-    "trouble": _trouble_text,
-    "recovered": _trouble_text,
-    "digest": _digest_text,
-}
+    return [*lines, " "]
 
 
 def _counted(counts: dict[str, Any]) -> str:
     """Return numbers of events and troubles in words.
 
-    Examples
-    --------
     >>> _counted({"started": 1, "trouble": 2, "recovered": 2})
     '1 unusual event, 2 troubles, 2 of them over'
     >>> _counted({"started": 0, "trouble": 0, "recovered": 1})

@@ -27,7 +27,7 @@ def shown(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _service(url: str) -> "Apprise":
-    # Apprise and its plugins take a third of a second and 25 MB: only who tells by it waits.
+    # Apprise and its plugins take a third of a second and 25 MB: only who sends by it waits.
     from apprise import Apprise, AppriseAsset
 
     service = Apprise(asset=AppriseAsset(app_id="habitus", app_desc="habitus", app_url=""))
@@ -76,8 +76,8 @@ class ServiceSender(Sender):
         )
         if result:
             return ""
-        told = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
-        return told[-1] if told else "the service did not take the message"
+        faults = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
+        return faults[-1] if faults else "the service did not take the message"
 
 
 def _in_thread(function: Any, *arguments: Any) -> "Future[str]":

@@ -1,6 +1,6 @@
 """Webhook: a POST of JSON, signed if there is a secret.
 
-A receiver that keeps the header Idempotency-Key of what it took can drop what is told again
+A receiver that keeps the header Idempotency-Key of what it took can drop what is sent again
 after a crash. The signature is of "<X-Habitus-Timestamp>.<body>", so that neither can be
 altered, and an old message not be sent again by somebody else.
 """
@@ -107,8 +107,6 @@ class WebhookSender(Sender):
 def signature_headers(secret: str, body: bytes, now: float) -> dict[str, str]:
     """Return the headers that a receiver knows the sender by; none without a secret.
 
-    Examples
-    --------
     >>> signature_headers("key", b"{}", 1700000000.5)["X-Habitus-Timestamp"]
     '1700000000'
     """

@@ -1,7 +1,8 @@
 """Bringing a database of any earlier version to the tables of `database`.
 
-`versions` holds one file a step, as Alembic has them. `scripts/console_migration.py` writes the
-first one anew from the tables; once a version of the console is released, it writes a further one.
+`versions` holds one file a step, as Alembic has them. The first one makes the tables as they are;
+once a version of the console is released, `scripts/console_migration.py` writes it down as it was
+then, and each change of the tables is a further step.
 """
 
 import sqlite3
@@ -25,41 +26,29 @@ FOLDER = Path(__file__).parent
 def upgrade(
     database: Database, revision: str | None = None, *, steps: ScriptDirectory | None = None
 ) -> None:
-    """Make the tables of a new database, or bring those of an older version up to date.
+    """Bring the tables of a database to a version, the newest by default; make them if it is new.
 
-    A file of SQLite with data is copied beside itself first.
-
-    Parameters
-    ----------
-    database
-        The database.
-    revision
-        Version to bring it to; the newest by default.
-    steps
-        The steps; those of this habitus by default.
-
-    Raises
-    ------
-    InvalidInputError
-        If the database is of a newer habitus, or holds the tables of another program.
+    A file of SQLite with data is copied beside itself first. A database of a newer habitus, or
+    with tables of another program, is refused.
     """
     steps = steps or scripts()
-    known = [each.revision for each in steps.walk_revisions()]
-    wanted, found = revision or known[0], revision_of(database)
-    for each in (found, wanted):
-        if each is not None and each not in known:
+    versions = [step.revision for step in steps.walk_revisions()]
+    wanted, present = revision or versions[0], revision_of(database)
+    for version in (present, wanted):
+        if version is not None and version not in versions:
             raise InvalidInputError(
-                f"the database is of a newer habitus (its version is {each!r}, this one knows up "
-                f"to {known[0]!r}): upgrade habitus, or restore a backup that this one made",
+                f"the database is of a newer habitus (its version is {version!r}, this one knows "
+                f"up to {versions[0]!r}): upgrade habitus, or restore a backup that this one made",
                 parameter="database",
             )
-    if found == wanted:
+    if present == wanted:
         return
     with database.engine.connect() as connection:
-        if found is None:
+        if present is None:
             _check_empty(connection)
         elif database.is_sqlite:
-            _copy(Path(database.engine.url.database or ""), f"before-{wanted}")
+            path = Path(database.engine.url.database or "")
+            copy_database(path, path.with_name(f"{path.name}.before-{wanted}"))
         _run(connection, steps, wanted)
 
 
@@ -100,10 +89,10 @@ def _run(connection: Connection, steps: ScriptDirectory, wanted: str) -> None:
     connection.commit()
 
 
-def _copy(path: Path, name: str) -> None:
-    """Copy a database that may be in use to a file beside it."""
+def copy_database(path: Path, target: Path) -> None:
+    """Copy a file of SQLite that may be in use."""
     with (
-        written_whole(path.with_name(f"{path.name}.{name}")) as temporary,
+        written_whole(target) as temporary,
         closing(sqlite3.connect(path)) as source,
         closing(sqlite3.connect(temporary)) as copy,
     ):

@@ -101,9 +101,9 @@ export class Drawing {
     if (this.cursor) drawn.push(this.circle(this.cursor, 0.018, "cursor"));
     this.svg.replaceChildren(...drawn);
     for (const kind of ["mask", "region"]) this.fields[kind].value = JSON.stringify(this.shapes[kind]);
-    const told = { mask: "not watched", region: "alone watched" };
+    const meanings = { mask: "not watched", region: "alone watched" };
     const counts = ["mask", "region"].filter((kind) => this.shapes[kind].length)
-      .map((kind) => `${this.shapes[kind].length} ${told[kind]}`).join(", ") || "the whole picture is watched";
+      .map((kind) => `${this.shapes[kind].length} ${meanings[kind]}`).join(", ") || "the whole picture is watched";
     this.said.textContent = words ? `${words} · ${counts}` : counts;
     for (const button of document.querySelectorAll('[data-draw="mask"], [data-draw="region"]')) {
       button.setAttribute("aria-pressed", String(button.dataset.draw === this.kind));

@@ -1,6 +1,6 @@
 // News from the server, while the page can be seen: events, cameras, learning, notices, reviews.
 // A browser has few connections to one host, so that a hidden tab gives its own back; when it is
-// seen again it is told "again", and everybody looks at what may have been missed.
+// seen again there is news "again", and everybody looks at what may have been missed.
 
 import { ask, askPage } from "./asking.js";
 
@@ -19,7 +19,7 @@ export function onNews(topics, listener) {
   }
 }
 
-function tell(topic, data) {
+function emit(topic, data) {
   for (const listener of listeners.get(topic) ?? []) listener(data, topic);
 }
 
@@ -35,7 +35,7 @@ function open() {
   source = new EventSource("/api/stream");
   source.onopen = () => {
     show("live", "live");
-    if (wasAway) tell("again", {});
+    if (wasAway) emit("again", {});
     wasAway = false;
   };
   source.onerror = () => {
@@ -47,7 +47,7 @@ function open() {
     ask("/parts/to-review").catch(() => {}); // is it the login?
   };
   for (const topic of TOPICS) {
-    source.addEventListener(topic, (news) => tell(topic, JSON.parse(news.data)));
+    source.addEventListener(topic, (news) => emit(topic, JSON.parse(news.data)));
   }
 }
 
@@ -108,7 +108,7 @@ export async function merge(list, address, most = Infinity) {
   return added;
 }
 
-// What a person sees of an item, without its times, which are told relative to now.
+// What a person sees of an item, without its times, which are relative to now.
 function essence(item) {
   const copy = item.cloneNode(true);
   for (const time of copy.querySelectorAll("time")) time.replaceWith(time.dateTime);

@@ -5,7 +5,7 @@ import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { ask } from "./asking.js";
 import { colourOf } from "./behaviours.js";
 import { onKeys } from "./keys.js";
-import { told } from "./times.js";
+import { timeText } from "./times.js";
 
 const SHORTEST = 60;
 const LONGEST = 90 * 86400;
@@ -276,9 +276,9 @@ export class Timeline {
     const near = this.nearest(left);
     u.over.style.cursor = near >= 0 ? "pointer" : "crosshair";
     this.chosen = near;
-    if (near >= 0) return this.tell(this.found.events[near]);
+    if (near >= 0) return this.describe(this.found.events[near]);
     const time = u.posToVal(left, "x");
-    const words = [told(new Date(time * 1000), this.span < 7200 ? "full" : "moment")];
+    const words = [timeText(new Date(time * 1000), this.span < 7200 ? "full" : "moment")];
     const trouble = this.found.troubles.find(({ start, end }) => start <= time && time <= (end ?? clock()));
     if (trouble) words.push("not judged", trouble.reason ? `${trouble.kind}: ${trouble.reason}` : trouble.kind);
     else if (idx !== null && idx !== undefined) {
@@ -289,8 +289,8 @@ export class Timeline {
     this.readout.textContent = words.join(" · ");
   }
 
-  tell(event) {
-    this.readout.textContent = `${told(new Date(event.start * 1000), "full")} · ${event.explanation}`;
+  describe(event) {
+    this.readout.textContent = `${timeText(new Date(event.start * 1000), "full")} · ${event.explanation}`;
     this.drawn.redraw(false);
   }
 
@@ -299,7 +299,7 @@ export class Timeline {
     if (!n) return;
     this.chosen = this.chosen < 0 ? (by > 0 ? 0 : n - 1) : clamp(this.chosen + by, 0, n - 1);
     this.root.focus({ preventScroll: true });
-    this.tell(this.found.events[this.chosen]);
+    this.describe(this.found.events[this.chosen]);
   }
 
   open() {

@@ -2,6 +2,10 @@
 
 const STYLES = {
   moment: { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  second: {
+    weekday: "short", day: "numeric", month: "short",
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  },
   short: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   full: {
     weekday: "long", day: "numeric", month: "long", year: "numeric",
@@ -13,7 +17,7 @@ const FORMATS = Object.fromEntries(
   Object.entries(STYLES).map(([name, style]) => [name, new Intl.DateTimeFormat("en-GB", style)]),
 );
 
-export function told(date, style) {
+export function timeText(date, style) {
   return style === "ago" ? ago(date) : FORMATS[style].format(date);
 }
 
@@ -28,7 +32,7 @@ function ago(date) {
 export function writeTimes(root = document) {
   for (const element of root.querySelectorAll("time[data-style]")) {
     const date = new Date(element.dateTime);
-    const text = told(date, element.dataset.style);
+    const text = timeText(date, element.dataset.style);
     if (element.textContent !== text) element.textContent = text;
     element.title = FORMATS.full.format(date);
   }

@@ -40,7 +40,7 @@ export function upload(file, say) {
     request.onerror = () => failed(new Error("the upload was interrupted"));
     request.onload = () => {
       let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* told below */ }
+      try { answer = JSON.parse(request.responseText); } catch { /* shown below */ }
       if (request.status < 300) done(answer.id);
       else failed(new Error(answer.detail ?? "the upload was refused"));
     };

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -28,7 +28,7 @@ HEARTBEAT = 15.0
 after which it is looked whether who listens still may."""
 LONGEST = 900.0
 """Seconds after which a stream ends; the browser opens it again, if it still may."""
-# Seconds before the last news from which on events are told again: some are written late.
+# Seconds before the last news from which on events are sent again: some are written late.
 OVERLAP = 60.0
 # Events that went on when the connection was lost are looked for so many seconds back.
 LONGEST_EVENT = 3600.0
@@ -47,26 +47,19 @@ async def stream_news(
 
     After an interruption, events that were missed are sent first (Last-Event-ID).
     """
-    console = console_of(request)
-    wanted = _NewsFilter(frozenset(topic), frozenset(camera))
+
+    def wanted(news: News) -> bool:
+        about = news.data.get("camera")
+        return (not topic or news.topic in topic) and (
+            not camera or about is None or about in camera
+        )
+
+    since, may = _time_of(last_event_id), partial(_is_known, request)
     return StreamingResponse(
-        messages(console, wanted, _time_of(last_event_id), may=partial(_is_known, request)),
+        messages(console_of(request), wanted, since, may),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
-
-
-class _NewsFilter:
-    """Which news somebody wants."""
-
-    def __init__(self, topics: frozenset[str], cameras: frozenset[str]) -> None:
-        self.topics, self.cameras = topics, cameras
-
-    def __call__(self, news: News) -> bool:
-        about = news.data.get("camera")
-        return (not self.topics or news.topic in self.topics) and (
-            not self.cameras or about is None or about in self.cameras
-        )
 
 
 def _is_known(request: Request) -> bool:
@@ -81,7 +74,7 @@ def _is_known(request: Request) -> bool:
 
 
 async def messages(
-    console: Console, wanted: _NewsFilter, since: float | None, may: Callable[[], bool]
+    console: Console, wanted: Callable[[News], bool], since: float | None, may: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """Yield messages until the console ends, it was long enough, or who asked may not any more."""
     end, check = time.monotonic() + LONGEST, time.monotonic() + HEARTBEAT
@@ -130,18 +123,18 @@ def _missed(console: Console, since: float) -> list[News]:
             .order_by(EventRow.start.desc())
             .limit(MOST_MISSED)
         ).all()
-    return [News("event", _event_news(row)) for row in reversed(rows)]
-
-
-def _event_news(row: Any) -> dict[str, Any]:
-    kind = "started" if row.end is None else "ended"
-    return {"camera": row.camera_id, "event": row.id, "kind": kind, "alarm": row.alarm}
+    news = []
+    for event, camera, end, alarm in reversed(rows):
+        kind = "started" if end is None else "ended"
+        data = {"camera": camera, "event": event, "kind": kind, "alarm": alarm}
+        news.append(News("event", data))
+    return news
 
 
 def _time_of(text: str | None) -> float | None:
     try:
-        found = float(text) if text else None
+        moment = float(text or 0)
     except ValueError:
         return None
-    # One of another server, or of a clock that was set back, tells nothing.
-    return found if found is not None and 0 < found <= time.time() + LONGEST_EVENT else None
+    # One of another server, or of a clock that was set back, says nothing.
+    return moment if 0 < moment <= time.time() + LONGEST_EVENT else None

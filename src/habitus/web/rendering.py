@@ -1,4 +1,4 @@
-"""How pages are put together: templates, times in words, small drawings, and errors."""
+"""How answers are put together: pages by templates, words and small drawings; and files."""
 
 import math
 import time
@@ -7,22 +7,22 @@ from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi import Depends, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from habitus.errors import InvalidInputError
 from habitus.web import queries
 from habitus.web.answers import CameraCard, CameraTimeline
 from habitus.web.database import CameraRow
-from habitus.web.security import Actor, console_of
+from habitus.web.http_errors import NotFoundError
+from habitus.web.security import Actor, Admin, Reviewer, Viewer, console_of
 from habitus.web.server import Console
 from habitus.web.store import TROUBLES
 
-STATIC = Path(__file__).parents[1] / "static"
 STATES = {
     "connecting": "waiting for its first picture",
     "learning": "learning what is usual",
@@ -47,92 +47,94 @@ ERRORS = {
     429: "Too many attempts",
     503: "Not available now",
 }
-
-
-STALE = 30.0
-"""Seconds after which a document does not say any more what happens now."""
-MOST = 1e9
-"""Largest number that a form takes."""
 OCCASIONS = {
     "first": "first model",
     "hour": "after an hour",
     "night": "nightly",
     "asked": "asked for",
 }
-
-
-class Flash(NamedTuple):
-    """Something that is said once at the top of a page."""
-
-    kind: str
-    """good or bad."""
-    text: str
-
-
-def page(
-    request: Request,
-    template: str,
-    actor: Actor,
-    *,
-    section: str = "",
-    status: int = 200,
-    **context: Any,
-) -> HTMLResponse:
-    """Return a page in the frame of the console.
-
-    Parameters
-    ----------
-    request
-        That it answers.
-    template
-        Name of its template.
-    actor
-        Who sees it.
-    section
-        Name of the entry of the navigation that it belongs to.
-    status
-        Of the answer.
-    **context
-        What the template shows.
-    """
-    console = console_of(request)
-    with console.database.session() as session:
-        to_review = queries.count(session, queries.EventFilter(review="none"))
-    said = request.query_params.get("said", "")
-    flashes = [Flash("good", SAID[said])] if said in SAID else []
-    context = {"bare": False, "flashes": flashes, "to_review": to_review} | context
-    html = _environment().get_template(template).render(actor=actor, section=section, **context)
-    return HTMLResponse(html, status)
-
-
-def part(template: str, actor: Actor, **context: Any) -> HTMLResponse:
-    """Return a piece of a page."""
-    return HTMLResponse(_environment().get_template(template).render(actor=actor, **context))
-
-
+CUES = {
+    "place": "motion where there is little",
+    "direction": "the direction of motion",
+    "speed": "the speed of motion",
+    "together": "place, direction and speed together",
+    "behaviours": "the behaviours of the scene",
+    "hour": "motion at an unusual hour",
+    "scan": "at one place",
+    "sum": "over the whole picture",
+}
+"""What the words of a cue mean."""
 SAID = {
     "added": "The camera is added. It learns what is usual from now on.",
     "given": "The recording is read now; what is unusual in it comes to the events.",
     "changed": "The changes are in use.",
     "removed": "It is removed.",
     "learning": "Learning starts as soon as the machine is free for it.",
-    "tested": "The test message was told.",
+    "tested": "The test message was sent.",
     "reviewed": "The review is written down.",
+    "dismissed": "The notices are dismissed.",
     "undone": "The review is taken back.",
 }
 """What pages say after an action, by the word in the address."""
+STALE = 30.0
+"""Seconds after which a document does not say any more what happens now."""
+MOST = 1e9
+"""Largest number that a form takes."""
+SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
+JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
+VIDEO: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"video/mp4": {}}},
+    206: {"description": "A part, as Range asks for it.", "content": {"video/mp4": {}}},
+}
 
 
-def go(address: str, said: str = "", part: str = "") -> RedirectResponse:
-    """Send the browser to a page after a change, or a part of it; it says what was done."""
-    query = f"?{urlencode({'said': said})}" if said else ""
-    return RedirectResponse(f"{address}{query}{f'#{part}' if part else ''}", 303)
+class Page:
+    """What pages for one request are made with: who sees them, and of which console."""
+
+    def __init__(self, request: Request, actor: Actor) -> None:
+        self.request, self.actor = request, actor
+        self.console = console_of(request)
+        self.database = self.console.database
+
+    def __call__(
+        self, template: str, *, section: str = "", status: int = 200, **context: Any
+    ) -> HTMLResponse:
+        """Return a page in the frame of the console, below an entry of the navigation."""
+        frame = {
+            "actor": self.actor,
+            "section": section,
+            "bare": False,
+            "flash": SAID.get(self.request.query_params.get("said", "")),
+            "to_review": self.database.read(queries.count, queries.EventFilter(review="none")),
+        }
+        return _rendered(template, status, frame | context)
+
+    def part(self, template: str, **context: Any) -> HTMLResponse:
+        """Return a piece of a page."""
+        return _rendered(template, 200, {"actor": self.actor} | context)
+
+
+async def _viewer_page(request: Request, actor: Viewer) -> Page:
+    return Page(request, actor)
+
+
+async def _reviewer_page(request: Request, actor: Reviewer) -> Page:
+    return Page(request, actor)
+
+
+async def _admin_page(request: Request, actor: Admin) -> Page:
+    return Page(request, actor)
+
+
+ViewerPage = Annotated[Page, Depends(_viewer_page)]
+ReviewerPage = Annotated[Page, Depends(_reviewer_page)]
+AdminPage = Annotated[Page, Depends(_admin_page)]
 
 
 def bare_page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page without navigation, for somebody who is not known."""
-    context = {"actor": None, "csrf": "", "bare": True, "flashes": []} | context
-    return HTMLResponse(_environment().get_template(template).render(**context), status)
+    frame = {"actor": None, "csrf": "", "bare": True, "flash": None}
+    return _rendered(template, status, frame | context)
 
 
 def error_page(status: int, detail: str) -> HTMLResponse:
@@ -141,6 +143,24 @@ def error_page(status: int, detail: str) -> HTMLResponse:
     if status == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
         detail = "there is no such page"
     return bare_page("error.html", status, code=status, title=title, detail=detail)
+
+
+def go(address: str, said: str = "", part: str = "") -> RedirectResponse:
+    """Send the browser to a page after a change, or a part of it; it says what was done."""
+    query = f"?{urlencode({'said': said})}" if said else ""
+    return RedirectResponse(f"{address}{query}{f'#{part}' if part else ''}", 303)
+
+
+def file_answer(path: Path, media: str, what: str, *, lasting: bool = False) -> FileResponse:
+    """Return a file of a media type; one that will not change may be kept by the browser."""
+    if ".." in path.parts or not path.is_file():
+        raise NotFoundError(f"the {what} is not there, or not any more")
+    headers = {"Cache-Control": "private, max-age=3600"} if lasting else {}
+    return FileResponse(path, media_type=media, headers=headers)
+
+
+def _rendered(template: str, status: int, context: Mapping[str, Any]) -> HTMLResponse:
+    return HTMLResponse(_environment().get_template(template).render(context), status)
 
 
 @cache
@@ -157,7 +177,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         iso=iso,
-        told=told,
+        local=local_time,
         cue_in_words=cue_in_words,
         duration=duration,
         sentence=sentence,
@@ -170,29 +190,22 @@ def _environment() -> Environment:
 def iso(seconds: float) -> str:
     """Return a time in ISO 8601, in UTC.
 
-    Examples
-    --------
     >>> iso(0)
     '1970-01-01T00:00:00Z'
     """
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def told(seconds: float, style: str = "moment") -> str:
+def local_time(seconds: float, style: str = "moment") -> str:
     """Return a time as the server has it; the browser writes it in its own zone."""
-    moment = datetime.fromtimestamp(seconds)
-    if style == "full":
-        return f"{moment:%A %-d %B %Y, %H:%M:%S}"
-    if style == "short":
-        return f"{moment:%-d %b %H:%M}"
-    return f"{moment:%a %-d %b, %H:%M}"
+    styles = {"full": "%A %-d %B %Y, %H:%M:%S", "second": "%a %-d %b, %H:%M:%S"}
+    styles["short"] = "%-d %b %H:%M"
+    return datetime.fromtimestamp(seconds).strftime(styles.get(style, "%a %-d %b, %H:%M"))
 
 
 def duration(seconds: float) -> str:
     """Return a number of seconds in words.
 
-    Examples
-    --------
     >>> duration(5), duration(200), duration(7000), duration(200_000)
     ('5 s', '3 min', '2 h', '2 days')
     """
@@ -203,24 +216,9 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-CUES = {
-    "place": "motion where there is little",
-    "direction": "the direction of motion",
-    "speed": "the speed of motion",
-    "together": "place, direction and speed together",
-    "behaviours": "the behaviours of the scene",
-    "hour": "motion at an unusual hour",
-    "scan": "at one place",
-    "sum": "over the whole picture",
-}
-"""What the words of a cue mean."""
-
-
 def cue_in_words(cue: str) -> str:
     """Return what a cue means.
 
-    Examples
-    --------
     >>> cue_in_words("direction, scan")
     'the direction of motion, at one place'
     """
@@ -228,21 +226,13 @@ def cue_in_words(cue: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital at its beginning.
-
-    Examples
-    --------
-    >>> sentence("on the left: fast")
-    'On the left: fast'
-    """
+    """Return a text with a capital at its beginning."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def in_bytes(number: float) -> str:
     """Return a number of bytes in words.
 
-    Examples
-    --------
     >>> in_bytes(999), in_bytes(3_400_000), in_bytes(20e9)
     ('999 B', '3.4 MB', '20 GB')
     """
@@ -255,19 +245,23 @@ def in_bytes(number: float) -> str:
 def in_words(details: Mapping[str, Any]) -> str:
     """Return plain values in one line.
 
-    Examples
-    --------
-    >>> in_words({"role": "viewer", "changed": ["mask", "name"], "before": None})
-    'role viewer, changed mask name'
+    >>> in_words({"changed": ["mask", "name"], "before": None, "options": {"local": True}})
+    'changed mask name, options local yes'
     """
-    told_values = {
-        key: " ".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in details.items()
-    }
-    return ", ".join(f"{key} {v}" for key, v in told_values.items() if v not in (None, "", {}))
-
-
-SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
+    words = {}
+    for key, value in details.items():
+        match value:
+            case bool():
+                words[key] = "yes" if value else "no"
+            case float():
+                words[key] = f"{value:.15g}"
+            case list():
+                words[key] = " ".join(map(str, value))
+            case dict():
+                words[key] = in_words(value)
+            case _:
+                words[key] = "" if value is None else str(value)
+    return ", ".join(f"{key.replace('_', ' ')} {word}" for key, word in words.items() if word)
 
 
 class Spark(NamedTuple):
@@ -284,36 +278,21 @@ class Spark(NamedTuple):
 
 
 def spark(line: CameraTimeline, threshold: float | None) -> Spark:
-    """Return the drawing of a part of the timeline.
+    """Return the drawing of a part of the timeline, beside the threshold of alarms if it is known.
 
-    Parameters
-    ----------
-    line
-        How usual it was.
-    threshold
-        Below which alarms are, if it is known: the line is then drawn beside it, so that what is
-        usual looks calm.
+    With it in the picture, what is usual looks calm.
     """
-    known = [value for value in line.normality if value is not None]
-    known += [threshold] if known and threshold is not None else []
-    low, high = min(known, default=0.0), max(known, default=0.0)
+    values = [value for value in line.normality if value is not None]
+    values += [threshold] if values and threshold is not None else []
+    low, high = min(values, default=0.0), max(values, default=0.0)
     path = spark_path(line.normality, low, high)
-    level = None if threshold is None or not known else _spark_y(threshold, low, high)
+    level = None if threshold is None or not values else _spark_y(threshold, low, high)
     return Spark(path, level, line.normality, line.step, line.times[-1])
 
 
 def spark_path(normality: Sequence[float | None], low: float, high: float) -> str:
-    """Return the path of a small drawing; gaps are gaps.
+    """Return the path of a small drawing from a bottom to a top; gaps are gaps.
 
-    Parameters
-    ----------
-    normality
-        From the oldest to the newest; None where nothing was judged.
-    low, high
-        What is at the bottom and at the top.
-
-    Examples
-    --------
     >>> spark_path([-3.0, -4.0, None, -3.0], -4.0, -3.0)
     'M0.0 1.0 L40.0 23.0 M120.0 1.0'
     """
@@ -349,9 +328,9 @@ def now_at(console: Console, camera: CameraCard | CameraRow) -> Now | None:
     judged = console.supervisor.latest(camera.id).judged
     if judged is None or time.time() - judged.time > STALE:
         return None
-    best = max(range(len(judged.expected)), key=judged.expected.__getitem__, default=-1)
-    probability = judged.expected[best] if judged.expected else 0.0
-    return Now(judged.behaviour, best + 1, probability, judged.normality, judged.threshold)
+    probability = max(judged.expected, default=0.0)
+    following = 1 + judged.expected.index(probability) if judged.expected else 0
+    return Now(judged.behaviour, following, probability, judged.normality, judged.threshold)
 
 
 def has_picture(console: Console, camera: str) -> bool:
@@ -360,27 +339,15 @@ def has_picture(console: Console, camera: str) -> bool:
 
 
 def number(name: str, text: str) -> float:
-    """Return a number that was typed.
+    """Return a number that was typed; raise if it is none, or none that can be counted with.
 
-    Raises
-    ------
-    InvalidInputError
-        If it is none, or none that can be counted with.
-
-    Examples
-    --------
     >>> number("days", "7.5")
     7.5
     """
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not abs(found) <= MOST:
+        value = math.nan
+    if not abs(value) <= MOST:
         raise InvalidInputError(f"{name} must be a number, found {text[:20]!r}")
-    return found
-
-
-def is_part(request: Request) -> bool:
-    """Return whether htmx asks for a piece of a page."""
-    return "HX-Request" in request.headers
+    return value

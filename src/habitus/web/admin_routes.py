@@ -1,0 +1,509 @@
+"""Settings, channels, users, tokens, logins and uploads: their pages and their API."""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import select
+from starlette.datastructures import FormData
+
+from habitus.errors import HabitusError
+from habitus.web import administration, queries, uploads
+from habitus.web.answers import (
+    MOST_ROWS,
+    AuditRecord,
+    ChannelChanges,
+    ChannelDetails,
+    DiskUse,
+    NewChannel,
+    NewToken,
+    NewTokenRequest,
+    NewUser,
+    Number,
+    PasswordChange,
+    PostedNotice,
+    PreferenceChanges,
+    SessionDetails,
+    TokenDetails,
+    UploadedFile,
+    UserChanges,
+    UserDetails,
+)
+from habitus.web.database import Channel, Token, User
+from habitus.web.http_errors import (
+    NotAllowedError,
+    NotLoggedInError,
+    TooManyAttemptsError,
+    status_of,
+)
+from habitus.web.preferences import GIGABYTE, Preferences, read_preferences
+from habitus.web.rendering import AdminPage, Page, ViewerPage, bare_page, go, number
+from habitus.web.security import (
+    Actor,
+    Admin,
+    Anybody,
+    ThisConsole,
+    Viewer,
+    console_of,
+    log_in,
+    log_out,
+    try_password,
+)
+
+pages = APIRouter()
+api = APIRouter(prefix="/api")
+Action = TypeVar("Action", bound=Callable[..., object])
+N_AUDIT = 50
+FIELDS = {
+    "webhook": ("url", "secret"),
+    "mqtt": ("host", "port", "username", "password", "topic", "tls"),
+    "apprise": ("url",),
+}
+"""Settings of each kind of channel, as the forms have them."""
+
+
+class DiskShare(NamedTuple):
+    """A part of the disk that is used, and where it is drawn."""
+
+    name: str
+    size: int
+    x: float
+    width: float
+
+
+@pages.get("/settings")
+def settings(
+    page: AdminPage, before: Annotated[int | None, Query(le=MOST_ROWS)] = None
+) -> HTMLResponse:
+    """Show all settings."""
+    return _settings_page(page, before=before)
+
+
+def _settings_page(
+    page: Page,
+    *,
+    before: int | None = None,
+    problem: HabitusError | None = None,
+    token: dict[str, str] | None = None,
+) -> HTMLResponse:
+    with page.database.session() as session:
+        preferences = read_preferences(session)
+        audit = queries.audit(session, before=before, limit=N_AUDIT)
+        disk = queries.disk_use(session, page.console.settings)
+        shown: dict[str, Any] = {
+            "channels": list(session.scalars(select(Channel).order_by(Channel.id))),
+            "states": queries.channel_states(session),
+            "users": list(session.scalars(select(User).order_by(User.name))),
+            "tokens": list(session.scalars(select(Token).order_by(Token.id))),
+            "cameras": queries.wall(session),
+        }
+    return page(
+        "settings.html",
+        section="Settings",
+        status=status_of(problem) if problem else 200,
+        preferences=preferences,
+        audit=audit,
+        older=audit[-1].id if len(audit) == N_AUDIT else None,
+        disk=disk,
+        shares=_shares(disk, preferences.quota_bytes),
+        notices=page.console.bulletin.notices(),
+        problem=str(problem or ""),
+        token=token,
+        **shown,
+    )
+
+
+def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
+    """Return the parts of the disk in per cent of the quota, or of what is used if that is more."""
+    whole = max(quota, disk.total, 1)
+    shares, x = [], 0.0
+    for name, size in disk:
+        if size and name not in ("total", "free"):
+            width = round(100 * size / whole, 3)
+            shares.append(DiskShare(name, size, round(x, 3), width))
+            x += width
+    return shares
+
+
+def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], Action]:
+    """Have the settings page do something too, and show a part of it, or why nothing was done."""
+
+    def registered(action: Action) -> Action:
+        def route(page: Page, **values: Any) -> Response:
+            try:
+                action(**values)
+            except HabitusError as error:
+                return _settings_page(page, problem=error)
+            return go("/settings", said, part=part)
+
+        page = inspect.Parameter("page", inspect.Parameter.KEYWORD_ONLY, annotation=AdminPage)
+        parameters = inspect.signature(action).parameters.values()
+        keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        route.__signature__ = inspect.Signature([page, *keywords])  # type: ignore[attr-defined]
+        pages.post(f"/settings{path}", response_class=HTMLResponse)(route)
+        return action
+
+    return registered
+
+
+async def _posted(request: Request) -> FormData:
+    return await request.form()
+
+
+PostedFields = Annotated[FormData, Depends(_posted)]
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name, "")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(form: FormData, name: str) -> float:
+    return number(name.replace("_", " "), _text(form, name))
+
+
+# Channels.
+
+
+@_on_page("/channels", "channels")
+def add_posted_channel(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
+    """Add a channel."""
+    kind = _text(form, "kind")
+    values = {"kind": kind, "settings": _channel_settings(form, kind), **_limits(form)}
+    administration.add_channel(console, actor.name, **values)
+
+
+@_on_page("/channels/{channel}", "channels")
+def change_posted_channel(
+    console: ThisConsole, actor: Admin, channel: Number, form: PostedFields
+) -> None:
+    """Change a channel; fields that are left empty stay as they are."""
+    with console.database.session() as session:
+        found = session.get(Channel, channel)
+    settings = _channel_settings(form, found.kind if found else "")
+    administration.change_channel(console, actor.name, channel, settings=settings, **_limits(form))
+
+
+def _channel_settings(form: FormData, kind: str) -> dict[str, Any]:
+    """Return the settings of a kind, without those that were left empty."""
+    settings: dict[str, Any] = {}
+    for name in FIELDS.get(kind, ()):
+        text = _text(form, name)
+        if name == "tls":
+            settings[name] = bool(text)
+        elif text:
+            settings[name] = int(_number(form, name)) if name == "port" else text
+    return settings
+
+
+def _limits(form: FormData) -> dict[str, Any]:
+    most = _text(form, "most_per_hour")
+    return {
+        "name": _text(form, "name"),
+        "cameras": [camera for camera in form.getlist("cameras") if isinstance(camera, str)],
+        "quiet_from": _text(form, "quiet_from") or None,
+        "quiet_until": _text(form, "quiet_until") or None,
+        "most_per_hour": int(_number(form, "most_per_hour")) if most else None,
+    }
+
+
+@_on_page("/channels/{channel}/switch", "channels")
+def switch_channel(console: ThisConsole, actor: Admin, channel: Number, form: PostedFields) -> None:
+    """Switch a channel on or off."""
+    enabled = bool(_text(form, "enabled"))
+    administration.change_channel(console, actor.name, channel, enabled=enabled)
+
+
+@api.get("/channels", tags=["channels"])
+def list_channels(console: ThisConsole, actor: Admin) -> list[ChannelDetails]:
+    """List where events are sent."""
+    with console.database.session() as session:
+        states = queries.channel_states(session)
+        channels = session.scalars(select(Channel).order_by(Channel.id)).all()
+    details = map(ChannelDetails.model_validate, channels)
+    return [
+        one.model_copy(update={"waiting": states[one.id].waiting}) if one.id in states else one
+        for one in details
+    ]
+
+
+@api.post("/channels", response_model=ChannelDetails, status_code=201, tags=["channels"])
+def add_channel(console: ThisConsole, actor: Admin, channel: NewChannel) -> Any:
+    """Add a place where events are sent."""
+    return administration.add_channel(console, actor.name, **_named(channel))
+
+
+@api.patch("/channels/{channel}", response_model=ChannelDetails, tags=["channels"])
+def change_channel(
+    console: ThisConsole, actor: Admin, channel: Number, changes: ChannelChanges
+) -> Any:
+    """Change a channel; what is not named stays as it is."""
+    return administration.change_channel(console, actor.name, channel, **_named(changes))
+
+
+@api.delete("/channels/{channel}", status_code=204, tags=["channels"])
+@_on_page("/channels/{channel}/remove", "channels", "removed")
+def remove_channel(console: ThisConsole, actor: Admin, channel: Number) -> None:
+    """Remove a channel, with what waits to be sent there."""
+    administration.remove(console, actor.name, Channel, channel)
+
+
+@api.post("/channels/{channel}/test", status_code=204, tags=["channels"])
+@_on_page("/channels/{channel}/test", "channels", "tested")
+def try_channel(console: ThisConsole, actor: Admin, channel: Number) -> None:
+    """Send a test message now."""
+    administration.try_channel(console, actor.name, channel)
+
+
+# Users and tokens.
+
+
+@_on_page("/users", "people")
+def add_posted_user(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
+    """Add somebody; whoever adds the first one has to log in from then on."""
+    name, password = _text(form, "name"), str(form.get("password", ""))
+    administration.add_user(console, actor.name, name, password, _text(form, "role"))
+
+
+@_on_page("/users/{user}", "people")
+def change_posted_user(
+    console: ThisConsole, actor: Admin, user: Number, form: PostedFields
+) -> None:
+    """Change the role or the password of somebody."""
+    password = str(form["password"]) if "password" in form else None
+    role = _text(form, "role") or None
+    administration.change_user(console, actor.name, user, password=password, role=role)
+
+
+@api.get("/users", response_model=list[UserDetails], tags=["users"])
+def list_users(console: ThisConsole, actor: Admin) -> Any:
+    """List who may log in."""
+    with console.database.session() as session:
+        return list(session.scalars(select(User).order_by(User.name)))
+
+
+@api.post("/users", response_model=UserDetails, status_code=201, tags=["users"])
+def add_user(console: ThisConsole, actor: Admin, user: NewUser) -> Any:
+    """Add somebody who may log in; the first one must be an admin."""
+    return administration.add_user(console, actor.name, user.name, user.password, user.role)
+
+
+@api.patch("/users/{user}", response_model=UserDetails, tags=["users"])
+def change_user(console: ThisConsole, actor: Admin, user: Number, changes: UserChanges) -> Any:
+    """Change what somebody may do, or their password."""
+    values = changes.model_dump(exclude_unset=True)
+    return administration.change_user(console, actor.name, user, **values)
+
+
+@api.delete("/users/{user}", status_code=204, tags=["users"])
+@_on_page("/users/{user}/remove", "people", "removed")
+def remove_user(console: ThisConsole, actor: Admin, user: Number) -> None:
+    """Remove a user, and end their logins."""
+    administration.remove(console, actor.name, User, user)
+
+
+@pages.post("/settings/tokens")
+def add_posted_token(page: AdminPage, form: PostedFields) -> Response:
+    """Make a token, and show it this once."""
+    name, role = _text(form, "name"), _text(form, "role")
+    try:
+        made = administration.add_token(page.console, page.actor.name, name, role)
+    except HabitusError as error:
+        return _settings_page(page, problem=error)
+    return _settings_page(page, token={"name": name, "secret": made.secret})
+
+
+@api.get("/tokens", response_model=list[TokenDetails], tags=["users"])
+def list_tokens(console: ThisConsole, actor: Admin) -> Any:
+    """List the tokens of the API."""
+    with console.database.session() as session:
+        return list(session.scalars(select(Token).order_by(Token.id)))
+
+
+@api.post("/tokens", status_code=201, tags=["users"])
+def add_token(console: ThisConsole, actor: Admin, token: NewTokenRequest) -> NewToken:
+    """Make a token of the API; it is shown once."""
+    return administration.add_token(console, actor.name, token.name, token.role)
+
+
+@api.delete("/tokens/{token}", status_code=204, tags=["users"])
+@_on_page("/tokens/{token}/remove", "tokens", "removed")
+def remove_token(console: ThisConsole, actor: Admin, token: Number) -> None:
+    """Withdraw a token."""
+    administration.remove(console, actor.name, Token, token)
+
+
+# Logins.
+
+
+@pages.get("/login")
+def login(csrf: Anybody, next: str = "/") -> HTMLResponse:
+    """Ask for name and password."""
+    return bare_page("login.html", csrf=csrf, next=_local(next), name="", problem="")
+
+
+@pages.post("/login")
+def try_login(
+    request: Request,
+    csrf: Anybody,
+    name: Annotated[str, Form()],
+    password: Annotated[str, Form()],
+    next: Annotated[str, Form()] = "/",
+) -> Response:
+    """Check name and password, and go on to the page that was wanted."""
+    try:
+        log_in(request, name, password)
+    except (NotLoggedInError, TooManyAttemptsError) as error:
+        form = {"csrf": csrf, "next": _local(next), "name": name, "problem": str(error)}
+        answer = bare_page("login.html", error.status, **form)
+        if isinstance(error, TooManyAttemptsError):
+            answer.headers.update(error.headers)
+        return answer
+    return RedirectResponse(_local(next), 303)
+
+
+@pages.post("/logout")
+def logout(request: Request, actor: Viewer) -> Response:
+    """End the login."""
+    log_out(request)
+    return go("/login")
+
+
+def _local(address: str) -> str:
+    r"""Return an address of this console; the wall for any other.
+
+    >>> _local("/events?camera=a"), _local("//example.org"), _local("/\\example.org")
+    ('/events?camera=a', '/', '/')
+    """
+    safe = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if safe and address.isprintable() and "\\" not in address else "/"
+
+
+@api.get("/session", tags=["users"])
+def show_session(actor: Viewer) -> SessionDetails:
+    """Show who asks, and what pages send along with changes."""
+    return SessionDetails(name=actor.name, role=actor.role, csrf=actor.csrf)
+
+
+@pages.get("/account")
+def account(page: ViewerPage) -> HTMLResponse:
+    """Show who is logged in, and let them change their password."""
+    return page("account.html", problem="")
+
+
+@pages.post("/account")
+def change_posted_password(
+    page: ViewerPage, old: Annotated[str, Form()], new: Annotated[str, Form()]
+) -> Response:
+    """Change one's own password; then one has to log in again."""
+    try:
+        _change_own_password(page.request, page.actor, old, new)
+    except HabitusError as error:
+        return page("account.html", status=status_of(error), problem=str(error))
+    return go("/login")
+
+
+@api.post("/password", status_code=204, tags=["users"])
+def change_own_password(request: Request, actor: Viewer, change: PasswordChange) -> None:
+    """Change one's own password; all one's logins end."""
+    _change_own_password(request, actor, change.old, change.new)
+
+
+def _change_own_password(request: Request, actor: Actor, old: str, new: str) -> None:
+    console = console_of(request)
+    with console.database.session() as session:
+        user = session.get(User, actor.user_id) if actor.user_id is not None else None
+    if user is None or not try_password(request, user.name, old, user):
+        raise NotAllowedError("the old password does not fit")
+    administration.change_user(console, user.name, user.id, password=new)
+
+
+# Settings, and what there is to know.
+
+
+@_on_page("/quiet", "channels")
+def change_quiet_hours(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
+    """Change the quiet hours that new channels start with."""
+    hours = {name: _text(form, name) for name in ("quiet_from", "quiet_until")}
+    administration.change_preferences(console, actor.name, **hours)
+
+
+@_on_page("/disk", "disk")
+def change_disk(console: ThisConsole, actor: Admin, form: PostedFields) -> None:
+    """Change how much is kept, and how long."""
+    administration.change_preferences(
+        console,
+        actor.name,
+        quota_bytes=int(_number(form, "quota") * GIGABYTE),
+        retention_days=_number(form, "retention_days"),
+        upload_bytes=int(_number(form, "upload") * GIGABYTE),
+    )
+
+
+@api.get("/settings", tags=["console"])
+def show_settings(console: ThisConsole, actor: Admin) -> Preferences:
+    """Show the settings of the console."""
+    return console.database.read(read_preferences)
+
+
+@api.patch("/settings", tags=["console"])
+def change_settings(console: ThisConsole, actor: Admin, changes: PreferenceChanges) -> Preferences:
+    """Change settings; what is not named stays as it is."""
+    return administration.change_preferences(console, actor.name, **_named(changes))
+
+
+def _named(
+    values: ChannelChanges | PreferenceChanges,
+) -> dict[str, Any]:
+    """Return what was named; null takes limits away, and leaves all else as it is."""
+    limits = ("quiet_from", "quiet_until", "most_per_hour")
+    named = values.model_dump(exclude_unset=True)
+    return {name: value for name, value in named.items() if value is not None or name in limits}
+
+
+@api.get("/audit", response_model=list[AuditRecord], tags=["console"])
+def list_audit(
+    console: ThisConsole,
+    actor: Admin,
+    before: Annotated[int | None, Query(ge=1, le=MOST_ROWS)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Any:
+    """List who did what, the newest first."""
+    return console.database.read(queries.audit, before=before, limit=limit)
+
+
+@api.get("/disk", tags=["console"])
+def show_disk(console: ThisConsole, actor: Viewer) -> DiskUse:
+    """Show the bytes on disk, by what they are."""
+    return console.database.read(queries.disk_use, console.settings)
+
+
+@api.delete("/notices", status_code=204, tags=["console"])
+@_on_page("/notices/dismiss", "notices", "dismissed")
+def dismiss_notices(console: ThisConsole, actor: Admin) -> None:
+    """Dismiss all notices; what goes on is posted again."""
+    console.bulletin.dismiss()
+
+
+@api.get("/notices", tags=["console"])
+def list_notices(console: ThisConsole, actor: Viewer) -> list[PostedNotice]:
+    """List what a person should know, the newest first."""
+    return console.bulletin.notices()
+
+
+BINARY = {"application/octet-stream": {"schema": {"format": "binary"}}}
+
+
+@api.post(
+    "/uploads",
+    status_code=201,
+    tags=["cameras"],
+    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+)
+async def add_upload(request: Request, console: ThisConsole, actor: Admin) -> UploadedFile:
+    """Upload a video, as the body; it becomes a camera by `POST /api/cameras`."""
+    length = request.headers.get("Content-Length", "")
+    n_bytes = int(length) if length.isdecimal() else None
+    return await uploads.receive(console, request.stream(), n_bytes)
