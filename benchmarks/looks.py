@@ -87,7 +87,7 @@ def measured(task: tuple[str, Path]) -> Footage:
 def seen_by(version: str, document: Document) -> Document:
     """Return a document as a version sees it: in 0.4 small frames had no finer thumbnail."""
     shown = document.thumbnail
-    if version == "now" or min(shown.shape) > 32 or shown.shape[0] % 2:
+    if version == "now" or min(shown.shape) > 32 or any(side % 2 for side in shown.shape):
         return document
     means = shown.reshape(shown.shape[0] // 2, 2, -1, 2).mean(axis=(1, 3))
     return document._replace(thumbnail=means.astype(np.uint8))

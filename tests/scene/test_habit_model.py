@@ -400,6 +400,19 @@ def test_a_clock_that_jumps_back_counts_by_document():
     assert HOUR in model.concentrations
 
 
+def test_an_hour_that_comes_twice_counts_twice_and_undated_footage_at_no_hour():
+    days, undated = by_day(4, seed=3), replace(by_day(1, seed=8), clocks=None)
+    again = days.take(np.flatnonzero(days.clocks // 60 == 36))  # noon of the second day
+    dated = learn_habits(days)
+    votes = votes_of_corpus(again, dated.least_words)
+    noon = HabitCounts.of(votes, FINE, len(again), counted_hours(again))
+    found = learn_habits(Corpus.joined([undated, days, again]))
+    assert noon.hours.sum() > 0
+    assert np.array_equal(found.counts.hours, dated.counts.hours + noon.hours)
+    assert found.counts.direction.sum() > (dated.counts.direction + noon.direction).sum()
+    assert HOUR in found.concentrations
+
+
 def test_documents_of_the_night_one_at_a_time_are_as_all_at_once(nightly):
     corpus = by_day(1, seed=9)
     turned = replace(corpus, clocks=(corpus.clocks + 12 * 60) % 1440)  # busy by night

@@ -1,5 +1,6 @@
 """What an observer makes of the documents of a live camera, one after the other."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -7,14 +8,15 @@ import pytest
 
 import habitus
 from habitus.corpus.clocks import NO_CLOCK, minute_of
-from habitus.ingest.clips import Document
+from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.live import Arrived
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.scene import SceneModel, calibrate, learn_scene
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.thresholds import JOIN
-from habitus.scene.watching import EventEnded, Observer
+from habitus.scene.watching import EventEnded, Observer, watch_events
+from habitus.video import Source
 from reference.footage import texture
 
 GRID = crossing_vocabulary()
@@ -57,6 +59,12 @@ def test_the_still_of_an_event_shows_its_strongest_moment(usual, observer):
     assert (ended.event.start, ended.event.peak, ended.event.end) == (1, 2, 4)
     assert ended.still.max() == 2
     assert observer.still is None
+
+
+def test_a_camera_with_minutes_of_training_says_how_many_alarms_to_expect(scene):
+    detector = scene.detector(alerts_per_day=5)
+    said = next(watch_events(detector, Source("x"), DocumentSettings(), stop=threading.Event()))
+    assert "cannot tell what happens 5 times a day: expect 0 to" in said.text
 
 
 def test_a_live_document_is_judged_at_the_hour_of_this_machine(usual, scene):

@@ -106,9 +106,9 @@ def best_likeness(known: Iterable[Edges], seen: Iterable[Edges]) -> float:
 def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
     """Return looks without those that are nearly alike, at most `MOST_LOOKS`, latest last.
 
-    Of two looks that are one, the later stays. Where there are too many, the two that are most
-    alike are one. What was joined before and is followed by others is joined as all at once would
-    be.
+    Of two looks that are one, the later stays. Where there are too many, the one that was not seen
+    for the longest goes. What was joined before and is followed by others is joined as all at once
+    would be.
 
     Parameters
     ----------
@@ -120,20 +120,12 @@ def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
     array
         Looks x rows x columns.
     """
-    kept: list[Image] = []
-    edges: list[Edges] = []
-    close = np.full((0, 0), -np.inf)
-    """Of each look to each later one."""
+    kept: list[tuple[Image, Edges]] = []
     for look in looks:
-        own = edges_of(look)
-        close = np.pad(close, (0, 1), constant_values=-np.inf)
-        close[:-1, -1] = [_closeness(each, own) for each in edges]
-        kept, edges = [*kept, look], [*edges, own]
-        while close.max() >= SAME_LOOK or len(kept) > MOST_LOOKS:
-            first = int(close.max(axis=1).argmax())
-            del kept[first], edges[first]
-            close = np.delete(np.delete(close, first, axis=0), first, axis=1)
-    return np.array(kept, dtype=np.uint8).reshape(-1, *GRID)
+        edges = edges_of(look)
+        others = [each for each in kept if _closeness(each[1], edges) < SAME_LOOK]
+        kept = [*others, (look, edges)][-MOST_LOOKS:]
+    return np.array([look for look, _ in kept], dtype=np.uint8).reshape(-1, *GRID)
 
 
 def looks_of(stills: Iterable[Image]) -> NDArray[np.uint8]:
