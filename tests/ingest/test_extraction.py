@@ -33,7 +33,7 @@ from habitus.ingest.segments import (
 from habitus.jobs.workers import LocalWorkers
 from habitus.lab import Junction, render
 from habitus.model.expected_counts import gather
-from habitus.video import Reader, Source
+from habitus.video import Reader, Source, survey
 from habitus.video.cells import cell_motion, pyramid
 from habitus.video.motion import least_motion
 from reference.footage import FPS, HEIGHT, WIDTH, encode, moving_square, repeated, texture
@@ -90,6 +90,46 @@ def whole(long):
 
 def test_processes_do_not_change_the_result(long, whole):
     assert same(extract_corpus([long], SHORT, jobs=2).corpus, whole)
+
+
+@pytest.mark.parametrize("declared", [2 * SECONDS, SECONDS / 2, 1e9, None])
+def test_a_header_that_declares_another_length_changes_nothing(long, whole, monkeypatch, declared):
+    class Misled(Reader):
+        def __init__(self, source):
+            super().__init__(source)
+            assert self.declared == pytest.approx(SECONDS, abs=1 / FPS)
+            self.declared = declared
+
+    starts = []
+
+    class Counted(SegmentPool):
+        def __enter__(self):
+            starts.append(len(self.segments))
+            return super().__enter__()
+
+    monkeypatch.setattr("habitus.ingest.extraction.Reader", Misled)
+    monkeypatch.setattr("habitus.ingest.extraction.SegmentPool", Counted)
+    assert same(extract_corpus([long], SHORT, jobs=2).corpus, whole)
+    assert len(starts) == (2 if declared in (2 * SECONDS, SECONDS / 2) else 1)
+
+
+def test_a_header_that_is_right_is_decoded_by_at_once(long, whole, monkeypatch):
+    order = []
+    seen = survey
+
+    class Ordered(SegmentPool):
+        def __enter__(self):
+            order.append("decoding")
+            return super().__enter__()
+
+    def surveyed(*given, **how):
+        order.append("survey")
+        return seen(*given, **how)
+
+    monkeypatch.setattr("habitus.ingest.extraction.survey", surveyed)
+    monkeypatch.setattr("habitus.ingest.extraction.SegmentPool", Ordered)
+    assert same(extract_corpus([long], SHORT, jobs=2).corpus, whole)
+    assert order == ["decoding", "survey"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

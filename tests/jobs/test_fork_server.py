@@ -3,9 +3,11 @@
 import os
 import select
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +148,35 @@ def test_everything_ends_with_a_server_that_is_killed(start: Any):
     assert all(map(running, pids))
     os.kill(server.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(running, pids)), "all processes end")
+
+
+def what_it_has(module: str, connection: Connection) -> None:
+    """In the process: send whether a module is loaded, and what its standard input is."""
+    connection.send((module in sys.modules, Path("/dev/stdin").samefile(os.devnull)))
+
+
+TWIN = f"""
+import wave
+from habitus.jobs.fork_server import ForkServer
+for forked in (True, False):
+    fork_server = ForkServer()
+    fork_server.start(forked=forked)
+    child = fork_server.start_process("{HERE}:what_it_has", "wave")
+    print(*child.connection.recv(), fork_server.pid, child.wait(60))
+    fork_server.close()
+"""
+
+
+def test_a_fork_server_that_is_forked_has_what_was_loaded_and_ends_as_others_do():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", TWIN], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    twin, started = (line.split() for line in done.stdout.splitlines())
+    assert [twin[0], twin[1], twin[3]] == ["True", "True", "0"]
+    assert [started[0], started[1], started[3]] == ["False", "True", "0"]
+    assert not running(int(twin[2]))
 
 
 def test_a_process_that_was_not_forked_has_no_fork_server():

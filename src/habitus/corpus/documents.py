@@ -144,7 +144,6 @@ def summed_bag(bag: Bag, vocabulary: Vocabulary, coarser: Vocabulary) -> Bag:
     return Bag(*_summed(indptr, words, counts, moves, coarser.per_cell)[1:])
 
 
-@compiled
 def _summed(
     indptr: NDArray[np.int64],
     words: NDArray[np.int64],
@@ -154,7 +153,24 @@ def _summed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
     """Sum words of a document with the same cell and, by `moves`, the same move; words ascend."""
     starts, found, sums = np.zeros_like(indptr), np.empty_like(words), np.empty_like(counts)
-    by_move, n_found, i = np.zeros(n_moves, dtype=counts.dtype), 0, 0
+    by_move = np.zeros(n_moves, dtype=counts.dtype)
+    n = _sum_words(indptr, words, counts, moves, by_move, starts, found, sums)
+    return starts, found[:n].copy(), sums[:n].copy()
+
+
+@compiled
+def _sum_words(
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int64],
+    counts: NDArray[Any],
+    moves: NDArray[np.int64],
+    by_move: NDArray[Any],
+    starts: NDArray[np.int64],
+    found: NDArray[np.int64],
+    sums: NDArray[Any],
+) -> int:
+    """Fill in the sums of `_summed`; return the number of words. `by_move` is all zeros."""
+    n_moves, n_found, i = len(by_move), 0, 0
     for t in range(len(indptr) - 1):
         end = indptr[t + 1]
         while i < end:
@@ -169,7 +185,7 @@ def _summed(
                     by_move[move] = 0
                     n_found += 1
         starts[t + 1] = n_found
-    return starts, found[:n_found].copy(), sums[:n_found].copy()
+    return n_found
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Kernels of learning and of judging, called once with almost nothing; importing it does that.
 
-On a first use another process imports this module, and compiles those of messages while the process
-that learns compiles what it needs before; then those of judging, which are needed last. See
+On a first use another process imports this module, and compiles those of messages and of the M-step
+while the process that learns compiles what it needs before; then those of judging, which are needed
+last. See
 `habitus.jobs.workers.compile_ahead`.
 """
 
@@ -12,10 +13,11 @@ from habitus.corpus.vocabulary import Vocabulary
 from habitus.habits import HabitCounts, Habits, votes_of_corpus
 from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
 from habitus.habits.predictive import N_LEVELS
-from habitus.model.expected_counts import gather
+from habitus.model.em import log_prior, maximise
+from habitus.model.expected_counts import ExpectedCounts, gather
 from habitus.model.messages import filter_forward, smooth_backward
 from habitus.model.online import filter_documents, filter_tables
-from habitus.model.parameters import Parameters
+from habitus.model.parameters import Concentrations, Parameters
 
 N_DOCUMENTS = 4
 
@@ -24,6 +26,9 @@ def call_kernels() -> None:
     """Send messages along a chain, filter a few documents, and gather the evidence of votes."""
     half, first = np.full((2, 2), 0.5), np.array([True, False])
     smooth_backward(filter_forward(half, first, half[0], half), first, half)
+    prior = Concentrations(half[:, :1].copy(), half[:, :1].copy(), half[0], half[:, :1].copy())
+    estimates, _ = maximise(ExpectedCounts(*(half.copy() for _ in range(4))), prior, 1e-9)
+    log_prior(estimates, prior)
     vocabulary = Vocabulary.of_frame(64, 64, words="fine", scale=1)
     counts = np.random.default_rng(0).poisson(0.02, (N_DOCUMENTS, vocabulary.n_words))
     corpus = Corpus(counts, vocabulary=vocabulary)
