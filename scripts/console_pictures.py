@@ -118,7 +118,8 @@ def main() -> None:
     arguments = parser.parse_args()
     PICTURES.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         api = playwright.request.new_context(base_url=arguments.console)
         events = api.get("/api/events").json()["events"]
         # The least usual event, by how far below the threshold it is.

@@ -76,7 +76,7 @@ COMMANDS = {
     ("archive", "learn", RECORDINGS, "-o", SITE, "--restarts", 1, "--jobs", 1): JUDGING,
     ("archive", "detect", SITE, "--jobs", 1): JUDGING | FRAMES,
     ("archive", "report", SITE): JUDGING | PAGES,
-    ("tune", "a.corpus", *SIZES, "--restarts", 1, "--trials", 2): None,
+    ("tune", "a.corpus", *SIZES, "--restarts", 1, "--trials", 2, "--no-hyperparameters"): None,
     ("compare", "a.corpus", "--labels", "a.csv", "--train", "25s", *METHOD, *SIZES): None,
 }
 """Commands in the order in which each finds what it needs, and what they may load; None: all."""

@@ -316,6 +316,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.soak  # a test of the test before it, which compiles the sampler anew for each
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_joint_distribution_finds_a_broken_conditional(mutation, tmp_path, monkeypatch):
     mutant = mutated(gibbs, *mutation, tmp_path, monkeypatch)

@@ -1,14 +1,18 @@
-"""What the tests themselves count on: skipping, failing in CI, and processes that end."""
+"""What the tests themselves count on: skipping, failing in CI, processes that end, sharing."""
 
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from reference import system
+from reference.made_once import made_once
 from reference.processes import running
 
 TESTS = Path(__file__).parents[1]
@@ -95,3 +99,32 @@ def test_nothing_outlives_a_test_that_fails(tmp_path):
     process, grandchild = map(int, (tmp_path / "pids").read_text().split())
     assert not running(process)
     assert not running(grandchild)
+
+
+def test_what_is_dear_is_made_by_the_first_who_needs_it(tmp_path_factory):
+    tmp_path_factory.getbasetemp()  # pytest makes it for whoever asks first
+    made, together = [], threading.Barrier(3)
+
+    def make(folder):
+        made.append(folder)
+        time.sleep(0.1)  # the others ask meanwhile
+        (folder / "a").write_text("made")
+
+    def ask(_):
+        together.wait()
+        return (made_once(tmp_path_factory, "dear", make) / "a").read_text()
+
+    with ThreadPoolExecutor(3) as workers:
+        assert list(workers.map(ask, range(3))) == ["made"] * 3
+    assert len(made) == 1
+
+
+def test_what_could_not_be_made_is_made_by_the_next(tmp_path_factory):
+    def fail(folder):
+        (folder / "half").touch()
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk"):
+        made_once(tmp_path_factory, "broken", fail)
+    folder = made_once(tmp_path_factory, "broken", lambda folder: (folder / "whole").touch())
+    assert [path.name for path in folder.iterdir()] == ["whole"]
