@@ -249,9 +249,9 @@ def compared(what: str, pairs: Sequence[tuple[Footage, Footage]]) -> Cells:
     """Return a row on how many pairs of a model's footage and other footage are refused."""
     return {
         "": what,
-        "pairs": float(len(pairs)),
-        "refused by 0.4": float(sum(refused_before(a.picture, b.picture) for a, b in pairs)),
-        "refused": float(sum(refused(a.looks, b.looks) for a, b in pairs)),
+        "pairs": len(pairs),
+        "refused by 0.4": sum(refused_before(a.picture, b.picture) for a, b in pairs),
+        "refused": sum(refused(a.looks, b.looks) for a, b in pairs),
     }
 
 
@@ -266,8 +266,7 @@ def by_other_days(files: Sequence[Footage]) -> Cells:
                 before += refused_before(others[0].picture, each.picture)
                 after += refused(looks, each.looks)
     name = f"{Path(files[0].scene).name}: files by a model of all other days"
-    row = {"": name, "pairs": float(len(files))}
-    return row | {"refused by 0.4": float(before), "refused": float(after)}
+    return {"": name, "pairs": len(files)} | {"refused by 0.4": before, "refused": after}
 
 
 def pairs_of(scenes: dict[str, list[Footage]]) -> Iterator[Cells]:
@@ -287,26 +286,29 @@ def pairs_of(scenes: dict[str, list[Footage]]) -> Iterator[Cells]:
     yield compared("two scenes", list(chain.from_iterable(other)))
 
 
-def times_of(files: Sequence[Footage]) -> Iterator[Cells]:
-    """Yield the rows on time without judging, and on how soon faults are noticed."""
-    for version in ("0.4", "now"):
-        spans = [span for each in files for _, span in each.unusable[version]]
-        yield {
-            "": f"all files, {version}",
-            "seconds not judged": float(sum(spans)),
-            "longest": float(max(spans, default=0)),
-        }
+def times_of(scenes: dict[str, list[Footage]]) -> Iterator[Cells]:
+    """Yield the rows on time without judging, of each scene."""
+    for name, files in scenes.items():
+        row: dict[str, str | float | None] = {"": Path(name).name, "files": len(files)}
+        for version in ("0.4", "now"):
+            spans = [span for each in files for _, span in each.unusable[version]]
+            row[f"seconds not judged, {version}"] = sum(spans)
+            row[f"longest, {version}"] = max(spans, default=0)
+        yield row
+
+
+def faults_of(files: Sequence[Footage]) -> Iterator[Cells]:
+    """Yield the rows on how soon faults are noticed."""
     for fault in FAULTS:
+        row: dict[str, str | float | None] = {"": fault}
         for version in ("0.4", "now"):
             late = [each.delays[fault][version] for each in files if each.delays]
             noticed = [each for each in late if np.isfinite(each)]
-            yield {
-                "": f"{fault}, {version}",
-                "files": float(len(late)),
-                "noticed in 15 s": float(len(noticed)),
-                "seconds, median": float(np.median(noticed)) if noticed else None,
-                "seconds, most": float(max(noticed)) if noticed else None,
-            }
+            row["files"] = len(late)
+            row[f"noticed in 15 s, {version}"] = len(noticed)
+            row[f"seconds, median, {version}"] = float(np.median(noticed)) if noticed else None
+            row[f"most, {version}"] = max(noticed) if noticed else None
+        yield row
 
 
 def main() -> None:
@@ -323,14 +325,13 @@ def main() -> None:
         for found in pool.map(measured, tasks):
             scenes.setdefault(found.scene, []).append(found)
             print(found.scene, found.day, found.unusable, flush=True)
-        files = list(chain.from_iterable(scenes.values()))
+        filmed = dict(scenes)
         for seed, pictures in zip(SEEDS, pool.map(in_lights, SEEDS), strict=True):
             scenes[f"junction {seed}"] = [
                 Footage("", "", picture, looks_of([picture]), {}, {}) for picture in pictures
             ]
-    results: list[Sequence[Cells]] = [list(pairs_of(scenes))]
-    times = list(times_of(files))
-    results += [times[:2], times[2:]]
+    files = list(chain.from_iterable(filmed.values()))
+    results = [list(pairs_of(scenes)), list(times_of(filmed)), list(faults_of(files))]
     for rows in results:
         print(table(rows), flush=True)
     if options.save:
