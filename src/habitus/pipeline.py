@@ -187,6 +187,7 @@ def learn(
 
     check_outputs(sources, *_masks(documents), fleet, force=force, model=output)
     check_seconds("half_life", half_life)
+    notes: Sequence[str] = ()
     if update is not None:
         if fleet is not None:
             raise InvalidInputError(
@@ -201,7 +202,6 @@ def learn(
         common, options = load_fleet(fleet), learning.model_options()
         with reading.workers() as workers:
             corpus: Corpus | ShardedCorpus | None = large_corpora(sources, reading)
-            notes: Sequence[str] = ()
             if corpus is None:
                 ingestion = Ingestion(reading, workers, progress, output)
                 corpus, notes = ingestion.read(sources, documents)

@@ -239,7 +239,8 @@ def _keyword(name: str, hint: Any, given: Any = None) -> inspect.Parameter:
     if isinstance(given, _Option):
         default = default if given.default is ... else given.default
         if given.choice:
-            choice = StrEnum("Choice", [(value, value) for value in given.choice])
+            named = [(value, value) for value in given.choice]
+            choice = StrEnum("Choice", named)  # type: ignore[misc]
             hint, default = (choice | None, None) if default is None else (choice, choice(default))
         hint = Annotated[hint, given.info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
