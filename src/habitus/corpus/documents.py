@@ -30,14 +30,7 @@ from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_cou
 from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import (
-    Contents,
-    FoundContents,
-    Tensors,
-    read_header,
-    read_tensors,
-    write_tensors,
-)
+from habitus.files import Contents, FoundContents, Tensors, read_header, read_tensors, write_tensors
 from habitus.schema import (
     BYTE,
     INDEX,

@@ -355,14 +355,17 @@ class ShardedCorpus:
 
     def map(self, function: Callable[[Corpus], R], *, n_threads: int = 1) -> Iterator[R]:
         """Yield what a pure function returns for each shard; `n_threads` are loaded at a time."""
-        once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
         numbers = range(self.n_shards)
-        return once.map(partial(without_number, function), numbers, n_threads=n_threads)
+        return self._once.map(partial(without_number, function), numbers, n_threads=n_threads)
 
     def map_reduce(self, function: Callable[[Corpus], S], *, n_threads: int = 1) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        once = replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
-        return once.sum(partial(without_number, function), n_threads=n_threads)
+        return self._once.sum(partial(without_number, function), n_threads=n_threads)
+
+    @property
+    def _once(self) -> ShardPasses[Any]:
+        """The shards themselves, for one pass."""
+        return replace(self, keep_bytes=0, spill_bytes=0).kept(_itself)
 
     def kept(self, make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""

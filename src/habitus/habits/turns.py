@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus.vocabulary import N_DIRECTIONS, Vocabulary
-from habitus.habits.contexts import (
-    ContextFit,
-    Levels,
-    context_levels,
-    context_rates,
-    fit_contexts,
-)
+from habitus.habits.contexts import ContextFit, Levels, context_levels, context_rates, fit_contexts
 from habitus.habits.counts import Additive
 from habitus.habits.evidence import DocumentEvidence, document_evidence, gather_statistics
 from habitus.habits.predictive import Habits
@@ -52,10 +46,7 @@ class Turns(NamedTuple):
 
 
 def turns_of(
-    behaviours: NDArray[np.integer],
-    n_behaviours: int,
-    first: Flags,
-    before: Sequence[int] = (),
+    behaviours: NDArray[np.integer], n_behaviours: int, first: Flags, before: Sequence[int] = ()
 ) -> Indices:
     """Return the turn of each document, a number below the square of `n_behaviours`.
 

@@ -87,11 +87,6 @@ class MarkovClusteringTopicModel(
         if not isinstance(X, Corpus | ShardedCorpus):
             # Sparse counts stay as they are: `Corpus` checks them before they are converted.
             X = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse=True,
-                dtype=np.float64,
-                ensure_all_finite=False,
+                self, X, reset=reset, accept_sparse=True, dtype=np.float64, ensure_all_finite=False
             )
         return super()._corpus(X, lengths, reset=reset)

@@ -436,11 +436,7 @@ def _row_sums(indptr: Indices, words: WordIds, counts: Array, values: Array) -> 
 
 @compiled_lanes
 def scatter(
-    indptr: Indices,
-    words: WordIds,
-    counts: Array,
-    posterior: Array,
-    n_words: int,
+    indptr: Indices, words: WordIds, counts: Array, posterior: Array, n_words: int
 ) -> Array:
     """Return `C.T @ posterior`, words x behaviours, both padded to a multiple of LANES columns."""
     sums = np.empty((n_words, posterior.shape[1]))
@@ -449,13 +445,7 @@ def scatter(
 
 
 @compiled_lanes
-def _scatter(
-    indptr: Indices,
-    words: WordIds,
-    counts: Array,
-    posterior: Array,
-    sums: Array,
-) -> None:
+def _scatter(indptr: Indices, words: WordIds, counts: Array, posterior: Array, sums: Array) -> None:
     """`sums[:] = C.T @ posterior`."""
     width = np.uint64(posterior.shape[1])
     sums[:] = 0

@@ -221,12 +221,7 @@ def _sweep(tokens: Tokens, arrays: SweepArrays, seed: np.uint64) -> float:
 
 @compiled
 def _sample_topics(
-    t: int,
-    tokens: Tokens,
-    arrays: SweepArrays,
-    totals: Array,
-    sum_of_beta: float,
-    seed: np.uint64,
+    t: int, tokens: Tokens, arrays: SweepArrays, totals: Array, sum_of_beta: float, seed: np.uint64
 ) -> float:
     """Draw the topic of each token of a document, in place; return the gain in log joint.
 

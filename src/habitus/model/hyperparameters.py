@@ -22,12 +22,7 @@ from habitus.errors import InvalidInputError
 from habitus.model import vb
 from habitus.model.expected_counts import gather
 from habitus.model.learning import IterationCallback
-from habitus.model.parameters import (
-    HYPERPARAMETERS,
-    Concentrations,
-    DirichletPosterior,
-    Prior,
-)
+from habitus.model.parameters import HYPERPARAMETERS, Concentrations, DirichletPosterior, Prior
 from habitus.model.topic_model import TopicModel
 
 LEAST, MOST = 1e-3, 1e4

@@ -29,7 +29,6 @@ from habitus.model.parameters import (
 from habitus.model.starts import (
     Init,
     start_assignments,
-    start_parameters,
     start_parameters_each,
     start_posterior_each,
 )
@@ -165,7 +164,8 @@ def _blocked_start(
 ) -> Parameters:
     """Return parameters to start from; given assignments have theirs drawn."""
     if not isinstance(settings.init, Assignments):
-        return start_parameters(settings.init, evidence, settings.sizes, rng)
+        (start,) = start_parameters_each(settings.init, evidence, settings.sizes, [rng])
+        return start
     tokens = gibbs.tokens_of(evidence)
     state = gibbs.init(settings.init, tokens, settings.sizes, settings.prior)
     return blocked_gibbs.posterior_draw(state.counts, settings.prior, rng)
@@ -338,10 +338,7 @@ def run_restarts(
 
 
 def _run_alone(
-    learner: Learner,
-    evidence: Evidence,
-    settings: LearnerSettings,
-    seed: np.random.SeedSequence,
+    learner: Learner, evidence: Evidence, settings: LearnerSettings, seed: np.random.SeedSequence
 ) -> LearningResult:
     """Run a learner once."""
     (result,) = learner(evidence, settings, [np.random.default_rng(seed)], ignore_iteration)

@@ -15,13 +15,7 @@ from habitus.compiled import compiled
 from habitus.corpus.documents import Bag
 from habitus.corpus.tree_sum import Sums
 from habitus.errors import InvalidInputError
-from habitus.model.expected_counts import (
-    Evidence,
-    EvidenceShards,
-    log_likelihoods,
-    padded,
-    scatter,
-)
+from habitus.model.expected_counts import Evidence, EvidenceShards, log_likelihoods, padded, scatter
 from habitus.model.gibbs import draw_topics
 from habitus.model.messages import most_probable_path
 from habitus.model.parameters import (
@@ -60,14 +54,6 @@ def check_init(init: Init, learning: str, sizes: Sizes, evidence: EvidenceShards
     if isinstance(init, Assignments):
         return init.checked(sizes, int(evidence.n_tokens), evidence.n_documents)
     return init.checked(sizes)
-
-
-def start_parameters(
-    init: Init, evidence: EvidenceShards, sizes: Sizes, rng: np.random.Generator
-) -> Parameters:
-    """Return the parameters that EM or the blocked sampler starts from."""
-    (start,) = start_parameters_each(init, evidence, sizes, [rng])
-    return start
 
 
 def start_parameters_each(
@@ -250,12 +236,7 @@ def _cosines_of(roots: _Roots, stride: int, shard: Evidence) -> list[Array]:
 
 @compiled
 def _cosines(
-    indptr: Indices,
-    words: WordIds,
-    counts: Array,
-    roots: Array,
-    seed_totals: Array,
-    stride: int,
+    indptr: Indices, words: WordIds, counts: Array, roots: Array, seed_totals: Array, stride: int
 ) -> Array:
     """`sqrt(C / totals)[::stride] @ (roots / sqrt(seed_totals))`; 0 for an empty document."""
     n_seeds = len(seed_totals)

@@ -732,8 +732,7 @@ class TopicModel:
         }
         if start not in openings:
             raise InvalidInputError(
-                f'start must be "new", "continued" or "uniform", found {start!r}',
-                parameter="start",
+                f'start must be "new", "continued" or "uniform", found {start!r}', parameter="start"
             )
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(openings[start])[None])

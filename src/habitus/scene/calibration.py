@@ -41,16 +41,7 @@ from habitus.scene.measures import (
     score_documents,
 )
 from habitus.scene.thresholds import JOIN, join_of
-from habitus.schema import (
-    BYTE,
-    MOST_NATS,
-    REAL,
-    AtLeastOne,
-    Count,
-    Layout,
-    Positive,
-    Share,
-)
+from habitus.schema import BYTE, MOST_NATS, REAL, AtLeastOne, Count, Layout, Positive, Share
 
 PLUG_IN, MONTE_CARLO = "plug-in", "monte-carlo"
 PREFIX = "calibration."
@@ -537,10 +528,7 @@ def _held_out_scores(
 
 
 def _with_further(
-    before: HeldOutScores,
-    evidence: Evidence,
-    sets: list[Parameters],
-    tail: Array | None = None,
+    before: HeldOutScores, evidence: Evidence, sets: list[Parameters], tail: Array | None = None
 ) -> HeldOutScores:
     """Return held-out scores with those of further documents, as a detector would score them."""
     kept, scores = slice(-MOST_REMEMBERED, None), {}

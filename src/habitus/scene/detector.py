@@ -357,11 +357,7 @@ class Detector:
         return JudgedCorpus(normality, np.diff(evidence.indptr) > 0, evidence, filtered)
 
     def expected_alarms(
-        self,
-        seconds: float,
-        *,
-        n_judged: int | None = None,
-        threshold: float | None = None,
+        self, seconds: float, *, n_judged: int | None = None, threshold: float | None = None
     ) -> ExpectedAlarms | None:
         """Return the expected false alarms in normal footage; None if not calibrated.
 

@@ -28,16 +28,7 @@ from habitus.scene.localisation import (
     place_in_words,
     turn_in_words,
 )
-from habitus.schema import (
-    Count,
-    Nats,
-    NotNegative,
-    Number,
-    Text,
-    Time,
-    WordCount,
-    decoded,
-)
+from habitus.schema import Count, Nats, NotNegative, Number, Text, Time, WordCount, decoded
 
 SCHEMA = 1
 FAULT = '{"habitus": "fault", '
@@ -215,10 +206,7 @@ class EventJoiner:
         v = self.model.vocabulary_
         boxes = boxes_of(words, weights, v) if v is not None else []
         return AbnormalWords(
-            tuple(words.tolist()),
-            tuple(surprisals.tolist()),
-            tuple(weights.tolist()),
-            tuple(boxes),
+            tuple(words.tolist()), tuple(surprisals.tolist()), tuple(weights.tolist()), tuple(boxes)
         )
 
     def moment(

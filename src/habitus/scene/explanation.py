@@ -12,13 +12,7 @@ from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
 from habitus.habits.turns import TURN, TurnCounts
 from habitus.scene.habit_model import HabitJudgement, HabitModel
-from habitus.scene.localisation import (
-    MOST_BOXES,
-    WORTH,
-    Box,
-    connected_groups,
-    place_in_words,
-)
+from habitus.scene.localisation import MOST_BOXES, WORTH, Box, connected_groups, place_in_words
 
 PLACE, DIRECTION, SPEED, BY_HOUR = *range(3), len(CUES)
 ALSO = 0.35

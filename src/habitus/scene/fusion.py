@@ -204,10 +204,7 @@ class Fusion:
         nothing then: it is trusted n / (n + 1). `gain` is that of `ContextFit` on held-out days.
         """
         alone = replace(
-            self,
-            statistics=statistics,
-            trust=np.ones(statistics.shape[1]),
-            fleet_statistics=None,
+            self, statistics=statistics, trust=np.ones(statistics.shape[1]), fleet_statistics=None
         )
         shares = (alone.rarities(implanted) > -np.log(FALSE_ALARMS)).mean(axis=0) / N_KINDS
         predicts = min(gain / FULL_GAIN, 1.0) * n_days / (n_days + 1)

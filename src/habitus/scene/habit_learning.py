@@ -20,12 +20,7 @@ from habitus.errors import InvalidInputError
 from habitus.habits.contexts import ContextFit
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
-from habitus.habits.hours import (
-    HOUR,
-    fit_hours,
-    gather_hours,
-    hour_surprisals,
-)
+from habitus.habits.hours import HOUR, fit_hours, gather_hours, hour_surprisals
 from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
 from habitus.habits.turns import (
     NO_TURN,
@@ -47,12 +42,7 @@ from habitus.habits.votes import (
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene.fleet import Fleet
 from habitus.scene.fusion import LEAST_GAIN, Fusion, ImplantStatistics
-from habitus.scene.habit_model import (
-    HabitModel,
-    counted_hours,
-    fading_factor,
-    judged_documents,
-)
+from habitus.scene.habit_model import HabitModel, counted_hours, fading_factor, judged_documents
 from habitus.scene.implants import changed_votes, draw_hours, draw_sources
 from habitus.scene.thresholds import join_of
 
@@ -126,7 +116,7 @@ def learn_habits(
     """
     if isinstance(corpus, Corpus):
         corpus = ShardedCorpus.of([corpus], keep_bytes=sys.maxsize)
-    report, v = progress or ignore_progress, known_vocabulary(corpus)
+    v = known_vocabulary(corpus)
     if fleet is not None:
         fleet.check_fits(v, corpus.clip)
     columns = _Columns.of(corpus)
@@ -143,14 +133,8 @@ def learn_habits(
         concentrations = fleet.concentrations(concentrations, total.n_documents)
     held_out = [Habits.of(total - fold, concentrations, v) for fold in folds]
     levels = levels_of(votes.sum(partial(_histograms_of, held_out)))
-    parts, done = [], 0
-    for fold, part in votes.map(partial(_statistics_of, v, held_out, levels)):
-        parts.append(part)
-        if fold > done:
-            done = fold
-            report(Progress("learning habits", done, len(folds)))
-    report(Progress("learning habits", len(folds), len(folds)))
-    statistics, prior = np.concatenate(parts), None if fleet is None else fleet.prior()
+    statistics = _held_out_statistics(votes, held_out, levels, progress or ignore_progress)
+    prior = None if fleet is None else fleet.prior()
     if prior is not None and not prior.fits(statistics[columns.judged]):
         return learn_habits(
             corpus,
@@ -161,15 +145,7 @@ def learn_habits(
             n_threads=n_threads,
             progress=progress,
         )
-    rng = np.random.default_rng(seed)
-    sources = draw_sources(n_votes, rng)
-    implanted = None
-    if sources is not None:
-        changed = changed_votes(votes.take(sources), v, rng)
-        rows = votes.gathered(
-            sources, lambda k, at: gather_statistics(changed.take(at), held_out[k], levels, v)
-        )
-        implanted = ImplantStatistics(rows, sources)
+    implanted = _implants(votes, n_votes, held_out, levels, seed)
     by_turn = None
     if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
         by_turn = _learn_turns(votes, turns, fading, folds, concentrations, held_out)
@@ -190,6 +166,35 @@ def learn_habits(
         concentrations = {**concentrations, TURN: by_turn.fit.concentrations}
     turn_counts = None if by_turn is None else by_turn.counts
     return HabitModel(v, votes.least, total, concentrations, levels, fusion, turns=turn_counts)
+
+
+def _held_out_statistics(
+    votes: "_FoldedVotes", held_out: Sequence[Habits], levels: Array, report: ProgressCallback
+) -> Array:
+    """Return the statistics of all documents, by habits that have not seen them."""
+    parts, done, n = [], 0, votes.n_folds
+    for fold, part in votes.map(partial(_statistics_of, votes.vocabulary, held_out, levels)):
+        parts.append(part)
+        if fold > done:
+            done = fold
+            report(Progress("learning habits", done, n))
+    report(Progress("learning habits", n, n))
+    return np.concatenate(parts)
+
+
+def _implants(
+    votes: "_FoldedVotes", n_votes: Indices, held_out: Sequence[Habits], levels: Array, seed: int
+) -> ImplantStatistics | None:
+    """Return the statistics of documents with implants, by habits that have not seen them."""
+    rng, v = np.random.default_rng(seed), votes.vocabulary
+    sources = draw_sources(n_votes, rng)
+    if sources is None:
+        return None
+    changed = changed_votes(votes.take(sources), v, rng)
+    rows = votes.gathered(
+        sources, lambda k, at: gather_statistics(changed.take(at), held_out[k], levels, v)
+    )
+    return ImplantStatistics(rows, sources)
 
 
 class _TurnCue(NamedTuple):

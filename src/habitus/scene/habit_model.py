@@ -11,12 +11,7 @@ from typing_extensions import TypedDict
 
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, Vocabulary
-from habitus.corpus.clocks import (
-    N_WEEK_HOURS,
-    NO_CLOCK,
-    NO_HOUR,
-    hours_of,
-)
+from habitus.corpus.clocks import N_WEEK_HOURS, NO_CLOCK, NO_HOUR, hours_of
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents
@@ -29,13 +24,7 @@ from habitus.habits.evidence import (
     document_evidence,
     gather_statistics,
 )
-from habitus.habits.hours import (
-    HOUR,
-    HOUR_STATISTICS,
-    gather_hours,
-    hour_evidence,
-    hour_surprisals,
-)
+from habitus.habits.hours import HOUR, HOUR_STATISTICS, gather_hours, hour_evidence, hour_surprisals
 from habitus.habits.predictive import N_LEVELS, Concentrations, Habits
 from habitus.habits.turns import (
     NO_TURN,
@@ -46,12 +35,7 @@ from habitus.habits.turns import (
     turn_habits,
     turn_surprisals,
 )
-from habitus.habits.votes import (
-    DocumentVotes,
-    Votes,
-    votes_of,
-    votes_of_corpus,
-)
+from habitus.habits.votes import DocumentVotes, Votes, votes_of, votes_of_corpus
 from habitus.scene.fusion import Fusion
 from habitus.schema import (
     BYTE,
@@ -289,12 +273,7 @@ class HabitModel:
         return votes_of(words, counts, self.vocabulary, self.least_words)
 
     def judge(
-        self,
-        votes: Votes,
-        behaviours: float = 0.0,
-        *,
-        clock: int = NO_CLOCK,
-        turn: int = NO_TURN,
+        self, votes: Votes, behaviours: float = 0.0, *, clock: int = NO_CLOCK, turn: int = NO_TURN
     ) -> HabitJudgement:
         """Judge the votes of one document, given its normality by the topic model."""
         evidence = document_evidence(votes, self.habits, self.levels, self.vocabulary)

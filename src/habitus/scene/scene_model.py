@@ -28,12 +28,7 @@ from habitus.model.model_file import (
 from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
-from habitus.scene.calibration import (
-    Calibration,
-    CalibrationSettings,
-    IterationCounter,
-    calibrate,
-)
+from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
 from habitus.scene.detector import Detector
 from habitus.scene.events import Event, judge_moment
 from habitus.scene.fleet import Fleet

@@ -20,6 +20,7 @@ threshold is the highest score at which the rate of alarms is at most the budget
 of `CONFIDENCE`. Shorter footage cannot promise as much: there the expected rate is the budget.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -496,8 +497,4 @@ def _count_quantile(means: Array, weight: Array, shape: float, quantile: float) 
     high = 1
     while not reached(high) and high < 2**60:
         high *= 2
-    low = -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return float(high)
+    return float(bisect_left(range(high), True, key=reached))
