@@ -140,7 +140,9 @@ def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], 
 
         page = inspect.Parameter("page", inspect.Parameter.KEYWORD_ONLY, annotation=AdminPage)
         parameters = inspect.signature(action).parameters.values()
-        keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        keywords = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
+        ]
         route.__signature__ = inspect.Signature([page, *keywords])  # type: ignore[attr-defined]
         pages.post(f"/settings{path}", response_class=HTMLResponse)(route)
         return action
@@ -181,8 +183,8 @@ def change_posted_channel(
 ) -> None:
     """Change a channel; fields that are left empty stay as they are."""
     with console.database.session() as session:
-        found = session.get(Channel, channel)
-    settings = _channel_settings(form, found.kind if found else "")
+        row = session.get(Channel, channel)
+    settings = _channel_settings(form, row.kind if row else "")
     administration.change_channel(console, actor.name, channel, settings=settings, **_limits(form))
 
 

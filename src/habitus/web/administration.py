@@ -150,7 +150,7 @@ def checked_camera(kind: type[C], values: Mapping[str, Any], *, strict: bool = F
 
 def _audit_changes(session: Session, actor: str, row: Base, kind: str, subject: str) -> None:
     """Write which columns of a row are others than before, if any."""
-    columns = [each.key for each in inspect(row).attrs if each.history.has_changes()]
+    columns = [column.key for column in inspect(row).attrs if column.history.has_changes()]
     changed = [name.removeprefix("secret_") for name in columns if not name.startswith("shown_")]
     if changed:
         write_audit(session, actor, f"{kind} changed", subject, changed=sorted(changed))
@@ -240,12 +240,12 @@ def _check_source(
 
 def checked_name(name: str) -> str:
     """Return a name without spaces around it; raise if it is empty, long or cannot be shown."""
-    found = " ".join(name.split())
-    if not 1 <= len(found) <= LONGEST_NAME or not found.isprintable():
+    plain = " ".join(name.split())
+    if not 1 <= len(plain) <= LONGEST_NAME or not plain.isprintable():
         raise InvalidInputError(
             f"a name has 1 to {LONGEST_NAME} characters that can be shown", parameter="name"
         )
-    return found
+    return plain
 
 
 def _refresh(console: Console, camera_id: str) -> None:
@@ -382,12 +382,12 @@ def change_channel(console: Console, actor: str, channel_id: int, **changes: Any
     """
     with console.database.transaction() as session:
         channel = _row(session, Channel, channel_id)
-        before = console.vault.open(channel.secret_settings)
-        whole = {**before, **(changes.pop("settings", None) or {})}
-        settings = {name: value for name, value in whole.items() if value is not None}
-        if settings != before:
-            channel.shown_settings = channels.check(channel.kind, settings)
-            channel.secret_settings = console.vault.seal(settings)
+        if named := changes.pop("settings", None):
+            before = console.vault.open(channel.secret_settings)
+            settings = {k: v for k, v in {**before, **named}.items() if v is not None}
+            if settings != before:
+                channel.shown_settings = channels.check(channel.kind, settings)
+                channel.secret_settings = console.vault.seal(settings)
         if "name" in changes:
             channel.name = checked_name(changes.pop("name"))
         _set_limits(session, channel, changes)
@@ -406,9 +406,9 @@ def _set_limits(session: Session, channel: Channel, limits: dict[str, Any]) -> N
     outbox.check_limits(channel.quiet_from, channel.quiet_until, channel.most_per_hour)
     if cameras is None:
         return
-    known = set(session.scalars(select(CameraRow.id).where(CameraRow.id.in_(cameras))))
+    present = set(session.scalars(select(CameraRow.id).where(CameraRow.id.in_(cameras))))
     # Cameras that were removed since the page was loaded are not an error.
-    channel.cameras = [camera for camera in dict.fromkeys(cameras) if camera in known]
+    channel.cameras = [camera for camera in dict.fromkeys(cameras) if camera in present]
     if cameras and not channel.cameras:
         raise InvalidInputError("none of these cameras exists", parameter="cameras")
 

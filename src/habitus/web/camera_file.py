@@ -117,17 +117,17 @@ def _apply(console: Console, values: dict[str, Any]) -> None:
     values["address"], kind = _source(console.settings, values)
     values["options"] = {"local": True, **values.get("options", {})}
     with console.database.session() as session:
-        known = session.get(CameraRow, camera_id)
-    if known is None:
+        camera = session.get(CameraRow, camera_id)
+    if camera is None:
         administration.add_camera(
             console, ACTOR, camera_id=camera_id, kind=kind, trusted=True, **values
         )
         return
-    if known.kind != kind:
+    if camera.kind != kind:
         raise FileError(
-            f"the camera {camera_id} is a {known.kind}: remove it before it is a {kind}"
+            f"the camera {camera_id} is a {camera.kind}: remove it before it is a {kind}"
         )
-    if console.vault.open(known.secret_address) == values["address"]:
+    if console.vault.open(camera.secret_address) == values["address"]:
         del values["address"]
     administration.change_camera(console, ACTOR, camera_id, trusted=True, **values)
 

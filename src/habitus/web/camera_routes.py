@@ -83,8 +83,8 @@ def wall(page: ViewerPage) -> HTMLResponse:
 def show_latest(page: ViewerPage, camera: str = "") -> HTMLResponse:
     """Show the latest events, of all cameras or of one, as a piece of a page."""
     wanted = queries.EventFilter([camera] if camera else [])
-    found = page.database.read(queries.events, wanted, limit=N_LATEST)
-    return page.part("latest.html", latest=found.events)
+    latest = page.database.read(queries.events, wanted, limit=N_LATEST)
+    return page.part("latest.html", latest=latest.events)
 
 
 @pages.get("/parts/to-review")

@@ -8,10 +8,10 @@ with growing waits; no channel waits for another. All channels send at least onc
 - Before and after each message one line is appended to a file, the log of delivery, which takes
   microseconds and outlives a killed process. At the next start what it says was sent is committed
   as such. So a message is sent twice only if the process dies while the receiver has it and its
-  answer is not here yet, or if the machine loses power before the commit. Nobody can know that
-  from one that never arrived, and a lost alarm is worse than a double one: it is sent again, with
-  the same id. Receivers of webhooks and MQTT can drop it by that id; for people the message says
-  that it may have been sent before.
+  answer is not here yet, or if the machine loses power before the commit. Nobody can distinguish
+  that from one that never arrived, and a lost alarm is worse than a double one: it is sent again,
+  with the same id. Receivers of webhooks and MQTT can drop it by that id; for people the message
+  says that it may have been sent before.
 """
 
 import asyncio
@@ -349,5 +349,5 @@ async def _set_within(event: asyncio.Event, seconds: float) -> None:
 def _line(error: Exception) -> str:
     """Return an error in one line, without statements and values of the database."""
     line = first_line(error)
-    own = isinstance(error, (DeliveryError, SQLAlchemyError))
-    return line if own else f"{type(error).__name__}: {line}"
+    plain = isinstance(error, (DeliveryError, SQLAlchemyError))
+    return line if plain else f"{type(error).__name__}: {line}"

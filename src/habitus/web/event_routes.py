@@ -33,9 +33,9 @@ FIRST_YEAR, LAST_YEAR = 1971, 9000
 
 
 def _event(session: Session, event: str) -> EventDetails:
-    if (found := queries.event(session, event)) is None:
+    if (details := queries.event(session, event)) is None:
         raise NotFoundError(f"there is no event {event[:40]!r}; it may have been deleted")
-    return found
+    return details
 
 
 def _event_of_path(console: ThisConsole, event: str) -> EventDetails:
@@ -99,10 +99,10 @@ def show_events(page: ViewerPage, before: str | None = None) -> HTMLResponse:
     """Show events, the newest first; the next part by the cursor `before`."""
     chosen = EventFilterForm.of(page.request)
     with page.database.session() as session:
-        found = queries.events(session, chosen.filter(), before=before, limit=PER_PART)
+        part = queries.events(session, chosen.filter(), before=before, limit=PER_PART)
         shown: dict[str, Any] = {
-            "events": found.events,
-            "next": chosen.address(before=found.next) if found.next else None,
+            "events": part.events,
+            "next": chosen.address(before=part.next) if part.next else None,
             "here": chosen.address(),
             "before": before,
             "filtered": chosen != EventFilterForm(),
@@ -195,11 +195,11 @@ def _stage(session: Session, event: EventDetails) -> dict[str, Any]:
     """Return what the stage shows of an event."""
     camera = session.get(CameraRow, event.camera_id)
     expected = event.details.get("expected") or []
-    known = 1 <= event.behaviour <= len(expected)
+    has_expected = 1 <= event.behaviour <= len(expected)
     return {
         "event": event,
         "ratio": f"{camera.width} / {camera.height}" if camera and camera.width else "5 / 4",
-        "expected": expected[event.behaviour - 1] if known else None,
+        "expected": expected[event.behaviour - 1] if has_expected else None,
     }
 
 

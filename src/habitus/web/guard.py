@@ -92,10 +92,10 @@ def check_request(scope: Scope, settings: ServerSettings) -> None:
         )
     if scope["method"] not in READING:
         origin = headers.get("Origin")
-        own = {host.lower()}
+        origins = {host.lower()}
         if settings.public_url is not None:
-            own.add(_place(settings.public_url))
-        if (origin is not None and _place(origin) not in own) or (
+            origins.add(_place(settings.public_url))
+        if (origin is not None and _place(origin) not in origins) or (
             headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         ):
             raise NotAllowedError("changes are taken from the console's own pages only")
@@ -121,8 +121,8 @@ def is_own_name(name: str, settings: ServerSettings) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
-        own = socket.gethostname().lower()
-        return name in {own, own.partition(".")[0], f"{own}.local"}
+        machine = socket.gethostname().lower()
+        return name in {machine, machine.partition(".")[0], f"{machine}.local"}
     return True  # only names can be made to lead here
 
 

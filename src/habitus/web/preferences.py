@@ -43,8 +43,8 @@ class Preferences:
 def read_preferences(session: Session) -> Preferences:
     """Return the settings as they are now; defaults where nobody changed one."""
     names = {field.name for field in fields(Preferences)}
-    found = session.scalars(select(Setting).where(Setting.key.in_(names)))
-    return Preferences(**{setting.key: setting.value["value"] for setting in found})
+    stored = session.scalars(select(Setting).where(Setting.key.in_(names)))
+    return Preferences(**{setting.key: setting.value["value"] for setting in stored})
 
 
 def write_preferences(session: Session, changes: dict[str, Any]) -> Preferences:

@@ -176,10 +176,10 @@ def cues(session: Session) -> list[str]:
 
 def event(session: Session, event_id: str) -> EventDetails | None:
     """Return one event with its details, or None."""
-    found = summaries(session, [event_id])
-    if not found:
+    summary = summaries(session, [event_id])
+    if not summary:
         return None
-    start = found[0].start
+    start = summary[0].start
     alarms = select(EventRow.id).where(EventRow.alarm.is_(True)).limit(1)
     older = alarms.where(*_older_than(start, event_id)).order_by(
         EventRow.start.desc(), EventRow.id.desc()
@@ -188,7 +188,7 @@ def event(session: Session, event_id: str) -> EventDetails | None:
         EventRow.start >= start, (EventRow.start > start) | (EventRow.id > event_id)
     ).order_by(EventRow.start, EventRow.id)
     return EventDetails(
-        **dict(found[0]),
+        **dict(summary[0]),
         details=session.scalar(select(EventRow.details).where(EventRow.id == event_id)) or {},
         newer=session.scalar(newer),
         older=session.scalar(older),
@@ -214,15 +214,15 @@ def similar(session: Session, event_id: str, limit: int = 6) -> list[SimilarEven
         .limit(SIMILAR_AMONG)
     )
     same = len(chosen.signature)
-    known = [
+    signed = [
         (row.id, row.signature) for row in rows if row.signature and len(row.signature) == same
     ]
-    if not known:
+    if not signed:
         return []
-    signatures = np.frombuffer(b"".join(signature for _, signature in known), "<f4")
-    likeness = signatures.reshape(len(known), -1) @ np.frombuffer(chosen.signature, "<f4")
+    signatures = np.frombuffer(b"".join(signature for _, signature in signed), "<f4")
+    likeness = signatures.reshape(len(signed), -1) @ np.frombuffer(chosen.signature, "<f4")
     best = np.argsort(-likeness, kind="stable")[:limit]
-    shown = summaries(session, [known[i][0] for i in best])
+    shown = summaries(session, [signed[i][0] for i in best])
     return [
         SimilarEvent(card=card, similarity=likeness[i]) for card, i in zip(shown, best, strict=True)
     ]
@@ -293,8 +293,8 @@ def _by_seconds(
 
 
 def _most_frequent(behaviours: list[int]) -> int | None:
-    known = Counter(behaviour for behaviour in behaviours if behaviour)
-    return known.most_common(1)[0][0] if known else None
+    counts = Counter(behaviour for behaviour in behaviours if behaviour)
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _by_minutes(

@@ -271,18 +271,18 @@ def listening(settings: ServerSettings) -> Iterator[socket.socket]:
             f"port must be from 0 to {LAST_PORT}, found {settings.port}", parameter="port"
         )
     try:
-        found = socket.getaddrinfo(
+        places = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, _, _, _, address = found[0]
+        family, _, _, _, address = places[0]
         with socket.create_server(address[:2], family=family, backlog=256) as listener:
             # asyncio does so only for sockets of its own making: answers would wait for an
             # acknowledgement, 40 ms each.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield listener
     except OSError as error:
-        known = error.errno is not None and not isinstance(error, socket.gaierror)
-        reason = os.strerror(error.errno or 0) if known else error.strerror
+        has_number = error.errno is not None and not isinstance(error, socket.gaierror)
+        reason = os.strerror(error.errno or 0) if has_number else error.strerror
         raise InvalidInputError(
             f"cannot listen at {settings.host}, port {settings.port}: {reason}", parameter="port"
         ) from error

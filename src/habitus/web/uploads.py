@@ -48,13 +48,13 @@ async def receive(
     try:
         n_bytes = await _write(part, chunks, most)
         async with _looking:
-            found = await run_in_threadpool(probe, part)
+            video = await run_in_threadpool(probe, part)
         part.rename(path)
     except OSError as error:
         raise UnavailableError(f"the file cannot be kept: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-    return UploadedFile(id=upload, **found._asdict(), n_bytes=n_bytes)
+    return UploadedFile(id=upload, **video._asdict(), n_bytes=n_bytes)
 
 
 async def _write(path: Path, chunks: AsyncIterator[bytes], most: int) -> int:
@@ -91,8 +91,8 @@ def _room(console: Console) -> int:
     return max(0, min(wanted.upload_bytes, wanted.quota_bytes - used, free))
 
 
-def _too_large(found: int, most: int) -> TooLargeError:
+def _too_large(size: int, most: int) -> TooLargeError:
     return TooLargeError(
-        f"at most {most / 1e6:.0f} MB are taken now, found {found / 1e6:.0f} MB: settings have the "
+        f"at most {most / 1e6:.0f} MB are taken now, found {size / 1e6:.0f} MB: settings have the "
         "limit and the quota"
     )

@@ -77,8 +77,8 @@ def _check_empty(connection: Connection) -> None:
 
 
 def _run(connection: Connection, steps: ScriptDirectory, wanted: str) -> None:
-    def steps_from(found: Any, context: MigrationContext) -> list[RevisionStep]:
-        return steps._upgrade_revs(wanted, found)
+    def steps_from(present: Any, context: MigrationContext) -> list[RevisionStep]:
+        return steps._upgrade_revs(wanted, present)
 
     with EnvironmentContext(Config(), steps, fn=steps_from) as environment:
         environment.configure(
