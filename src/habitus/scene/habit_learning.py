@@ -305,7 +305,7 @@ class _Segment(NamedTuple):
     """Documents of all shards before this one."""
 
 
-class _Part(NamedTuple):
+class _SegmentVotes(NamedTuple):
     """Votes of a segment."""
 
     segment: _Segment
@@ -352,11 +352,11 @@ class _TimedVotes(NamedTuple):
     def votes(self) -> DocumentVotes:
         return DocumentVotes(*self[:-1])
 
-    def parts(self, segments: Sequence[_Segment]) -> Iterator[_Part]:
+    def parts(self, segments: Sequence[_Segment]) -> Iterator[_SegmentVotes]:
         """Yield the votes and hours of each segment."""
         for segment in segments:
             documents = np.arange(segment.start, segment.stop)
-            yield _Part(segment, self.votes.take(documents), self.hours[documents])
+            yield _SegmentVotes(segment, self.votes.take(documents), self.hours[documents])
 
 
 def _folds_of(days: NDArray[np.int32]) -> tuple[Indices, bool]:
@@ -401,13 +401,13 @@ class _FoldedVotes:
         """Return the turns of documents of a usable camera."""
         return turns._replace(of=np.where(self._usable, turns.of, NO_TURN))
 
-    def map(self, function: Callable[[_Part], R]) -> Iterator[R]:
+    def map(self, function: Callable[[_SegmentVotes], R]) -> Iterator[R]:
         """Yield what a pure function returns for each part of a shard that lies in one fold."""
         task = partial(_of_parts, function, self._segments)
         numbers = range(len(self._segments))
         return chain.from_iterable(self._votes.map(task, numbers, n_threads=self._n_threads))
 
-    def sum(self, function: Callable[[_Part], Any], zero: Any = 0) -> Any:
+    def sum(self, function: Callable[[_SegmentVotes], Any], zero: Any = 0) -> Any:
         """Return the sum of a pure function of each such part."""
         task = partial(_sum_of_parts, function, zero, self._segments)
         return self._votes.sum(task, n_threads=self._n_threads)
@@ -427,7 +427,7 @@ class _FoldedVotes:
 
 
 def _of_parts(
-    function: Callable[[_Part], R],
+    function: Callable[[_SegmentVotes], R],
     segments: Sequence[Sequence[_Segment]],
     votes: _TimedVotes,
     number: int,
@@ -436,7 +436,7 @@ def _of_parts(
 
 
 def _sum_of_parts(
-    function: Callable[[_Part], Any],
+    function: Callable[[_SegmentVotes], Any],
     zero: Any,
     segments: Sequence[Sequence[_Segment]],
     votes: _TimedVotes,
@@ -460,33 +460,37 @@ def _segments(fold_of: NDArray[np.uint8], usable: Flags, before: int) -> Iterato
             yield _Segment(int(fold_of[start]), start, stop, n_usable, before)
 
 
-def _counts_of(vocabulary: Vocabulary, part: _Part) -> Sums[Any]:
+def _counts_of(vocabulary: Vocabulary, part: _SegmentVotes) -> Sums[Any]:
     """Return the counts by fold, and the number of votes of each document."""
     counts = HabitCounts.of(part.votes, vocabulary, part.segment.n_usable, part.hours)
     return Sums((_ByFold({part.fold: counts}), [np.diff(part.votes.indptr)]))
 
 
-def _histograms_of(held_out: Sequence[Habits], part: _Part) -> NDArray[np.int64]:
+def _histograms_of(held_out: Sequence[Habits], part: _SegmentVotes) -> NDArray[np.int64]:
     return surprisal_histograms(part.votes, held_out[part.fold])
 
 
 def _statistics_of(
-    vocabulary: Vocabulary, held_out: Sequence[Habits], levels: Array, part: _Part
+    vocabulary: Vocabulary, held_out: Sequence[Habits], levels: Array, part: _SegmentVotes
 ) -> tuple[int, Array]:
     return part.fold, gather_statistics(part.votes, held_out[part.fold], levels, vocabulary)
 
 
-def _hour_statistics_of(vocabulary: Vocabulary, held_out: Sequence[Array], part: _Part) -> Array:
+def _hour_statistics_of(
+    vocabulary: Vocabulary, held_out: Sequence[Array], part: _SegmentVotes
+) -> Array:
     return gather_hours(part.votes, held_out[part.fold], part.hours, vocabulary)
 
 
-def _turn_counts_of(vocabulary: Vocabulary, turns: Turns, part: _Part) -> _ByFold[TurnCounts]:
+def _turn_counts_of(
+    vocabulary: Vocabulary, turns: Turns, part: _SegmentVotes
+) -> _ByFold[TurnCounts]:
     counts = TurnCounts.of(part.votes, part.turns(turns), turns.n, vocabulary)
     return _ByFold({part.fold: counts})
 
 
 def _turn_scans_of(
-    vocabulary: Vocabulary, held_out: Sequence[Array], turns: Turns, part: _Part
+    vocabulary: Vocabulary, held_out: Sequence[Array], turns: Turns, part: _SegmentVotes
 ) -> Array:
     habits = turn_habits(held_out[part.fold], vocabulary)
     return gather_turns(part.votes, habits, part.turns(turns), vocabulary)
