@@ -266,7 +266,7 @@ def by_other_days(files: Sequence[Footage]) -> Cells:
                 before += refused_before(others[0].picture, each.picture)
                 after += refused(looks, each.looks)
     name = f"{Path(files[0].scene).name}: files by a model of all other days"
-    return {"": name, "pairs": len(files)} | {"refused by 0.4": before, "refused": after}
+    return {"": name, "pairs": len(files), "refused by 0.4": before, "refused": after}
 
 
 def pairs_of(scenes: dict[str, list[Footage]]) -> Iterator[Cells]:

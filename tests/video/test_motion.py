@@ -11,7 +11,6 @@ from habitus.corpus import Direction, Vocabulary
 from habitus.corpus.vocabulary import SPEED_BOUNDS
 from habitus.errors import InvalidInputError
 from habitus.video import motion_by
-from habitus.video.motion import fastest_in
 from reference.footage import FPS, HEIGHT, WIDTH, Drawn, evenly, moving_square, texture
 
 GRID = Vocabulary.of_frame(WIDTH, HEIGHT)
@@ -64,16 +63,3 @@ def test_importing_video_does_not_import_opencv():
     assert (
         subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
     )
-
-
-def test_what_would_cross_the_frame_in_about_a_second_is_no_motion():
-    method = motion_by("cells", GRID, EVERYWHERE)
-    square = moving_square(2, velocity=(4, 0), start=(56, 40))
-    before, after = (method.prepare(frame) for frame in Drawn(square, evenly(2)))
-    pixels, fastest = 4 / GRID.scale, fastest_in(GRID)
-    slower, faster = (
-        method.between(before, after, pixels / (share * fastest)).moves[14:19, 19:23]
-        for share in (0.9, 1.1)
-    )
-    assert (slower % 16 == 15).all()
-    assert (faster == -1).all()

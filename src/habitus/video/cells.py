@@ -182,8 +182,7 @@ def cell_motion(
     least_motion
         Pixels of the analysed frame below which motion is ignored.
     bounds
-        Pixels of the analysed frame from which motion is of the next speed, ascending; from the
-        one after the last speed on, motion is ignored.
+        Pixels of the analysed frame from which motion is of the next speed, ascending.
     flat
         Mean squared gradient plus mean squared change below which a window is flat: its cell does
         not move unless textured cells nearby do. 0 for none.
@@ -557,8 +556,6 @@ def move_all(
             if squared < least * least:
                 break
             speed += 1
-        if speed == N_SPEEDS:  # too fast for a thing of the scene
-            continue
         moves[r - 1, c - 1] = N_SPEEDS * fine_direction(right, down) + speed
 
 

@@ -27,10 +27,7 @@ from habitus.video.reader import Frame
 
 # Seconds between two frames that LEAST_MOTION is meant for: every second frame at 25 per second.
 USUAL_LAG = 0.08
-# Longer sides of the frame per second from which on nothing of a scene moves: what is as fast is an
-# insect or a drop close to the lens, or a wrong match. And the least such speed in pixels of the
-# analysed frame per second: in a small frame a person may be close.
-FASTEST, LEAST_FASTEST = 0.75, 300.0
+BOUNDS = np.array(SPEED_BOUNDS)
 
 
 class CellMoves(NamedTuple):
@@ -70,7 +67,6 @@ class CellMotion:
         self.vocabulary, self.watched = vocabulary, watched
         self.side = vocabulary.cell // 2
         self.scratch = Scratch.of(vocabulary.rows, vocabulary.columns, self.side)
-        self.bounds = np.array([*SPEED_BOUNDS, fastest_in(vocabulary)])
 
     def prepare(self, frame: Frame) -> Pyramid:
         """Return half and quarter resolution of the analysed frame."""
@@ -78,7 +74,7 @@ class CellMotion:
 
     def between(self, before: Pyramid, after: Pyramid, seconds: float) -> CellMoves:
         """Return the motion of each cell; none across a cut."""
-        least, bounds = least_motion(seconds), self.bounds * seconds
+        least, bounds = least_motion(seconds), BOUNDS * seconds
         settings = (self.watched, self.side, least, bounds)
         return CellMoves(*cell_motion(before, after, *settings, scratch=self.scratch))
 
@@ -206,18 +202,6 @@ def least_motion(seconds: float) -> float:
     (0.6, 0.6, 0.3)
     """
     return LEAST_MOTION * min(max(seconds / USUAL_LAG, 0.5), 1.0)
-
-
-def fastest_in(vocabulary: Vocabulary) -> float:
-    """Return the pixels of the analysed frame per second from which on motion is ignored.
-
-    Examples
-    --------
-    >>> fastest_in(Vocabulary.of_frame(1280, 720)), fastest_in(Vocabulary.of_frame(128, 64))
-    (480.0, 300.0)
-    """
-    side = max(vocabulary.width, vocabulary.height) / vocabulary.scale
-    return max(FASTEST * side, LEAST_FASTEST)
 
 
 def directions_of(flow: NDArray[np.float32]) -> NDArray[np.int16]:
