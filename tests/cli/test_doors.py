@@ -205,6 +205,10 @@ def npy(header, body=b"\0" * 8):
 LABELS = {
     "huge.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (10**15,)}"),
     "large.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000000,)}"),
+    "power.npy": npy(
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 1" + "0" * 9 + ")}"
+    ),
+    "digits.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1" + "0" * 30 + ",)}"),
     "negative.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (-8,)}"),
     "product.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (-2, -4)}"),
     "object.npy": npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),

@@ -9,7 +9,6 @@ from habitus.evaluation.labels import (
     AbnormalPlace,
     Label,
     Sighting,
-    _marked_by,
     abnormal_documents,
     abnormal_places,
     abnormal_words,
@@ -53,7 +52,7 @@ def test_documents_are_those_a_count_of_milliseconds_gives(clip):
         assert np.array_equal(abnormal_documents(labels, times, clip), expected)
         for label in labels:
             alone = abnormal_documents([label], times, clip)
-            assert np.array_equal(_marked_by(label, times, clip), alone)
+            assert np.array_equal(by_counting([label], times, clip), alone)
 
 
 def test_half_a_document_is_enough_and_every_label_marks_one():

@@ -199,7 +199,8 @@ def read_numpy(file: Path) -> FrameFlags:
     """Read one flag per frame from a one-dimensional `.npy` file."""
     try:
         # Mapped, so that a header cannot ask for more than there is in the file.
-        values = np.squeeze(np.load(file, mmap_mode="r", allow_pickle=False))
+        with np.errstate(over="ignore"):
+            values = np.squeeze(np.load(file, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise InvalidInputError(f"{file}: cannot be read: {error.strerror}") from error
     # NumPy parses the header as a Python literal, which can fail in any of these ways.
@@ -209,7 +210,7 @@ def read_numpy(file: Path) -> FrameFlags:
     numbers = values.ndim <= 1 and values.dtype.kind in "biuf"
     if not numbers or not np.isin(values, (0, 1)).all():
         raise InvalidInputError(f"{file}: expected one 0 or 1 per frame, found something else")
-    return FrameFlags(str(file), np.atleast_1d(values).astype(np.bool_))
+    return FrameFlags(str(file), np.array(values, dtype=np.bool_, ndmin=1))
 
 
 def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | FrameRanges:
