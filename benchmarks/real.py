@@ -30,7 +30,7 @@ from habitus.evaluation.frames import ScoredFrames, assess_frames, assess_pixels
 from habitus.evaluation.label_files import ClipRanges, parse_labels, read_pixels
 from habitus.evaluation.metrics import ScoredDocuments
 from habitus.habits import STATISTICS
-from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.baselines import BASELINES, run_baseline
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.scene import detect_events
 from habitus.scene.detector import MEASURE_NAMES
@@ -161,7 +161,7 @@ def judged_by_baseline(data: DataSet, name: str, run: int) -> Scores:
     for fold in data.folds:
         corpus = habitus.Corpus.joined([fold.train, fold.test])
         split = SplitFootage(corpus, len(fold.train), [], [])
-        result = BASELINES[name](split, protocol, protocol.seed_of(name, run))
+        result = run_baseline(name, split, protocol, protocol.seed_of(name, run))
         normality.append(result.normality)
         judged.append(split.long_enough(protocol)[split.n_train :])
     together = np.concatenate(judged)

@@ -24,7 +24,7 @@ from habitus.evaluation.matching import Span, found_at_rates
 from habitus.evaluation.metrics import ScoredDocuments, average_precision
 from habitus.habits import STATISTICS
 from habitus.lab import Junction, render
-from habitus.lab.comparison.baselines import BASELINES
+from habitus.lab.comparison.baselines import BASELINES, run_baseline
 from habitus.lab.comparison.protocol import ComparisonProtocol, SplitFootage
 from habitus.scene import learn_habits
 from report import Cells, progress, save, table
@@ -163,7 +163,7 @@ def by_baseline(name: str) -> Method:
         protocol = ComparisonProtocol()
         corpus = habitus.Corpus.joined([scene.train, scene.test])
         split = SplitFootage(corpus, len(scene.train), [], [])
-        found = BASELINES[name](split, protocol, protocol.seed_of(name, 0))
+        found = run_baseline(name, split, protocol, protocol.seed_of(name, 0))
         return found.normality, split.long_enough(protocol)[split.n_train :]
 
     return judge

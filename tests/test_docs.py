@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import pytest
 
-from habitus import Corpus, SceneModel, inputs, pipeline, scene
+from habitus import Corpus, SceneModel, scene
 from habitus.ingest.chunks import Extraction
-from habitus.inputs import extract_documents
+from habitus.inputs import Ingestion
 from habitus.progress import Progress
 from habitus.scene import learn_scene
 from reference.commands import Done, habitus
@@ -113,8 +113,7 @@ def workplace(footage, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     learn = partial(learn_once, tmp_path_factory)
     monkeypatch.setattr(scene, "learn_scene", learn)
-    for module in (inputs, pipeline):
-        monkeypatch.setattr(module, "extract_documents", extract_once)
+    monkeypatch.setattr(Ingestion, "extract", extract_once)
     before = {path: path.read_bytes() for path in footage.iterdir()}
     yield footage
     for path in footage.iterdir():
@@ -126,19 +125,20 @@ def workplace(footage, monkeypatch, tmp_path_factory):
 
 
 _extracted: dict[str, tuple[Extraction, list[Progress]]] = {}
+extract = Ingestion.extract
 
 
-def extract_once(sources, settings, output, reading, workers, progress):
-    """Extract as `extract_documents` does; most pages read the same footage in the same way."""
+def extract_once(ingestion, sources, settings):
+    """Extract as `Ingestion` does; most pages read the same footage in the same way."""
     digests = [hashlib.sha256(Path(source.address).read_bytes()).hexdigest() for source in sources]
-    key = repr((digests, [source.name for source in sources], settings, reading))
+    key = repr((digests, [source.name for source in sources], settings, ingestion.reading))
     if key not in _extracted:
         stages: list[Progress] = []
-        extraction = extract_documents(sources, settings, output, reading, workers, stages.append)
+        extraction = extract(ingestion._replace(progress=stages.append), sources, settings)
         _extracted[key] = extraction, stages
     extraction, stages = _extracted[key]
     for stage in stages:
-        progress(stage)
+        ingestion.progress(stage)
     return extraction
 
 

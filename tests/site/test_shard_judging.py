@@ -135,8 +135,8 @@ def test_a_smaller_budget_needs_no_judging(site):
 
 def n_unjudged(camera, share):
     """How many recordings of a camera would be judged for its share of a budget."""
-    found = ArchiveDetection(alerts_per_day=share)
-    return sum(len(task.shards) for task in _unjudged(camera, share, again=False, found=found))
+    tasks = _unjudged(camera, share, again=False, detection=ArchiveDetection(alerts_per_day=share))
+    return sum(len(task.shards) for task in tasks)
 
 
 def test_a_larger_budget_is_judged_again(judged):
