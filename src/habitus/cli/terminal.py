@@ -52,7 +52,7 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def say_json(value: Any) -> None:
     """Print a value for machines."""
-    typer.echo(json.dumps(value))
+    typer.echo(json.dumps(value, allow_nan=False))
 
 
 class Screen(Console):

@@ -529,7 +529,9 @@ def _encoded(pictures: Iterator[tuple[float, Any]], output: Path) -> Clip | None
                 tick = round(1000 * (time - start))
                 if tick > latest:
                     latest, step = tick, tick - latest if latest >= 0 else step
-                    small = picture.reformat(stream.width, stream.height, format="yuv420p")
+                    small = picture.reformat(
+                        stream.width, stream.height, format="yuv420p", threads=1
+                    )
                     small.pts, small.time_base, small.pict_type = tick, MILLISECOND, 0
                     made.mux(stream.encode(small))
                 first = next(pictures, None)

@@ -69,7 +69,9 @@ class Frame(NamedTuple):
     def colours(self, width: int, height: int) -> Image:
         """Return red, green and blue at another size: height x width x 3."""
         width, height = self._stored(width, height)
-        picture: Image = self.decoded.to_ndarray(width=width, height=height, format="rgb24")
+        picture: Image = self.decoded.to_ndarray(
+            width=width, height=height, format="rgb24", threads=1
+        )
         return _turned(picture, self.turns) if self.turns else picture
 
     def _stored(self, width: int, height: int) -> tuple[int, int]:
@@ -85,7 +87,7 @@ def _luma(decoded: Any, width: int, height: int) -> Image:
     """Return the first plane of PyAV's frame, converted and resized where needed."""
     unchanged = decoded.width == width and decoded.height == height
     if not unchanged or decoded.format.name not in EIGHT_BIT_LUMA:
-        decoded = decoded.reformat(width=width, height=height, format="gray")
+        decoded = decoded.reformat(width=width, height=height, format="gray", threads=1)
     plane: Any = VideoPlane(decoded, 0)  # `planes` would create the other two as well, each time
     line = plane.line_size
     if line < width:  # stored bottom up
