@@ -89,7 +89,8 @@ def test_terminated_nothing_is_left(place, video, start, everyone, moment):
     if moment == "workers start":
         assert process.returncode == TERMINATED
         assert told.splitlines()[-1].startswith("habitus: interrupted")
-        assert left(place) == []
+        written = list((place / ".a.corpus.chunks").glob("*"))  # by workers that were quick
+        assert left(place) == ([".a.corpus.chunks"] if written else [])
     else:
         assert process.returncode in (TERMINATED, 0)
         assert left(place) in ([".a.corpus.chunks"], ["a.corpus"])
