@@ -10,7 +10,7 @@ import pytest
 
 from habitus import Corpus
 from reference.commands import COMMAND
-from reference.footage import FPS, encode, moving_square
+from reference.footage import FPS, encode, moving_square, repeated
 from reference.processes import LONG, wait_until, workers
 from reference.streams import silent
 
@@ -24,6 +24,12 @@ def video(tmp_path_factory):
     pictures = moving_square(SECONDS * FPS, width=96, height=80, side=32, start=(0, 24))
     path = tmp_path_factory.mktemp("ending") / "a.mp4"
     return encode(path, pictures, options={"preset": "ultrafast", "g": "25"})
+
+
+@pytest.fixture(scope="module")
+def long_video(video):
+    """So much that it is still being decoded when a signal comes."""
+    return repeated(video, video.with_name("long.mp4"), 50)
 
 
 @pytest.fixture
@@ -76,9 +82,9 @@ def wait_for(moment, process, place):
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("everyone", [False, True], ids=["the command", "all its processes"])
-def test_terminated_nothing_is_left(place, video, start, everyone, moment):
+def test_terminated_nothing_is_left(place, long_video, start, everyone, moment):
     """At any moment: `make soak`."""
-    process = extract(start, place, video)
+    process = extract(start, place, long_video)
     wait_for(moment, process, place)
     with contextlib.suppress(ProcessLookupError):  # it was over before
         (os.killpg if everyone else os.kill)(process.pid, signal.SIGTERM)
@@ -126,11 +132,11 @@ def test_terminated_while_a_camera_is_silent(place, start):
 def test_killed_no_process_stays_and_the_next_run_goes_on(place, video, start):
     """At any moment: `make soak`."""
     for moment in MOMENTS:
-        process = extract(start, place, video)
+        process = extract(start, place, video, "--force")  # it may be over before
         wait_for(moment, process, place)
         process.kill()
         assert_gone(process)
-    assert extract(start, place, video).wait(LONG) == 0
+    assert extract(start, place, video, "--force").wait(LONG) == 0
     assert list((place / "temporary").iterdir()) == []
     assert left(place) == ["a.corpus"]
     assert len(Corpus.load(place / "a.corpus")) == SECONDS
