@@ -257,7 +257,7 @@ def test_alarms_at_a_budget_are_near_it(simulated):
         expected += bar.expected.mean * n / DAY
         assert judged.mean() > 0.9
         raised += len(runs(normality < threshold, model.fusion.join))
-    assert expected == pytest.approx(100)
+    assert 60 < expected < 100  # kept nine times in ten
     assert 0.7 * expected < raised < 1.4 * expected
 
 
@@ -316,6 +316,6 @@ def test_documents_of_a_fleet_promise_nothing_for_a_camera():
         fleet_scores=rng.exponential(size=300),
     )
     assert (fusion.tail.n_own, fusion.tail.n_documents) == (100, 400)
-    in_the_mean, kept = (fusion.tail.threshold(5.0 * n, 100.0 * n) for n in (2, 1))
+    in_the_mean, kept = (fusion.tail.threshold(4.0 * n, 100.0 * n) for n in (2, 1))
     assert kept < in_the_mean
-    assert fusion.tail.expected_alarms(in_the_mean, 200).mean <= 10
+    assert fusion.tail.expected_alarms(in_the_mean, 200).mean <= 8

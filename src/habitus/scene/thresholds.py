@@ -15,9 +15,10 @@ excesses that the rate of alarms rests on. The survival of single documents rest
 all of them; neighbours (`CORRELATED`) are not independent, so that their likelihood is raised to
 the power groups of neighbours / documents.
 
-A budget is a promise. Where the footage lasts as long as what the budget is for, a day, its
-threshold is the highest score at which the rate of alarms is at most the budget with a probability
-of `CONFIDENCE`. Shorter footage cannot promise as much: there the expected rate is the budget.
+A budget is a promise. Where the footage lasts as long as what the budget is for, a day or the time
+that `ENOUGH` alarms take, its threshold is the highest score at which the rate of alarms is at most
+the budget with a probability of `CONFIDENCE`. Shorter footage cannot promise as much: there the
+expected rate is the budget.
 """
 
 from bisect import bisect_left
@@ -50,6 +51,8 @@ NEGLIGIBLE = 1e-12
 """Relative posterior density under which a point of the grid is left out."""
 CONFIDENCE = 0.9
 """Probability with which a budget is kept."""
+ENOUGH = 5
+"""Alarms that a budget allows in footage shorter than a day that it is kept so in."""
 TABLE = np.expm1(np.linspace(0, np.log(1e6), 257))[1:]
 """Excesses that survival is tabulated at, in units of the mean excess."""
 
@@ -70,7 +73,11 @@ class ExpectedAlarms(NamedTuple):
         --------
         >>> ExpectedAlarms(0.0, 4.2, 9.0).in_words()
         '0 to 9'
+        >>> ExpectedAlarms(0.0, 0.1, 0.0).in_words()
+        'no'
         """
+        if self.low == self.high:
+            return f"{self.low:g}" if self.low else "no"
         return f"{self.low:g} to {self.high:g}"
 
 
@@ -279,8 +286,8 @@ class Tail:
         """Return the highest score below which at most `alerts` alarms come in `n_documents`.
 
         Of a budget beyond `most_alarms` it is the threshold of the most alarms. Where at least as
-        many documents were seen, the budget is kept with a probability of `CONFIDENCE`, otherwise
-        in the mean.
+        many documents were seen, or as many as have `ENOUGH` alarms, the budget is kept with a
+        probability of `CONFIDENCE`, otherwise in the mean.
         """
         if not 0 < alerts < np.inf:
             raise InvalidInputError(
@@ -350,7 +357,11 @@ class Tail:
         share, weight = self._shares(excess)
         most, counted = alerts / n_documents * self.n_documents, n_runs + 0.5
         if n_documents > self.n_own:
-            return bool(counted * (share @ weight) <= most)
+            enough = ENOUGH * self.n_documents / self.n_own
+            if counted * (share @ weight) <= min(most, enough):
+                return True
+            if most < enough:
+                return False
         return bool(gammainc(counted, most / np.maximum(share, 1e-200)) @ weight >= CONFIDENCE)
 
     def _tail_threshold(self, alerts: float, n_documents: float) -> float:
