@@ -5,13 +5,14 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from habitus.cli import app
+from habitus.cli import command_for
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 
 
 def reference() -> str:
     """Return the page as it should be."""
+    app = command_for()
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     for group in app.registered_groups:
         own = group.typer_instance

@@ -261,8 +261,9 @@ def test_a_root_page_is_short_and_its_links_lead_somewhere(name):
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_named_in_the_documents_exist(page):
-    from habitus.cli import app
+    from habitus.cli import command_for
 
+    app = command_for()
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     known |= {group.typer_instance.info.name for group in app.registered_groups}
     named = set(re.findall(r"(?:^\s*\$ |`)habitus (\w+)", page.read_text(), re.MULTILINE))

@@ -173,6 +173,16 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("lasting", [True, False])
+def test_only_what_shall_last_waits_for_the_disk(tmp_path, monkeypatch, lasting):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    with written_whole(tmp_path / "a.txt", lasting=lasting) as temporary:
+        temporary.write_text("whole")
+    assert (tmp_path / "a.txt").read_text() == "whole"
+    assert len(flushed) == lasting
+
+
 @pytest.mark.parametrize("place", ["missing/scene.model", "file/scene.model", "."])
 def test_places_that_cannot_be_written(tmp_path, corpus, place):
     (tmp_path / "file").write_text("")

@@ -14,7 +14,7 @@ import pytest
 
 import habitus
 from habitus import pipeline
-from habitus.cli.main import app
+from habitus.cli import command_for
 from habitus.cli.options import plain
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
@@ -43,7 +43,7 @@ def scene(lanes):
 
 
 def test_every_command_is_a_function_of_the_library():
-    commands = {command.callback.__name__ for command in app.registered_commands}
+    commands = {command.callback.__name__ for command in command_for().registered_commands}
     assert commands <= set(habitus.__all__)
     for name in commands:
         assert getattr(habitus, name) is getattr(server if name == "serve" else pipeline, name)
@@ -62,7 +62,7 @@ def defaults_of(function):
 
 def test_a_command_has_the_defaults_of_its_function():
     shown = {"as_json", "train", "methods", "topics", "behaviours"}  # another form of the same
-    for registered in app.registered_commands:
+    for registered in command_for().registered_commands:
         command = registered.callback
         library = defaults_of(getattr(habitus, command.__name__))
         for name, option in inspect.signature(command).parameters.items():
@@ -83,7 +83,9 @@ def raised_texts():
 def test_no_message_of_the_library_names_a_flag_or_a_command():
     texts = list(raised_texts())
     assert len(texts) > 300
-    commands = "|".join(registered.callback.__name__ for registered in app.registered_commands)
+    commands = "|".join(
+        registered.callback.__name__ for registered in command_for().registered_commands
+    )
     named = re.compile(rf"(?<![\w-])--[a-z]|`?habitus ({commands})\b")
     assert [(file, text) for file, text in texts if named.search(text)] == []
 

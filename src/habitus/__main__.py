@@ -47,6 +47,7 @@ def _load_decoding() -> None:
         if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
             return
         os.environ.update(ONE_THREAD)  # the other processors decode
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks through all packages
 
         import habitus.ingest.segments  # noqa: F401
         from habitus.jobs.workers import DECODING, load_early

@@ -63,11 +63,13 @@ class Contents(NamedTuple):
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def written_whole(path: str | os.PathLike[str], *, lasting: bool = True) -> Iterator[Path]:
     """Write a file completely or not at all.
 
     Gives a temporary file in the same folder, to be written inside the block. It is renamed to
     `path`, where a symbolic link is followed, if the block succeeds, and removed if it fails.
+    One that is not lasting may be without contents after a crash of the machine, and need not wait
+    for the disk.
 
     Examples
     --------
@@ -82,7 +84,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with _held(target.parent, target.suffix, partial(Path.touch, exist_ok=False)) as temporary:
             yield temporary
-            _flush(temporary)  # or a crash of the machine leaves a file without contents
+            if lasting:
+                _flush(temporary)
             temporary.replace(target)
     except OSError as error:
         raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
@@ -296,10 +299,14 @@ def write_tensors(
     version: int,
     header: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
+    lasting: bool = True,
 ) -> None:
-    """Write arrays and a header to a file, completely or not at all; see `tensor_bytes`."""
+    """Write arrays and a header to a file, completely or not at all; see `tensor_bytes`.
+
+    `lasting` is as of `written_whole`.
+    """
     parts = _file_parts(kind, version, header, tensors)
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with written_whole(path, lasting=lasting) as temporary, temporary.open("wb") as file:
         file.writelines(parts)
 
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import habitus
-from habitus.cli import app
+from habitus.cli import command_for
 from reference.archives import PATTERN, put, record
 
 
@@ -24,7 +24,7 @@ def site(tmp_path_factory):
 
 def run(*arguments):
     return CliRunner().invoke(
-        app,
+        command_for(["archive"]),
         ["archive", *map(str, arguments), *(["--jobs", "1"] if arguments[0] != "report" else [])],
     )
 

@@ -97,8 +97,8 @@ def test_wrong_usage_is_exit_code_two(folder):
 
 def test_help_and_version_start_fast_libraries_only(folder):
     code = (
-        "import sys; from habitus.cli import app; "
-        "from typer.testing import CliRunner; r = CliRunner().invoke(app, ['--help']); "
+        "import sys; from habitus.cli import command_for; "
+        "from typer.testing import CliRunner; r = CliRunner().invoke(command_for(), ['--help']); "
         "assert r.exit_code == 0 and 'learn' in r.output; "
         "print([m for m in ('numba', 'sklearn', 'matplotlib') if m in sys.modules])"
     )

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from habitus import Corpus
-from habitus.cli import app
+from habitus.cli import command_for
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Label
 from habitus.files import read_tensors
@@ -129,8 +129,8 @@ def test_json_has_every_figure(folder, whole):
 )
 def test_what_is_wrong_is_told_in_one_line(folder, whole, changed, said, monkeypatch):
     monkeypatch.chdir(folder)
-    arguments = map(str, ("compare", *HOW, "-o", "whole", *changed))
-    run = CliRunner().invoke(app, list(arguments))
+    arguments = list(map(str, ("compare", *HOW, "-o", "whole", *changed)))
+    run = CliRunner().invoke(command_for(arguments), arguments)
     assert run.exit_code == 1
     (line,) = run.stderr.splitlines()
     assert line.startswith("habitus: ")

@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from habitus import Corpus, HabitusError, Vocabulary
-from habitus.cli.main import app
+from habitus.cli import command_for
 from habitus.evaluation.label_files import parse_labels
 from habitus.files import read_tensors, write_tensors
 from habitus.scene import detect_events, learn_scene, read_events
@@ -43,7 +43,8 @@ def folder(tmp_path_factory):
 def run(monkeypatch, folder, *words):
     """Return the exit code and what was printed; any exception but an exit fails the test."""
     monkeypatch.chdir(folder)
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    given = [str(word) for word in words]
+    done = CliRunner().invoke(command_for(given), given, catch_exceptions=False)
     return done.exit_code, done.output
 
 

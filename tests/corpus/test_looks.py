@@ -15,6 +15,7 @@ from habitus.corpus.looks import (
     NUDGED,
     REACH,
     SAME_LOOK,
+    _averages,
     best_likeness,
     compared,
     edges_of,
@@ -117,6 +118,13 @@ def test_a_look_is_the_mean_of_equal_parts():
     assert halves.shape == GRID
     colours = np.stack([picture] * 3, axis=-1)
     assert np.array_equal(look_of(colours), look_of(picture))
+
+
+@pytest.mark.parametrize("size", [(288, 360), (135, 240), (97, 131)])  # groups of 96, 3 and 1 rows
+def test_a_look_is_the_same_whether_rows_are_averaged_in_groups_or_all_at_once(size):
+    picture = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
+    down, across = (_averages(*sizes) for sizes in zip(GRID, size, strict=True))
+    assert np.array_equal(look_of(picture), np.ceil(down @ picture @ across.T - 0.5 - 1e-6))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -8,7 +8,7 @@ CALLED = """
 import habitus.lab.kernels_ahead
 from habitus.model import expected_counts
 from habitus.video import cells
-for kernel in (cells.move_all, expected_counts.scatter):
+for kernel in (cells.fill_moves, expected_counts.scatter):
     assert len(kernel.dispatcher.signatures) == 1, kernel
 """
 

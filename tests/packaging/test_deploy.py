@@ -12,7 +12,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from typer.main import get_command
 
-from habitus.cli import app
+from habitus.cli import command_for
 from reference.system import UNIT_CHECK, needs
 from reference.web import HERE, site
 
@@ -54,7 +54,7 @@ def test_the_unit_is_confined(unit: Path) -> None:
 
 @pytest.mark.parametrize("page", [*DEPLOY.iterdir(), ROOT / "docs/how-to/service.md"])
 def test_options_are_those_of_the_command(page: Path) -> None:
-    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    command = get_command(command_for()).commands["serve"]  # type: ignore[attr-defined]
     known = {option for parameter in command.params for option in parameter.opts}
     text = page.read_text().replace("\\\n", " ")
     lines = re.findall(r"habitus serve[^\n`]*|\"serve\", [^\n]*", text)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
-from habitus.cli import app
+from habitus.cli import command_for
 
 COMMAND = (sys.executable, "-m", "habitus")
 """The command as a process of its own, for tests of signals, descriptors and what is imported."""
@@ -38,7 +38,7 @@ def _ended(*arguments: str) -> int:
     """Return the exit code; an exception is told as Python does, and fails whoever reads it."""
     before, sys.argv = sys.argv, ["habitus", *arguments]
     try:
-        app()
+        command_for(arguments)()
     except SystemExit as leaving:
         return int(leaving.code or 0)
     except Exception:

@@ -1,5 +1,5 @@
 """The command `habitus`: thin wrappers over the library, one file a command."""
 
-from habitus.cli.main import app, main
+from habitus.cli.main import command_for, main
 
-__all__ = ["app", "main"]
+__all__ = ["command_for", "main"]

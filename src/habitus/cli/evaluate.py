@@ -10,7 +10,8 @@ from rich.table import Table
 import habitus
 from habitus.cli import options
 from habitus.cli.options import argument, option
-from habitus.cli.terminal import Screen, progress_bars, say, say_json, say_notes, table
+from habitus.cli.screen import Screen, table
+from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 NAMES = {
     "average_precision": "average precision (1)",

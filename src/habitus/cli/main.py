@@ -4,44 +4,22 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 
 import typer
 
 from habitus import __version__, when_compiling, when_connected
-from habitus.cli.accept import accept
-from habitus.cli.archive import app as archive
-from habitus.cli.compare import compare
-from habitus.cli.demo import demo
-from habitus.cli.detect import detect
 from habitus.cli.ending import lack
-from habitus.cli.evaluate import evaluate
-from habitus.cli.extract import extract
-from habitus.cli.learn import learn
-from habitus.cli.report import report
-from habitus.cli.serve import serve
-from habitus.cli.show import show
 from habitus.cli.terminal import say
-from habitus.cli.tune import tune
-from habitus.cli.watch import watch
 
-INTERRUPTED = 130  # what typer makes of Ctrl-C
-
-app = typer.Typer(
-    name="habitus",
-    help="Learn what is habitual in a fixed camera's view, without labels, and show what is not.",
-    epilog="Start with: habitus demo",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+COMMANDS = (
+    *("demo", "extract", "learn", "detect", "accept", "watch", "serve"),
+    *("show", "report", "evaluate", "tune", "compare", "archive"),
 )
-for command in (
-    *(demo, extract, learn, detect, accept, watch, serve),
-    *(show, report, evaluate, tune, compare),
-):
-    app.command()(command)
-app.add_typer(archive)
+"""Subcommands, each of a module of its name."""
+INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 
 def _version(wanted: bool) -> None:
@@ -50,13 +28,37 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     """Take the options that come before a subcommand."""
+
+
+def command_for(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Return the command `habitus` with the subcommand that is given, or with all of them.
+
+    Each takes time to import and to build.
+    """
+    app = typer.Typer(
+        name="habitus",
+        help="Learn what is habitual in a fixed camera's view, without labels, and show what is "
+        "not.",
+        epilog="Start with: habitus demo",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for name in [name for name in arguments[:1] if name in COMMANDS] or COMMANDS:
+        module = import_module(f"habitus.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app)
+        else:
+            app.command()(getattr(module, name))
+    return app
 
 
 def _say(text: str) -> None:
@@ -94,7 +96,7 @@ def main() -> None:
     try:
         for number in handled:
             signal.signal(number, end)
-        app()
+        command_for(sys.argv[1:])()
     except (SystemExit, KeyboardInterrupt) as leaving:
         for number in handled:  # it is ending already, and what it cleans up is soon done
             signal.signal(number, signal.SIG_IGN)

@@ -5,7 +5,8 @@ from pathlib import Path
 import habitus
 from habitus.cli import options
 from habitus.cli.options import argument, option
-from habitus.cli.terminal import Screen, say, say_json, table
+from habitus.cli.screen import Screen, table
+from habitus.cli.terminal import say, say_json
 
 
 @options.command

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
 
 import habitus
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
 REDRAWN = 0.1
 """Seconds from one drawing of a bar to the next, at least."""
+TERMINALS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables that may make Rich take any file for a terminal."""
 
 
 def printable(text: str) -> str:
@@ -55,48 +50,22 @@ def say_json(value: Any) -> None:
     typer.echo(json.dumps(value, allow_nan=False))
 
 
-class Screen(Console):
-    """Console for tables and lines; what looks like markup in them is text."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, soft_wrap=True, markup=False, emoji=False)
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text as it is printed; every text of a table or a line passes here."""
-        lines = "\n".join(map(printable, text.split("\n")))
-        return super().render_str(lines, **options)
-
-
-def table(*headings: str, left: Iterable[int] = (0,), **style: Any) -> Table:
-    """Return a table of numbers, with texts in the columns that are aligned to the left."""
-    columns, made = set(left), Table(box=SIMPLE_HEAD, **style)
-    for k, heading in enumerate(headings):
-        made.add_column(heading, justify="left" if k in columns else "right")
-    return made
-
-
 @contextmanager
 def progress_bars() -> Iterator[habitus.ProgressCallback]:
     """Yield a callback that draws one bar per stage of the work, on stderr.
 
     Bars are drawn on a terminal only, and are gone once the work is done.
     """
-    console = Console(stderr=True)
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    if not (sys.stderr.isatty() or any(name in os.environ for name in TERMINALS)):
+        yield lambda report: None
+        return
+    bars: Progress | None = None
     tasks: dict[str, TaskID] = {}
     drawn = 0.0
 
     def show(report: habitus.Progress) -> None:
-        nonlocal drawn
+        nonlocal bars, drawn
+        bars = bars or stack.enter_context(_bars())
         stage, done, total = report[:3]
         note = printable(report.note)
         now = monotonic()
@@ -107,5 +76,29 @@ def progress_bars() -> Iterator[habitus.ProgressCallback]:
         drawn = now
         bars.update(tasks[stage], total=total, completed=done, note=note)
 
-    with bars:
+    with ExitStack() as stack:
         yield show
+
+
+def _bars() -> Progress:
+    """Return bars for a terminal: imported when the work has begun, which need not wait for it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

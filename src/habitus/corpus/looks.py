@@ -12,6 +12,7 @@ one view fit best at about no shift, by a margin; pictures of two views fit as w
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import product
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -61,9 +62,9 @@ def look_of(picture: Image) -> Image:
     """
     if picture.shape == GRID:
         return picture
-    (rows, columns, *colours), (n, m) = picture.shape, GRID
-    means = _averages(n, rows) @ (picture @ LUMA if colours else picture)
-    means = means @ _averages(m, columns).T
+    (_, _, *colours), (n, m) = picture.shape, GRID
+    rows = _means(picture @ LUMA if colours else picture, n)
+    means = _means(rows.T, m).T
     return np.asarray(
         np.ceil(means - 0.5 - 1e-6), dtype=np.uint8
     )  # whatever the last bit of a half
@@ -276,6 +277,17 @@ def _closeness(one: Edges, other: Edges) -> float:
     if one.plain and other.plain:
         return np.inf
     return float(np.nan_to_num(alike(one, other)))
+
+
+def _means(rows: Image | Array, n: int) -> Array:
+    """Return the means of `n` equal parts of all rows: `_averages(n, len(rows)) @ rows`.
+
+    Where parts end between rows, groups of rows are averaged alike, each by itself.
+    """
+    size, columns = rows.shape
+    groups = gcd(n, size)
+    grouped = rows.reshape(groups, size // groups, columns)
+    return (_averages(n // groups, size // groups) @ grouped).reshape(n, columns)
 
 
 @cache

@@ -163,7 +163,7 @@ class SourceChunks:
         return self.folder / f"{self.digest}-{start:09d}{f'-{self.end}' if cut else ''}.safetensors"
 
     def put(self, start: int, chunk: Chunk) -> None:
-        """Write a chunk, whole or not at all.
+        """Write a chunk, whole or not at all; one that a crash of the machine damages is read anew.
 
         Raises
         ------
@@ -176,7 +176,12 @@ class SourceChunks:
             raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
         try:
             write_tensors(
-                self.path(start), kind="chunk", version=VERSION, header={}, tensors=chunk._asdict()
+                self.path(start),
+                kind="chunk",
+                version=VERSION,
+                header={},
+                tensors=chunk._asdict(),
+                lasting=False,
             )
         except InvalidInputError:
             with suppress(OSError):  # it stays if there are other chunks in it

@@ -1,6 +1,7 @@
 """Summaries of models and corpora in numbers."""
 
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def summarise_corpus(corpus: Corpus) -> CorpusSummary:
         sequences=len(corpus.lengths),
         words=float(n_tokens.sum()),
         vocabulary=corpus.n_words,
-        median_words=float(np.median(n_tokens)) if len(n_tokens) else 0.0,
+        median_words=float(median(n_tokens.tolist())) if len(n_tokens) else 0.0,
         short=float((n_tokens < SHORT).mean()) if len(n_tokens) else 0.0,
         faults=int((corpus.conditions != 0).sum()),
     )

@@ -206,17 +206,40 @@ def cell_motion(
     (np.True_, 0.0)
     """
     rows, columns = watched.shape
-    line, changes, slots, gated, fits, moved = scratch or Scratch.of(rows, columns, side)
     moves = np.full((rows, columns), -1, dtype=np.int16)
-    half, quarter, next_half, next_quarter = *before, *after
+    settings = watched, side, least_motion, bounds, flat
+    tables = scratch or Scratch.of(rows, columns, side)
+    return moves, fill_moves(*before, *after, *settings, *tables, moves)
+
+
+@compiled
+def fill_moves(
+    half: Image,
+    quarter: Image,
+    next_half: Image,
+    next_quarter: Image,
+    watched: Flags,
+    side: int,
+    least_motion: float,
+    bounds: NDArray[np.float64],
+    flat: float,
+    line: NDArray[np.uint16],
+    changes: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    gated: NDArray[np.int32],
+    fits: Fits,
+    moved: Flags,
+    moves: NDArray[np.int16],
+) -> float:
+    """Fill in the moves of `cell_motion`, and return the mean change: one call for all kernels."""
     if likeness(quarter, next_quarter) < LEAST_ALIKE:
-        return moves, 255.0
+        return 255.0
     total = cell_changes(half, next_half, side, line, changes)
     n = gated_cells(changes, watched, LEAST_CHANGE * side * side, slots, gated)
     if n:
         fit_all(half, quarter, next_half, next_quarter, side, n, gated, slots, fits)
         move_all(n, gated, slots, fits, least_motion, bounds, flat, moved, moves)
-    return moves, total / (rows * columns * side * side)
+    return total / (changes.size * side * side)
 
 
 @compiled
@@ -367,20 +390,23 @@ def fit_all(
                 sx, sy = _match(quarter, next_quarter, y, x)
                 _refine(half, next_half, top, left, 2 * sx, 2 * sy, fits, k)
     n_explained, n_lit = 0, 0
+    for k in range(n):
+        n_explained += left_over[k] <= (1 - EXPLAINED) * energy[k]
+    needed = max(LEAST_LIT, COMMON * n_explained)
     for again in range(2):
         for k in range(n):
+            if n_lit + n_explained < needed:  # even if all further ones are lit
+                return
             if left_over[k] > (1 - EXPLAINED) * energy[k]:
                 continue
             top = min(max(gated[k, 0] * side + (side - WINDOW) // 2, 1), height - WINDOW - 1)
             left = min(max(gated[k, 1] * side + (side - WINDOW) // 2, 1), width - WINDOW - 1)
             lit = _left_by_light(half, next_half, top, left) <= LIGHT * left_over[k]
-            if not again:
-                n_explained += 1
-                n_lit += lit
-            elif lit:
+            if again and lit:
                 left_over[k] = np.inf
-        if n_lit < max(LEAST_LIT, COMMON * n_explained):
-            break
+            elif not again:
+                n_explained -= 1
+                n_lit += lit
 
 
 @compiled
