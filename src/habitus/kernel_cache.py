@@ -19,7 +19,7 @@ from numba.core import caching, types
 from numba.extending import typeof_impl
 
 from habitus.compiled import PLAIN_KERNELS, Kernel
-from habitus.progress import tell_compiling
+from habitus.progress import report_compiling
 
 try:
     from numba.core import compiler_lock
@@ -87,7 +87,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """Return what was compiled for a signature, or None."""
         found = self._loaded(sig, target_context)
         if found is None:
-            tell_compiling()
+            report_compiling()
             self._lock()
             found = self._loaded(sig, target_context)  # another process may have been quicker
             if found is not None:
@@ -144,7 +144,7 @@ class NoCache(NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Return nothing."""
-        tell_compiling()
+        report_compiling()
 
 
 def _private_folder() -> Path:

@@ -40,7 +40,7 @@ def when_compiling(listener: Callable[[], None]) -> None:
     _compilation_listeners.append(listener)
 
 
-def tell_compiling() -> None:
+def report_compiling() -> None:
     """Call the listeners of `when_compiling` that were not called yet."""
     while _compilation_listeners:
         _compilation_listeners.pop()()

@@ -104,7 +104,7 @@ def test_a_package_found_through_a_changed_path(folder, expected):
         if path.name not in ("ingest", "decoder.py"):
             place.symlink_to(path)
     decoder = (package / "ingest" / "decoder.py").read_text()
-    (other / "ingest" / "decoder.py").write_text(f'{decoder}\n\nSTART = b"another start\\n"\n')
+    (other / "ingest" / "decoder.py").write_text(decoder.replace("OPEN = 0", 'OPEN = "another"'))
     code = f"import sys\nsys.path.insert(0, {str(other.parent)!r})\n{CODE}"
     (folder / "script.py").write_text(code)
     found = run(["-E", "script.py"], folder)

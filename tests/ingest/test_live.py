@@ -1,15 +1,14 @@
 """Documents of live sources: real streams over the network, cut, stalled, silent and back again."""
 
 import contextlib
-import io
 import os
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from unittest.mock import Mock
 
 import av
 import cv2
@@ -19,7 +18,13 @@ import pytest
 from habitus.corpus import Vocabulary
 from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings, documents
-from habitus.ingest.decoder import EndOfSource, FrameSizeError, TimedDocument, _ArrivingFrames
+from habitus.ingest.decoder import (
+    EndOfSource,
+    FrameSizeError,
+    Job,
+    TimedDocument,
+    _ArrivingFrames,
+)
 from habitus.ingest.live import (
     FIRST_WAIT,
     LONGEST_QUIET,
@@ -35,6 +40,7 @@ from reference.processes import (
     LONG,
     cpu_seconds,
     decoders,
+    fork_servers,
     resident_bytes,
     running,
     wait_until,
@@ -197,29 +203,22 @@ def test_a_decoder_that_hangs_or_crashes_is_replaced(footage):
 
 @pytest.mark.usefixtures("own_fork_servers")
 def test_a_decoder_that_cannot_be_started_is_tried_again(footage, tmp_path, monkeypatch):
-    """It crashes while there is no place for its job, and again while Python is being replaced."""
-    place, away = tmp_path / "place", tmp_path / "away"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    """It crashes with its fork server while Python is being replaced."""
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, _), playing(port, footage["ts"]):
         take(found, 2)
-        place.rename(away)
-        crash(found)
-        assert "cannot write a temporary file: No such file" in until_notice(found)[1].text
-        away.rename(place)
-        take(found, 2)
         with monkeypatch.context() as patch:
             patch.setattr(sys, "executable", str(tmp_path / "python"))
-            crash(found)
+            crash(found, *fork_servers())
             assert "cannot start a decoder: No such file" in until_notice(found)[1].text
         after, _ = take(found, 2)
         assert [one.follows for one in after] == [False, True]
 
 
-def crash(found):
+def crash(found, *others):
     (decoder,) = decoders()
-    os.kill(decoder, signal.SIGKILL)
+    for process in (*others, decoder):
+        os.kill(process, signal.SIGKILL)
     assert "crashed" in until_notice(found)[1].text
 
 
@@ -377,7 +376,7 @@ def test_a_picture_that_is_stored_turned_has_the_shape_that_is_shown(turns):
     for sides, alike in ((stored, True), (stored[::-1], False)):
         picture = av.VideoFrame(*sides, "gray")
         reader = Turned([Frame(0.0, 160, 128, True, picture, turns=turns)])
-        frames = _ArrivingFrames(reader, io.BytesIO(), threading.Event())
+        frames = _ArrivingFrames(reader, Mock(), threading.Event())
         with contextlib.nullcontext() if alike else pytest.raises(FrameSizeError):
             assert len(list(frames)) == 1
 
@@ -389,7 +388,7 @@ def wait_for_notice(found, text):
 
 def test_a_stream_that_is_absent_at_the_start(footage, expected):
     port = free_port()
-    with watching(f"tcp://127.0.0.1:{port}", expected=None) as (found, _):
+    with watching(f"tcp://127.0.0.1:{port}") as (found, _):
         wait_for_notice(found, "Connection refused; trying again")
         with playing(port, footage["ts"]):
             arrived, notices = take(found, 3)
@@ -420,7 +419,7 @@ def test_a_long_absence(footage):
 
 
 def test_waits_start_anew_once_a_stream_gave_documents(expected):
-    live = LiveSource(Source("tcp://camera"), DocumentSettings(), longest_wait=600)
+    live = LiveSource(Job(Source("tcp://camera"), DocumentSettings()), longest_wait=600)
 
     def waits_after(*messages):
         for message in (*messages, EndOfSource([])):
@@ -435,7 +434,7 @@ def test_waits_start_anew_once_a_stream_gave_documents(expected):
 def test_a_stream_that_ends_after_long_is_not_opened_again_at_once(expected, monkeypatch):
     monkeypatch.setattr("habitus.ingest.live.time.monotonic", lambda: now)
     now = 0.0
-    live = LiveSource(Source("tcp://camera"), DocumentSettings())
+    live = LiveSource(Job(Source("tcp://camera"), DocumentSettings()))
     now = 500.0
     for message in (Vocabulary(2, 2), TimedDocument(expected[0], now), EndOfSource([])):
         list(live._take(message))
@@ -443,7 +442,7 @@ def test_a_stream_that_ends_after_long_is_not_opened_again_at_once(expected, mon
 
 
 def test_documents_follow_by_number_and_never_lie_before_others(expected):
-    live = LiveSource(Source("tcp://camera"), DocumentSettings(clip=CLIP))
+    live = LiveSource(Job(Source("tcp://camera"), DocumentSettings(clip=CLIP)))
 
     def arrived(*numbers):
         live.before = None  # it was opened
@@ -461,7 +460,7 @@ def test_documents_follow_by_number_and_never_lie_before_others(expected):
 def test_notices_of_a_day_of_absence_become_rare_but_come_every_hour(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("habitus.ingest.live.time.monotonic", lambda: now[0])
-    live, told = LiveSource(Source("tcp://camera"), DocumentSettings()), []
+    live, told = LiveSource(Job(Source("tcp://camera"), DocumentSettings())), []
     for now[0] in np.arange(0.0, 86_400, 60):
         told += [now[0] for _ in live._take(EndOfSource([]))]
     assert np.diff(told)[:5].tolist() == [60, 60, 120, 240, 480]

@@ -14,10 +14,7 @@ from typing import Any
 
 import pytest
 
-from habitus.ingest.decoder import DecoderProcess, Job, start_command
 from habitus.jobs.fork_server import SMALL, Child, ForkServer, _call
-from habitus.jobs.workers import DECODING
-from habitus.site.forked_decoder import decoders_of
 
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 
@@ -27,6 +24,8 @@ class KeptForkServer(ForkServer):
 
     def close(self) -> None:
         """Leave it to `end`."""
+
+    kill = close
 
     def end(self) -> None:
         super().close()
@@ -68,15 +67,8 @@ def kept_fork_servers() -> Iterator[None]:
         kept.append(KeptForkServer(preload))
         return kept[-1]
 
-    def start_decoder(job: Job, stack: contextlib.ExitStack) -> DecoderProcess:
-        """Fork it, unless it has this process's own standard input or files."""
-        if job.source.address == "-" or job.source.descriptors:
-            return start_command(job, stack)
-        return decoders_of(server(DECODING))(job, stack)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("habitus.jobs.workers.ForkServer", server)
-        patch.setattr("habitus.ingest.decoder.start_command", start_decoder)
         yield
     for each in kept:
         each.end()
@@ -84,9 +76,5 @@ def kept_fork_servers() -> Iterator[None]:
 
 @pytest.fixture
 def own_fork_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers have a fork server of their own, for tests of when that starts and ends.
-
-    Decoders are commands, as they are without these tests.
-    """
+    """Workers and decoders have fork servers of their own, for tests of their start and end."""
     monkeypatch.setattr("habitus.jobs.workers.ForkServer", ForkServer)
-    monkeypatch.setattr("habitus.ingest.decoder.start_command", start_command)

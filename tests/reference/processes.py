@@ -12,8 +12,10 @@ import psutil
 LONG = 600.0
 # What the processes of `habitus.jobs.workers` are called.
 WORKER = "habitus-workers"
-# What forked decoders are called, as far as the system keeps it.
-DECODER = "habitus-forked_"
+# What decoders of live sources are called.
+DECODER = "habitus-decoder"
+# What fork servers are called.
+FORK_SERVER = "habitus-forks"
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
@@ -39,7 +41,8 @@ def command_of(pid: int) -> str:
     return ""
 
 
-def _name_of(pid: int) -> str:
+def name_of(pid: int) -> str:
+    """What a process is called; nothing once it has ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).name()
     return ""
@@ -66,16 +69,17 @@ def resident_bytes(pid: int) -> int:
 
 def workers(pid: int | None = None) -> list[int]:
     """Process ids of the workers of a process, by default of this one."""
-    return [child for child in descendants(pid or os.getpid()) if _name_of(child) == WORKER]
+    return [child for child in descendants(pid or os.getpid()) if name_of(child) == WORKER]
 
 
 def decoders(pid: int | None = None) -> list[int]:
-    """Process ids of the decoders of a process, by default of this one: commands, or forked."""
-    return [
-        child
-        for child in descendants(pid or os.getpid())
-        if "habitus.ingest.decoder" in command_of(child) or _name_of(child) == DECODER
-    ]
+    """Process ids of the decoders of a process, by default of this one."""
+    return [child for child in descendants(pid or os.getpid()) if name_of(child) == DECODER]
+
+
+def fork_servers() -> list[int]:
+    """Process ids of the fork servers of this process."""
+    return [child for child in descendants(os.getpid()) if name_of(child) == FORK_SERVER]
 
 
 def has_loaded(pid: int, name: str) -> bool:

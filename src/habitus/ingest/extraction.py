@@ -25,6 +25,7 @@ from habitus.ingest.clips import (
     DocumentSettings,
     vocabulary_of,
 )
+from habitus.ingest.decoder import Job
 from habitus.ingest.live import Arrived, LiveSource
 from habitus.ingest.segments import (
     FilePlan,
@@ -370,10 +371,8 @@ class _Recorder:
         self.wanted = plan.chunks.end
         """Number of documents that are wanted; None for all."""
         self.live = LiveSource(
-            plan.source,
-            plan.settings,
+            Job(plan.source, plan.settings, prompt=False),
             patience=plan.source.timeout,
-            prompt=False,
             may_end=self.wanted is None and not _is_endless(plan.source),
             must_start=True,
         )

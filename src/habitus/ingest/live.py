@@ -14,13 +14,16 @@ from habitus.ingest.decoder import (
     TICK,
     Decoder,
     EndOfSource,
-    Launch,
+    Job,
     Length,
     Message,
+    Order,
     Sign,
     TimedDocument,
     has_end,
 )
+from habitus.jobs.fork_server import ForkServer
+from habitus.jobs.workers import DECODING, fork_server_of
 from habitus.video import PacketTap, Source
 
 # Seconds to the first new attempt; the time between attempts doubles with each that failed.
@@ -65,7 +68,12 @@ class Arrived(NamedTuple):
 
 
 def live_documents(
-    source: Source, settings: DocumentSettings, *, stop: threading.Event, **options: Any
+    source: Source,
+    settings: DocumentSettings,
+    *,
+    stop: threading.Event,
+    tap: PacketTap | None = None,
+    **options: Any,
 ) -> Iterator[Arrived | Notice]:
     """Yield the documents of a source as they are completed, until `stop` is set.
 
@@ -73,8 +81,8 @@ def live_documents(
 
     Parameters
     ----------
-    source, settings
-        As of `LiveSource`.
+    source, settings, tap
+        As of `Job`.
     stop
         Ends the generator when set.
     **options
@@ -85,8 +93,8 @@ def live_documents(
     Arrived or Notice
         Documents, and messages about lost and recovered connections.
     """
-    settings = replace(settings, still_every=1)
-    with LiveSource(source, settings, stop=stop, **options) as live:
+    job = Job(source, replace(settings, still_every=1), tap=tap)
+    with LiveSource(job, stop=stop, **options) as live:
         while not (stop.is_set() or live.ended):
             yield from live.poll()
 
@@ -96,46 +104,33 @@ class LiveSource:
 
     A file or standard input ends at its end. A stream never does: if it refuses the connection,
     ends, sends nothing for `patience` seconds, or is not as expected, it is opened again after 1,
-    2, 4, 8, 8, ... seconds. Reasons that can pass are notices, told at doubling intervals.
+    2, 4, 8, 8, ... seconds. Reasons that can pass are notices, at doubling intervals.
 
     Parameters
     ----------
-    source
-        A stream, a camera, a file, or standard input.
-    settings
-        How documents are extracted.
+    job
+        What to decode: a stream, a camera, a file, or standard input.
     patience
         Seconds of silence after which a source counts as lost.
     longest_wait
         Largest number of seconds between two attempts to open a stream.
-    expected
-        Vocabulary that the source must refine; by default that of its first connection.
     stop
         Set when the source is not wanted any more: then a decoder that ended is no fault.
-    prompt
-        Whether documents are completed with the last frame of their clip, see `documents`; by
-        default, those of a live source.
     may_end
         Whether the end of a stream is its end, and not a loss.
     must_start
         Whether it is an error if a stream gives no document when it is opened first.
     repeats
         Whether a file starts again at its end; each turn is a sequence.
-    speed
-        How fast a file plays, as a multiple of its own speed; as fast as possible if None.
-    measured
-        Whether to find out first how long a file is.
-    tap
-        Given the packets in the decoder process, such as to record them; must be picklable.
-    launch
-        Starts the decoder process; by default, as a command.
+    fork_server
+        Forks the decoder process; by default, one of its own.
 
     Attributes
     ----------
     ended
         Whether the source came to its end.
     finishing
-        Whether it was told to end.
+        Whether it was asked to end.
     reason
         Why the source was lost last.
     error
@@ -148,29 +143,26 @@ class LiveSource:
 
     def __init__(
         self,
-        source: Source,
-        settings: DocumentSettings,
+        job: Job,
         *,
         patience: float = 10.0,
         longest_wait: float = LONGEST_WAIT,
-        expected: Vocabulary | None = None,
         stop: threading.Event | None = None,
-        prompt: bool | None = None,
         may_end: bool = False,
         must_start: bool = False,
         repeats: bool = False,
-        speed: float | None = None,
-        measured: bool = False,
-        tap: PacketTap | None = None,
-        launch: Launch | None = None,
+        fork_server: ForkServer | None = None,
     ) -> None:
+        self.source = replace(job.source, timeout=min(job.source.timeout, patience))
+        self.job = replace(job, source=self.source)
         self.stop = stop or threading.Event()
-        self.prompt = source.is_live if prompt is None else prompt
-        self.may_end, self.must_start = may_end or has_end(source), must_start
-        self.source = replace(source, timeout=min(source.timeout, patience))
-        self.settings, self.tap = settings, tap
-        self.patience, self.longest_wait, self.expected = patience, longest_wait, expected
-        self.repeats, self.speed, self.measured, self.launch = repeats, speed, measured, launch
+        self.may_end, self.must_start, self.repeats = (
+            may_end or has_end(job.source),
+            must_start,
+            repeats,
+        )
+        self.patience, self.longest_wait = patience, longest_wait
+        self._fork_server, self._own_fork_server = fork_server, fork_server is None
         self.ended, self.reason = False, ""
         self.error: HabitusError | None = None
         self.length: float | None = None
@@ -185,7 +177,7 @@ class LiveSource:
         now = time.monotonic()
         self.heard = now
         self.lost_at: float | None = None
-        self._first_told, self._last_told = now, now
+        self._first_noticed, self._last_noticed = now, now
         """When notices of an absence were given."""
         self._decoder: Decoder | None = None
         self._opens_at, self._wait, self._attempted = now, FIRST_WAIT, now
@@ -199,6 +191,9 @@ class LiveSource:
 
     def __exit__(self, *exception: object) -> None:
         self._end_decoder()
+        if self._own_fork_server and self._fork_server is not None:
+            self._fork_server.kill()
+            self._fork_server = None
 
     def poll(self) -> Iterator[Arrived | Notice]:
         """Yield what came within a moment.
@@ -237,24 +232,15 @@ class LiveSource:
         """Have the source end with what it has."""
         self.finishing = True
         if self._decoder is not None and self._open:
-            self._decoder.finish()
+            self._decoder.order(Order.FINISH)
         else:
             self.ended = True
 
     def _running_decoder(self) -> Decoder:
         """Return the decoder process; it starts while there is still time to wait."""
         if self._decoder is None:
-            decoder = Decoder(
-                self.source,
-                self.settings,
-                prompt=self.prompt,
-                expected=self.expected,
-                speed=self.speed,
-                measured=self.measured,
-                tap=self.tap,
-                launch=self.launch,
-            )
-            self._decoder = decoder.__enter__()
+            self._fork_server = self._fork_server or fork_server_of(DECODING)
+            self._decoder = Decoder(self.job, self._fork_server).__enter__()
             self._started = False
         return self._decoder
 
@@ -269,7 +255,7 @@ class LiveSource:
         if now < self._opens_at:
             time.sleep(min(TICK, self._opens_at - now))
             return
-        decoder.open()
+        decoder.order(Order.OPEN)
         self._open, self._attempted, self._since = True, now, now
         self._within = self.patience + MARGIN if self._started else STARTING
         self.before = self.vocabulary = None
@@ -293,7 +279,7 @@ class LiveSource:
             yield Notice(f"{self.source.name}: {message}", time.time())
         elif isinstance(message, Vocabulary):
             self.vocabulary = message
-            self.expected = self.expected or message
+            self.job = replace(self.job, expected=self.job.expected or message)
         elif isinstance(message, TimedDocument) and self.vocabulary is not None:
             yield from self._recovered()
             yield self._arrived(message, self.vocabulary)
@@ -329,9 +315,9 @@ class LiveSource:
         # An attempt that took long has waited already; a stream that ended has not.
         self._opens_at = max(now, self.heard + FIRST_WAIT, self._attempted + wait)
         if self.lost_at is None:
-            self.lost_at, self._first_told, self._last_told = self.heard, now, -LONGEST_QUIET
-        if now - self._last_told >= min((now - self._first_told) / 2, LONGEST_QUIET):
-            self._last_told = now
+            self.lost_at, self._first_noticed, self._last_noticed = self.heard, now, -LONGEST_QUIET
+        if now - self._last_noticed >= min((now - self._first_noticed) / 2, LONGEST_QUIET):
+            self._last_noticed = now
             again = f"trying again in {self._opens_at - now:.0f} s"
             yield Notice(f"{reason}; {again}", time.time(), is_loss=True)
 
@@ -345,7 +331,7 @@ class LiveSource:
 
     def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> Arrived:
         """Return a document with its times."""
-        document, clip = made.document, self.settings.clip
+        document, clip = made.document, self.job.settings.clip
         arrival = self.latest_arrival = max(made.arrived, self.latest_arrival)
         if self.first_arrival is None:
             self.first_arrival = arrival

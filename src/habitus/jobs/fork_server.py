@@ -55,8 +55,6 @@ MOST_DESCRIPTORS = 8
 MOST_OPEN = 1 << 16
 # Seconds that processes may take to end by themselves once the server is gone.
 ENDING = 10.0
-# Seconds between two looks at whether the parent process is alive.
-PARENT_CHECK = 0.5
 # Signals that end a command: by the terminal, by whoever started it, or with the session. The
 # command handles them, and ends its processes itself.
 ENDINGS = [
@@ -201,17 +199,21 @@ class ForkServer:
         """Process id of the fork server, if this process has started it."""
         return self._process.pid if self._process else None
 
-    def start_process(self, target: str, job: Any, *, grace: float = ENDING / 2) -> Child:
+    def start_process(
+        self, target: str, job: Any, descriptors: Sequence[int] = (), *, grace: float = ENDING / 2
+    ) -> Child:
         """Fork a process that calls a function, "module:name", with a job and a connection to here.
 
-        The connection, our end of which the child has, is the process's lifeline as well: it ends
-        at the latest `grace` seconds after our end is closed.
+        Open files are handed over: their numbers there are further arguments. The connection, our
+        end of which the child has, is the process's lifeline as well: it ends at the latest `grace`
+        seconds after our end is closed.
         """
         ours, theirs = Pipe()
         try:
             with theirs:
                 what = target, job, grace
-                child = self.fork("habitus.jobs.fork_server:connected", what, [theirs.fileno()])
+                files = [theirs.fileno(), *descriptors]
+                child = self.fork("habitus.jobs.fork_server:connected", what, files)
         except BaseException:  # interrupted, it may have been forked all the same
             ours.close()
             raise
@@ -259,10 +261,12 @@ class ForkServer:
         if not hasattr(os, "fork"):
             raise HabitusError("habitus needs Linux or macOS: this system cannot fork")
         ours, theirs = socket.socketpair()
-        with theirs, interrupts_blocked():
+        with theirs, contextlib.ExitStack() as failed, interrupts_blocked():
+            failed.callback(ours.close)
             start = _Twin if forked else _started
             self._process = start(theirs, self.preload)
             self._socket = ours
+            failed.pop_all()
 
     def _forget(self) -> None:
         """End the fork server; another one is started with the next request."""
@@ -351,24 +355,6 @@ def interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def end_with_parent(pid: int) -> None:
-    """Make this process ignore what ends its parent, and end it when its parent has ended.
-
-    For processes that were started as commands; those that are forked notice the end of whoever
-    asked for them. `pid` is the process id of the parent. A thread watches: FFmpeg may never
-    return.
-    """
-    for number in ENDINGS:
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, args=(pid,), daemon=True).start()
-
-
-def _watch_parent(pid: int) -> None:
-    while os.getppid() == pid:
-        time.sleep(PARENT_CHECK)
-    os._exit(1)
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
@@ -542,28 +528,23 @@ def _close_all_but(wanted: Sequence[int]) -> None:
     os.closerange(last + 1, MOST_OPEN)
 
 
-def connected(what: tuple[str, Any, float], descriptor: int) -> None:
+def connected(what: tuple[str, Any, float], descriptor: int, *opened: int) -> None:
     """Call a function with a job and a connection, and end soon after its other end is closed."""
     target, job, grace = what
     connection = Connection(descriptor)
     threading.Thread(target=_end_with, args=(descriptor, grace), daemon=True).start()
-    _call(target, job, connection)
+    _call(target, job, connection, *opened)
 
 
 def _end_with(descriptor: int, grace: float) -> None:
     """End this process when nobody is at the other end, with time to end by itself."""
-    wait_for_hang_up(descriptor)
-    time.sleep(grace)
-    os._exit(1)
-
-
-def wait_for_hang_up(descriptor: int) -> None:
-    """Return when nobody is at the other end of a pipe or socket any more."""
     import select
 
     poll = select.poll()
     poll.register(descriptor, 0)  # that it broke is always reported
     poll.poll()
+    time.sleep(grace)
+    os._exit(1)
 
 
 def _name_process(name: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from habitus.errors import HabitusError, InvalidInputError, TaskError, WorkerError
 from habitus.jobs.fork_server import Child, ForkServer
-from habitus.progress import tell_compiling, when_compiling
+from habitus.progress import report_compiling, when_compiling
 
 DECODING = "habitus.ingest.preloaded"
 """What processes that decode files have loaded; by name, as it is a room above this one."""
@@ -143,7 +143,7 @@ _early: dict[str, ForkServer] = {}
 
 
 def load_early(preload: str, *, forked: bool = False) -> None:
-    """Load a module in the background for the next `LocalWorkers` that preload it.
+    """Load a module in the background for the next who asks for its fork server.
 
     For a command that knows what it will need, while the rest of it is imported. A process that
     nobody has used ends with this one. `forked` is as of `ForkServer.start`.
@@ -151,6 +151,11 @@ def load_early(preload: str, *, forked: bool = False) -> None:
     if preload not in _early:
         _early[preload] = ForkServer(preload)
         _early[preload].start(forked=forked)
+
+
+def fork_server_of(preload: str) -> ForkServer:
+    """Return a fork server with a module loaded: that of `load_early`, or a new one."""
+    return _early.pop(preload, None) or ForkServer(preload)
 
 
 @functools.cache
@@ -194,7 +199,7 @@ class LocalWorkers:
         self._server: ForkServer | None = None
         self._idle: list[tuple[Child, bytes]] = []
         if preload is not None:
-            self._server = _early.pop(preload, None) or ForkServer(preload)
+            self._server = fork_server_of(preload)
             self._server.start()
 
     def as_completed(
@@ -288,7 +293,7 @@ class LocalTasks(Generic[T, R]):
                 self._again.append(task)
                 continue
             if answer is Answer.COMPILING:
-                tell_compiling()
+                report_compiling()
             elif answer is Answer.SIGN:
                 self._heard(task.number, value)
             else:

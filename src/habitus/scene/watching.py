@@ -11,7 +11,7 @@ from habitus.arrays import Image
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.corpus.documents import Condition
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.decoder import FrameSizeError, has_end
+from habitus.ingest.decoder import FrameSizeError, Job, has_end
 from habitus.ingest.live import Arrived, LiveSource, Notice
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
@@ -72,8 +72,8 @@ def watch_events(
     known = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
     observer = Observer(detector, source.name, scene, live=source.is_live)
-    settings = replace(settings, still_every=1)
-    with LiveSource(source, settings, patience=patience, expected=known, stop=stop) as live:
+    job = Job(source, replace(settings, still_every=1), expected=known)
+    with LiveSource(job, patience=patience, stop=stop) as live:
         while not (stop.is_set() or live.ended):
             for arrival in live.poll():
                 if isinstance(arrival, Notice):

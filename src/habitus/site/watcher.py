@@ -19,7 +19,7 @@ from habitus.corpus.documents import Condition
 from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
-from habitus.ingest.decoder import FrameSizeError
+from habitus.ingest.decoder import FrameSizeError, Job
 from habitus.ingest.live import Arrived, LiveSource
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
@@ -28,7 +28,6 @@ from habitus.scene.scene_model import SceneModel
 from habitus.scene.watching import SLOW_DOCUMENTS
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
-from habitus.site.forked_decoder import decoders_of
 from habitus.site.judging import Judging, with_accepted
 from habitus.site.live_picture import heat_in, picture_of
 from habitus.site.packet_ring import PacketRing
@@ -178,17 +177,20 @@ class Watcher:
         """Return the source, to be opened."""
         recorded = self.recording is not None
         ring = PacketRing(self.job.folder / "recent", speed=self.speed or 1.0)
-        return LiveSource(
+        job = Job(
             self.source,
             self.settings,
-            patience=self.patience,
             expected=None if self.judging is None else self.judging.vocabulary,
-            stop=self.link.stop,
-            repeats=self.job.kind == "playback",
             speed=self.speed,
             measured=recorded,
             tap=None if recorded else ring,
-            launch=decoders_of(self.fork_server),
+        )
+        return LiveSource(
+            job,
+            patience=self.patience,
+            stop=self.link.stop,
+            repeats=self.job.kind == "playback",
+            fork_server=self.fork_server,
         )
 
     def _attend(self) -> None:

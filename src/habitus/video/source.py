@@ -99,7 +99,9 @@ class Source:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Open files that it is read from, as the shell's <(...) is."""
+        """Open files that it is read from: standard input, or such as the shell's <(...)."""
+        if self.address == "-":
+            return (0,)
         found = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", self.address)
         return (int(found[1]),) if found else ()
 
