@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 def main() -> None:
-    """Run the command; Ctrl-C before it can be told in a line just ends the process."""
+    """Run the command; Ctrl-C before it can be reported in a line just ends the process."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
@@ -39,7 +39,7 @@ def _load_decoding() -> None:
 
     Not where memory is limited: that is said in a line first.
     """
-    with suppress(Exception):  # whoever needs it tries again, and tells
+    with suppress(Exception):  # whoever needs it tries again, and reports
         import resource
 
         from habitus.jobs.fork_server import ONE_THREAD

@@ -18,7 +18,7 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.files import check_output, checked_path, kind_of
 from habitus.jobs.workers import Workers, number_of_workers
 from habitus.progress import ProgressCallback
-from habitus.settings import Address, AlertSettings, ReadingSettings
+from habitus.settings import OPENING, Address, AlertSettings, ReadingSettings, check_unused
 
 if TYPE_CHECKING:
     from habitus.ingest.chunks import Extraction
@@ -307,7 +307,9 @@ def labelled_footage(source: Address | Corpus, clip: float, reading: ReadingSett
     return footage_of_video(video, clip)
 
 
-def check_events_alone(judge: Any, picture: Address | None, *thresholds: float | None) -> None:
+def check_events_alone(
+    judge: Address, picture: Address | None, alerts: AlertSettings, reading: ReadingSettings
+) -> None:
     """Raise if something is wanted that events alone cannot give."""
     if picture is not None:
         raise InvalidInputError(
@@ -315,12 +317,13 @@ def check_events_alone(judge: Any, picture: Address | None, *thresholds: float |
             "the model",
             parameter="picture",
         )
-    if any(threshold is not None for threshold in thresholds):
+    if (alerts.alerts_per_day, alerts.share, alerts.threshold) != (None, None, None):
         raise InvalidInputError(
             f"{judge}: these events were found at a threshold of their own: to try another, give "
             "the model",
             parameter="threshold",
         )
+    check_unused(reading, "evaluating events", *OPENING, "skip", "jobs", "cluster")
 
 
 def check_clips(

@@ -52,6 +52,7 @@ from habitus.settings import (
 
 if TYPE_CHECKING:
     from habitus.evaluation.assessment import Assessment
+    from habitus.evaluation.label_files import Labelling
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
     from habitus.ingest.live import Notice
@@ -525,12 +526,7 @@ def evaluate(
     Assessment
         All figures.
     """
-    from habitus.evaluation.assessment import (
-        LabelledClip,
-        evaluate_clips,
-        evaluate_events,
-        evaluate_model,
-    )
+    from habitus.evaluation.assessment import evaluate_events
     from habitus.evaluation.label_files import ClipRanges, parse_labels
     from habitus.scene import read_events
 
@@ -543,44 +539,56 @@ def evaluate(
     of_clips = isinstance(known, ClipRanges) and not is_event_file(judge)
     check_clips(sources, of_clips, masks=masks, smooth=smooth, skip=skip)
     if is_event_file(judge):
-        check_events_alone(
-            judge, picture, settings.threshold, settings.share, settings.alerts_per_day
-        )
-        check_unused(reading, "evaluating events", *OPENING, "skip", "jobs", "cluster")
+        check_events_alone(judge, picture, settings, reading)
         footage = labelled_footage(sources[0], clip, reading)
         alarms = [event for event in read_events(judge) if event.alarm]
         return evaluate_events(alarms, footage, known, skip=skip)
     judged = judged_sources(
         sources, judge, settings, reading, output=picture, force=force, progress=progress
     )
-    first, detector = judged[0], judged[0].detector
-    name = first.name if len(judged) == 1 else f"{len(judged)} clips"
+    found = _assessment(judged, known, settings.share, skip, masks, smooth, progress)
+    if picture is not None:
+        from habitus.reporting.figures.curves import draw_curves
+
+        name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
+        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {name}")
+    return found
+
+
+def _assessment(
+    judged: Sequence[JudgedSource],
+    known: Labelling,
+    share: float | None,
+    skip: float | None,
+    masks: Address | None,
+    smooth: float,
+    progress: ProgressCallback,
+) -> Assessment:
+    """Return all figures of a model; see `evaluate`."""
+    from habitus.evaluation.assessment import LabelledClip, evaluate_clips, evaluate_model
+    from habitus.evaluation.label_files import ClipRanges
+
     if isinstance(known, ClipRanges):
-        found = evaluate_clips(
-            detector,
+        return evaluate_clips(
+            judged[0].detector,
             [LabelledClip(clip.name, clip.corpus) for clip in judged],
             known,
             masks=None if masks is None else Path(masks),
             smoothing=smooth,
-            share=settings.share,
+            share=share,
             progress=progress,
         )
-    else:
-        found = evaluate_model(
-            detector,
-            first.corpus,
-            known,
-            name=name,
-            n_stored=first.n_stored,
-            skip=skip,
-            share=settings.share,
-            progress=progress,
-        )
-    if picture is not None:
-        from habitus.reporting.figures.curves import draw_curves
-
-        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {name}")
-    return found
+    (one,) = judged
+    return evaluate_model(
+        one.detector,
+        one.corpus,
+        known,
+        name=one.name,
+        n_stored=one.n_stored,
+        skip=skip,
+        share=share,
+        progress=progress,
+    )
 
 
 def compare(
@@ -630,6 +638,7 @@ def compare(
         All figures, findings and notes.
     """
     from habitus.evaluation.label_files import parse_labels
+    from habitus.lab.comparison.protocol import ComparisonProtocol
     from habitus.lab.comparison.results_page import write_comparison
     from habitus.lab.comparison.runs import compare_methods
     from habitus.video.source import redacted_text
@@ -647,15 +656,13 @@ def compare(
             video,
             known,
             Path(output),
+            protocol=ComparisonProtocol(learning.n_topics, learning.n_behaviours, learning.seed),
             settings=documents,
             train=train,
-            n_topics=learning.n_topics,
-            n_behaviours=learning.n_behaviours,
             n_runs=runs,
             methods=methods,
             jobs=reading.jobs,
             workers=workers,
-            seed=learning.seed,
             progress=progress,
         )
     write_comparison(Path(output), comparison, source=video.name, command=redacted_text(command))

@@ -60,7 +60,7 @@ def when_connected(listener: Callable[[str], None]) -> None:
     _connection_listeners.append(listener)
 
 
-def tell_connected(line: str) -> None:
+def report_connected(line: str) -> None:
     """Call the listeners of `when_connected`."""
     for listener in _connection_listeners:
         listener(line)

@@ -1,6 +1,7 @@
 """Settings of the public functions, built once and passed whole; `DocumentSettings` is beside them.
 
-The defaults are those of the commands.
+The defaults are those of the commands, whose options are made from them: so this module imports
+nothing that takes time.
 """
 
 from __future__ import annotations
@@ -12,12 +13,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from habitus.errors import InvalidInputError
-from habitus.files import checked_path
-from habitus.jobs.cluster import cluster_workers
-from habitus.jobs.workers import Workers
-from habitus.schema import LATEST
 
 if TYPE_CHECKING:
+    from habitus.jobs.workers import Workers
     from habitus.video import Source
 
 Address = str | os.PathLike[str]
@@ -67,6 +65,7 @@ class ReadingSettings:
 
     def open(self, sources: Address | Sequence[Address]) -> list[Source]:
         """Return the sources of one or several addresses."""
+        from habitus.files import checked_path
         from habitus.video import Source
 
         addresses = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -80,6 +79,8 @@ class ReadingSettings:
 
     def workers(self) -> AbstractContextManager[Workers | None]:
         """Return the workers of the cluster; None where there is none."""
+        from habitus.jobs.cluster import cluster_workers
+
         return cluster_workers(self.cluster, self.jobs)
 
 
@@ -160,6 +161,8 @@ def check_unused(settings: Settings, work: str, *used: str) -> None:
 
 def check_seconds(name: str, seconds: float | None) -> None:
     """Raise if a length of time is not above 0, or infinite."""
+    from habitus.schema import LATEST
+
     if seconds is not None and not 0 < seconds <= LATEST:
         raise InvalidInputError(
             f"{name} must be above 0 seconds, and at most {LATEST:g}, found {seconds:g}",

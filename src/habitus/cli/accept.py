@@ -18,10 +18,10 @@ def accept(
     force: bool = options.FORCE,
     undo: bool = option(False, "Take it back: the model is as if it never was.", "--undo"),
 ) -> None:
-    """Tell a model that events were normal.
+    """Call events normal in a model.
 
     What moved in the strongest second of each is counted as one more normal second, and the alarms
-    of the file that the model would no longer raise are told. Alarms like it that remain can be
+    of the file that the model would no longer raise are listed. Alarms like it that remain can be
     accepted too.
     Example: habitus accept events.jsonl 3 --model junction.model
     """

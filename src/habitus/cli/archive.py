@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
 
 import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import argument, option
+from habitus.cli.options import LEARNING, argument, option
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 MOST_RANKED = 10
 """Moments that are listed."""
 MOST_NOTES = 5
-"""Lines about a camera; of further ones, the number is told."""
+"""Lines about a camera; of further ones, the number is given."""
 OF_THE_ARCHIVE = {"clip", "cell", "motion", "words", "mask", "region", "fast", "timezone"}
 """Options that an archive has once it is there."""
 FOLDER = argument("Folder of the archive.", "DIR")
 CAMERAS = option(None, "Only this camera; may be given several times.", "--camera")
-SETTLED = option(30.0, "Leave recordings that changed in the last N seconds for the next run.")
-JOBS = option(-1, "Processes; -1 for one per core. Never changes a result.")
 
 app = typer.Typer(
     name="archive",
@@ -32,13 +31,49 @@ app = typer.Typer(
 )
 
 
+@dataclass(frozen=True)
+class RecordingOptions(options.ClusterOptions):
+    """Which recordings are read, and by whom."""
+
+    settled: float = option(
+        30.0, "Leave recordings that changed in the last N seconds for the next run."
+    )
+    jobs: int = option(-1, "Processes; -1 for one per core. Never changes a result.")
+
+
+@dataclass(frozen=True)
+class ModelOptions(options.SizeOptions):
+    """How models are learnt."""
+
+    n_restarts: int = option(LEARNING.n_restarts, "Independent runs per camera.", "--restarts")
+    seed: int = option(LEARNING.seed, "Same seed, same models.")
+
+
+@dataclass(frozen=True)
+class HistoryOptions(options.OptionGroup):
+    """How older footage counts."""
+
+    days: float | None = option(None, "Learn from the last N days of each camera only.")
+    half_life: str = option(
+        "14d",
+        "Older footage counts half after this much further footage, such as 7d; 'never' if "
+        "nothing is to fade.",
+        metavar="TIME",
+    )
+
+    def seconds(self) -> float | None:
+        """Return the half-life; None if nothing is to fade."""
+        return None if self.half_life == "never" else habitus.parse_duration(self.half_life)
+
+
 @app.command()
 @options.command
 def learn(
     *,
     context: typer.Context,
     documents: options.DocumentOptions,
-    elsewhere: options.ClusterOptions,
+    recordings: RecordingOptions,
+    models: ModelOptions,
     patterns: list[str] | None = argument(
         "Where recordings are: 'recordings/{camera}/{date}/{hour}.mp4', with {camera}, {date} or "
         "{year} {month} {day}, {hour}, {time}, {minute}, {second} and *; paths, s3://... or any "
@@ -48,13 +83,7 @@ def learn(
     ),
     output: str = option("archive", "Folder of the archive.", "--output", "-o", metavar="DIR"),
     cameras: list[str] | None = CAMERAS,
-    days: float | None = option(None, "Learn from the last N days of each camera only."),
-    half_life: str = option(
-        "14d",
-        "Older footage counts half after this much further footage, such as 7d; 'never' if "
-        "nothing is to fade.",
-        metavar="TIME",
-    ),
+    history: HistoryOptions,
     fleet: str | None = option(
         None,
         "What other cameras have in common, for cameras with little footage: the file "
@@ -66,13 +95,7 @@ def learn(
         "Time zone that recordings are named in, such as Europe/Berlin; this machine's if not "
         "given.",
     ),
-    n_topics: int = options.TOPICS,
-    n_behaviours: int = options.BEHAVIOURS,
-    n_restarts: int = option(20, "Independent runs per camera.", "--restarts"),
     fast: bool = options.FAST,
-    settled: float = SETTLED,
-    jobs: int = JOBS,
-    seed: int = option(0, "Same seed, same models."),
     as_json: bool = options.json_option("Print the result as JSON."),
 ) -> None:
     """Learn one model per camera from recordings, of which only what is new is read.
@@ -91,16 +114,16 @@ def learn(
             patterns or (),
             output=output,
             cameras=cameras or (),
-            days=days,
-            half_life=None if half_life == "never" else habitus.parse_duration(half_life),
+            days=history.days,
+            half_life=history.seconds(),
             fleet=fleet,
             timezone=timezone,
-            settled=settled,
+            settled=recordings.settled,
             documents=documents.settings(),
-            learning=habitus.LearningSettings(
-                n_topics, n_behaviours, n_restarts=n_restarts, seed=seed
+            learning=habitus.LearningSettings(**vars(models)),
+            reading=habitus.ReadingSettings(
+                fast=fast, jobs=recordings.jobs, cluster=recordings.cluster
             ),
-            reading=options.reading_settings(elsewhere, fast=fast, jobs=jobs),
             progress=progress,
         )
     _note(found.notes)
@@ -117,7 +140,7 @@ def learn(
 def detect(
     *,
     folder: str = FOLDER,
-    elsewhere: options.ClusterOptions,
+    recordings: RecordingOptions,
     alerts_per_day: float = option(
         5.0, "The budget: alerts per day that normal footage of all cameras together may raise."
     ),
@@ -125,8 +148,6 @@ def detect(
     again: bool = option(
         False, "Judge again what was judged before, with the models of now.", "--again"
     ),
-    settled: float = SETTLED,
-    jobs: int = JOBS,
     as_json: bool = options.json_option("Print the most unusual moments as JSON Lines."),
 ) -> None:
     """Find what is unusual in an archive, within one budget of alerts for all cameras.
@@ -141,10 +162,8 @@ def detect(
             alerts_per_day=alerts_per_day,
             cameras=cameras or (),
             again=again,
-            settled=settled,
-            jobs=jobs,
             progress=progress,
-            **vars(elsewhere),
+            **vars(recordings),
         )
     _note(map(str, found.troubles))
     if as_json:

@@ -23,8 +23,7 @@ def compare(
         "-l",
     ),
     documents: options.DocumentOptions,
-    reading: options.ReadingOptions,
-    elsewhere: options.ClusterOptions,
+    reading: options.ClusterReadingOptions,
     output: str = option(
         "comparison",
         "Folder for the page, the Markdown file and every run's scores.",
@@ -34,8 +33,7 @@ def compare(
     train: str = option(
         "300s", "Learn from this much of its beginning, judge the rest: 300s, 5min, 5:00."
     ),
-    n_topics: int = options.TOPICS,
-    n_behaviours: int = options.BEHAVIOURS,
+    sizes: options.SizeOptions,
     runs: int = option(20, "Runs of each method from different random starts."),
     methods: str = option(
         "",
@@ -63,8 +61,8 @@ def compare(
             methods=[name for name in re.split(r"[,\s]+", methods) if name],
             label_line=label_line,
             documents=documents.settings(),
-            learning=habitus.LearningSettings(n_topics, n_behaviours, seed=seed),
-            reading=options.reading_settings(reading, elsewhere),
+            learning=habitus.LearningSettings(**vars(sizes), seed=seed),
+            reading=options.reading_settings(reading),
             command=options.command_line(),
             progress=progress,
         )

@@ -1,4 +1,4 @@
-"""How commands end: when they are told to, or for want of what the machine does not give."""
+"""How commands end: when they are asked to, or for want of what the machine does not give."""
 
 import signal
 import threading
@@ -20,7 +20,7 @@ except ImportError:  # a system without limits
 
 LEAST_ADDRESSES = 1280 << 20
 """Bytes of address space that a command needs: with fewer, libraries crash or never return."""
-MOST_TOLD = 200
+MOST_SAID = 200
 """Characters of what a library says for want of something."""
 
 
@@ -57,7 +57,7 @@ def lack(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename}" if error.filename else ""
         return f"cannot go on:{where}{':' if where else ''} {error.strerror}"
-    return f"cannot go on: {printable(str(error))[:MOST_TOLD]}"
+    return f"cannot go on: {printable(str(error))[:MOST_SAID]}"
 
 
 @contextmanager

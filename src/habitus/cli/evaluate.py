@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
@@ -21,7 +22,23 @@ NAMES = {
     "recall": "recall",
 }
 N_TOP = 10
-"""Least likely words that a place is told from, as in the paper's example."""
+"""Least likely words that a place is read from, as in the paper's example."""
+
+
+@dataclass(frozen=True)
+class ClipOptions(options.OptionGroup):
+    """Figures per frame and pixel, of labels with `clip,first_frame,last_frame`."""
+
+    masks: str | None = option(
+        None,
+        "With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not black "
+        "where something is abnormal, for the figures per pixel.",
+    )
+    smooth: float = option(
+        0.0,
+        "With clip,first_frame,last_frame: smooth the scores of frames over time by a Gaussian of "
+        "this standard deviation in seconds; 0: not.",
+    )
 
 
 @options.command
@@ -47,19 +64,9 @@ def evaluate(
         "-l",
     ),
     judging: options.JudgingOptions,
-    reading: options.ReadingOptions,
-    elsewhere: options.ClusterOptions,
+    reading: options.ClusterReadingOptions,
     label_line: int | None = options.LABEL_LINE,
-    masks: str | None = option(
-        None,
-        "With clip,first_frame,last_frame: a folder of CLIP/FRAME.png, frames from 0, not black "
-        "where something is abnormal, for the figures per pixel.",
-    ),
-    smooth: float = option(
-        0.0,
-        "With clip,first_frame,last_frame: smooth the scores of frames over time by a Gaussian of "
-        "this standard deviation in seconds; 0: not.",
-    ),
+    frames: ClipOptions,
     skip: float | None = option(None, "Skip the first N seconds: those the model was learnt from."),
     picture: str | None = option(None, "Also draw the curves, as .png, .jpg, .svg or .pdf."),
     clip: float = option(1.0, "With events and a video: seconds per document."),
@@ -77,12 +84,11 @@ def evaluate(
             sources,
             labels,
             label_line=label_line,
-            masks=masks,
-            smooth=smooth,
             picture=picture,
             clip=clip,
-            reading=options.reading_settings(reading, elsewhere, skip=skip),
+            reading=options.reading_settings(reading, skip=skip),
             progress=progress,
+            **vars(frames),
             **judging.parameters(),
         )
     if found.threshold is None:

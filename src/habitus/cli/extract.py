@@ -19,8 +19,7 @@ def extract(
     output: str = option(..., "Where to write the corpus.", "--output", "-o"),
     sequence: options.SequenceOptions,
     documents: options.DocumentOptions,
-    reading: options.ReadingOptions,
-    elsewhere: options.ClusterOptions,
+    reading: options.ClusterReadingOptions,
     duration: float | None = option(
         None, "Stop after N seconds of video; Ctrl-C ends a live source too."
     ),
@@ -47,7 +46,7 @@ def extract(
             force=force,
             start=start,
             documents=documents.settings(),
-            reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
+            reading=options.reading_settings(sequence, reading, duration=duration),
             progress=progress,
         )
     seconds = time.monotonic() - started

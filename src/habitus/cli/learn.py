@@ -6,7 +6,7 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import option
+from habitus.cli.options import LEARNING, option
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
 
@@ -14,34 +14,42 @@ from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 class LearningOptions(options.OptionGroup):
     """How the topic model is learnt."""
 
-    n_topics: int = option(8, "Number of topics: patterns of local motion.", "--topics")
+    n_topics: int = option(
+        LEARNING.n_topics, "Number of topics: patterns of local motion.", "--topics"
+    )
     n_behaviours: int = option(
-        4, "Number of behaviours: phases that the scene has.", "--behaviours"
+        LEARNING.n_behaviours, "Number of behaviours: phases that the scene has.", "--behaviours"
     )
     learning: str = option(
-        "em",
+        LEARNING.learning,
         "em: best point estimate, fastest. vb: posterior distributions. gibbs: the paper's "
         "collapsed sampler. blocked-gibbs: the same posterior, faster on millions of words.",
         choice=("em", "vb", "gibbs", "blocked-gibbs"),
     )
     prior: str = option(
-        "H+1",
+        LEARNING.prior,
         "The paper's prior: 1, H or H+1; or your own values, such as `habitus tune` finds: "
         "alpha=8,beta=0.05,gamma=1,eta=1.",
     )
     n_restarts: int = option(
-        20, "Independent runs; the one with the best objective is kept.", "--restarts"
+        LEARNING.n_restarts,
+        "Independent runs; the one with the best objective is kept.",
+        "--restarts",
     )
-    n_iterations: int = option(100, "Iterations of a run of em or vb.", "--iterations")
+    n_iterations: int = option(
+        LEARNING.n_iterations, "Iterations of a run of em or vb.", "--iterations"
+    )
     tolerance: float | None = option(
         None, "Stop a run of em or vb once it gains less than this per word."
     )
-    smoothing: float = option(5e-6, "em: added to estimates that the prior lets become zero.")
+    smoothing: float = option(
+        LEARNING.smoothing, "em: added to estimates that the prior lets become zero."
+    )
     min_words: float = options.MIN_WORDS
-    burn_in: int = option(500, "gibbs: sweeps before the first sample.")
-    n_samples: int = option(5, "gibbs: samples to keep.", "--samples")
-    thinning: int = option(100, "gibbs: sweeps between samples.")
-    seed: int = option(0, "Same seed, same model.")
+    burn_in: int = option(LEARNING.burn_in, "gibbs: sweeps before the first sample.")
+    n_samples: int = option(LEARNING.n_samples, "gibbs: samples to keep.", "--samples")
+    thinning: int = option(LEARNING.thinning, "gibbs: sweeps between samples.")
+    seed: int = option(LEARNING.seed, "Same seed, same model.")
 
 
 OF_THE_MODEL = {
@@ -55,11 +63,10 @@ def learn(
     *,
     context: typer.Context,
     sources: list[str] = options.FOOTAGE,
-    sequence: options.SequenceOptions,
+    footage: options.FootageOptions,
     documents: options.DocumentOptions,
     learning: LearningOptions,
-    reading: options.ReadingOptions,
-    elsewhere: options.ClusterOptions,
+    reading: options.ClusterReadingOptions,
     output: str | None = option(
         None, "Where to write the model; with --update, to MODEL if not given.", "--output", "-o"
     ),
@@ -87,7 +94,6 @@ def learn(
         "does not show the scene.",
         "--force",
     ),
-    duration: float | None = options.DURATION,
     as_json: bool = options.json_option("Print a summary as JSON."),
 ) -> None:
     """Learn a scene's behaviours from its normal footage, without labels.
@@ -109,7 +115,7 @@ def learn(
             force=force,
             documents=None if update else documents.settings(),
             learning=habitus.LearningSettings(**vars(learning)),
-            reading=options.reading_settings(sequence, reading, elsewhere, duration=duration),
+            reading=options.reading_settings(footage, reading),
             progress=progress,
         )
     say_notes(scene.notes)

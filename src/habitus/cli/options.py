@@ -39,16 +39,19 @@ def argument(text: str, metavar: str | None = None, *, default: Any = ...) -> An
     return _Option(default, typer.Argument(help=text, metavar=metavar))
 
 
+LEARNING, READING, ALERTS = (
+    habitus.LearningSettings,
+    habitus.ReadingSettings,
+    habitus.AlertSettings,
+)
+"""Where the defaults of options are."""
 FOOTAGE = argument(
     "Normal footage: videos, as for extract; or corpus files that extract wrote.", "VIDEO|CORPUS..."
 )
 SOURCE = argument("A video, as for extract; or a corpus file.", "VIDEO|CORPUS")
 MODEL = option(..., "What `habitus learn` wrote.", "--model", "-m")
 SKIP = option(None, "Skip the first N seconds.")
-DURATION = option(None, "Use the first N seconds only.")
-TOPICS = option(8, "Number of topics.", "--topics")
-BEHAVIOURS = option(4, "Number of behaviours.", "--behaviours")
-MIN_WORDS = option(20, "Documents with fewer words carry no evidence.")
+MIN_WORDS = option(LEARNING.min_words, "Documents with fewer words carry no evidence.")
 LABEL_LINE = option(None, "Which video of a file that labels several, one per line, from 1.")
 FAST = option(False, "Skip frames no other frame needs, and the loop filter.", "--fast")
 FORCE = option(False, "Replace an output that habitus did not write.", "--force")
@@ -112,8 +115,8 @@ class StreamOptions(OptionGroup):
 class ReadingOptions(StreamOptions):
     """How a source of video is opened and read."""
 
-    timeout: float = option(10.0, "Seconds that an address may take to answer.")
-    jobs: int = option(-1, "Processes; -1 for one per core. Never changes the result.")
+    timeout: float = option(READING.timeout, "Seconds that an address may take to answer.")
+    jobs: int = option(READING.jobs, "Processes; -1 for one per core. Never changes the result.")
 
 
 @dataclass(frozen=True)
@@ -129,12 +132,32 @@ class ClusterOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
+class ClusterReadingOptions(ClusterOptions, ReadingOptions):
+    """How a source of video is opened and read, and where."""
+
+
+@dataclass(frozen=True)
+class SizeOptions(OptionGroup):
+    """How large a model is."""
+
+    n_topics: int = option(LEARNING.n_topics, "Number of topics.", "--topics")
+    n_behaviours: int = option(LEARNING.n_behaviours, "Number of behaviours.", "--behaviours")
+
+
+@dataclass(frozen=True)
 class SequenceOptions(OptionGroup):
     """How several sources belong together."""
 
     continued: bool = option(
         False, "Several videos are one, cut into files: one sequence.", "--continue"
     )
+
+
+@dataclass(frozen=True)
+class FootageOptions(SequenceOptions):
+    """How several sources belong together, and how much of them is used."""
+
+    duration: float | None = option(None, "Use the first N seconds only.")
 
 
 @dataclass(frozen=True)
@@ -159,14 +182,14 @@ class JudgingOptions(OptionGroup):
         choice=("habits", "tail", "mean"),
     )
     approximation: str = option(
-        "plug-in",
+        ALERTS.approximation,
         "plug-in: one estimate. monte-carlo: posterior samples (vb, gibbs).",
         choice=("plug-in", "monte-carlo"),
     )
     n_samples: int | None = option(
         None, "Posterior samples of monte-carlo (vb: 100; gibbs: all kept).", "--samples"
     )
-    seed: int = option(0, "Seed of vb's posterior samples.")
+    seed: int = option(ALERTS.seed, "Seed of vb's posterior samples.")
     force: bool = option(
         False,
         "Go on even if the footage does not show the model's scene, and replace outputs that "

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -11,6 +12,29 @@ from habitus.cli import options
 from habitus.cli.ending import stopped_by_signals
 from habitus.cli.options import option
 from habitus.cli.terminal import say
+
+
+@dataclass(frozen=True)
+class UpkeepOptions(options.OptionGroup):
+    """What is done to the data folder before, or instead of, serving."""
+
+    set_password: bool = option(
+        False, "Ask for the password of the user admin, set it, and end.", "--set-password"
+    )
+    password_file: str | None = option(
+        None,
+        "Set the password of the user admin to the first line of this file, then go on; for "
+        "services. The environment variable HABITUS_PASSWORD does the same.",
+    )
+    backup: str | None = option(
+        None,
+        "Write a backup to this file, and end; the console may be running. It holds the database, "
+        "keys and models: keep it safe.",
+        metavar="FILE",
+    )
+    restore: str | None = option(
+        None, "Put a backup into an empty data folder, and end.", metavar="FILE"
+    )
 
 
 @options.command
@@ -40,23 +64,7 @@ def serve(
         envvar="HABITUS_DATABASE",
     ),
     demo: bool = option(False, "Add three rendered junctions as cameras.", "--demo"),
-    set_password: bool = option(
-        False, "Ask for the password of the user admin, set it, and end.", "--set-password"
-    ),
-    password_file: str | None = option(
-        None,
-        "Set the password of the user admin to the first line of this file, then go on; for "
-        "services. The environment variable HABITUS_PASSWORD does the same.",
-    ),
-    backup: str | None = option(
-        None,
-        "Write a backup to this file, and end; the console may be running. It holds the database, "
-        "keys and models: keep it safe.",
-        metavar="FILE",
-    ),
-    restore: str | None = option(
-        None, "Put a backup into an empty data folder, and end.", metavar="FILE"
-    ),
+    upkeep: UpkeepOptions,
 ) -> None:
     """Watch cameras for weeks, in a browser: a short list of what was unusual, to look through.
 
@@ -65,19 +73,8 @@ def serve(
     console until a password is set. It ends with Ctrl-C or SIGTERM, with nothing lost.
     Example: habitus serve --demo
     """
-    if backup is not None:
-        habitus.back_up(data, backup, database=database)
-        say(f"wrote {backup}")
-        return
-    if restore is not None:
-        habitus.restore(restore, data, database=database)
-        say(f"restored to {data}")
-        return
-    password = _asked() if set_password else _given(password_file)
-    if password is not None:
-        habitus.set_password(data, password, database=database)
-    if set_password:
-        say(f"the password of admin is set; it is used with --data {data}")
+    if said := _upkeep(upkeep, data, database):
+        say(said)
         return
     with stopped_by_signals() as stop:
         habitus.serve(
@@ -91,6 +88,22 @@ def serve(
             started=lambda address: say(f"habitus: the console is at {address} (Ctrl-C ends it)"),
             stop=stop,
         )
+
+
+def _upkeep(upkeep: UpkeepOptions, data: str, database: str | None) -> str:
+    """Do what is to be done to the data folder; return what to say of it if that is all."""
+    if upkeep.backup is not None:
+        habitus.back_up(data, upkeep.backup, database=database)
+        return f"wrote {upkeep.backup}"
+    if upkeep.restore is not None:
+        habitus.restore(upkeep.restore, data, database=database)
+        return f"restored to {data}"
+    password = _asked() if upkeep.set_password else _given(upkeep.password_file)
+    if password is not None:
+        habitus.set_password(data, password, database=database)
+    if upkeep.set_password:
+        return f"the password of admin is set; it is used with --data {data}"
+    return ""
 
 
 def _asked() -> str:

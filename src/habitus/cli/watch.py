@@ -33,11 +33,11 @@ def watch(
     ),
     patience: float = option(10.0, "Seconds without a frame after which to connect anew."),
 ) -> None:
-    """Watch a live stream, and tell at once what is unusual in it.
+    """Watch a live stream, and report at once what is unusual in it.
 
     It connects anew whenever the stream stalls or dies, runs for days, and ends with Ctrl-C or
-    SIGTERM, every event written. An event is told on stderr when it starts, and written as a line
-    of JSON once it is over; events that cannot be written wait. The file may be renamed at any
+    SIGTERM, every event written. An event is reported on stderr when it starts, and is a line of
+    JSON once it is over; events that cannot be written wait. The file may be renamed at any
     time (log rotation). That nothing can be judged is a line as well. Example:
     habitus watch rtsp://camera/stream --model junction.model
     """

@@ -247,14 +247,14 @@ def chance_of_finding(
     """
     n = len(scored.times)
     shifts = sorted({round(n * k / (N_SHIFTS + 1)) for k in range(1, N_SHIFTS + 1)} - {0, n})
-    tell = progress or ignore_progress
+    report = progress or ignore_progress
     labels, n_labels = _spans(labelled), max(len(labelled), 1)
     at_rates, at_threshold = [], []
     for done, shift in enumerate(shifts, start=1):
         moved = scored.shifted(shift)
         at_rates.append([best.n_found / n_labels for best in _best_at_rates(moved, labels, rates)])
         at_threshold.append(_found(moved.below(threshold), moved, labels, threshold).share)
-        tell(Progress("evaluating", done, len(shifts)))
+        report(Progress("evaluating", done, len(shifts)))
     return ChanceShares(np.mean(at_rates, axis=0).tolist(), float(np.mean(at_threshold)))
 
 

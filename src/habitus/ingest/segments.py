@@ -37,7 +37,7 @@ BEAT = 0.2
 FRAMES_PER_LOOK = 8
 # Documents of a segment at the least: finding its start costs as much as several of them.
 LEAST_SEGMENT = 45
-# Chunks of one task of a cluster at most: what is lost with a worker, and told as progress.
+# Chunks of one task of a cluster at most: what is lost with a worker, and reported as progress.
 CHUNKS_PER_TASK = 5
 
 
@@ -308,7 +308,7 @@ def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[SegmentSign, 
 
 
 class DecodedSegment(NamedTuple):
-    """What a worker of a cluster tells of a segment."""
+    """What a worker of a cluster reports of a segment."""
 
     written: int
     """Number of the first document that may be missing; 0 if there is none at all."""

@@ -19,6 +19,7 @@ from habitus.reporting.figures.moments import write_events
 from habitus.reporting.film import write_annotated
 from habitus.reporting.page.render import write_report
 from habitus.scene import Detection, detect_events, learn_scene
+from habitus.settings import LearningSettings
 from habitus.version import __version__
 from habitus.video import Source
 
@@ -26,7 +27,7 @@ NORMAL, WHOLE = 300.0, 720.0
 """Seconds to learn from, and in all."""
 ANOMALIES_PER_HOUR = 60.0
 ALERTS_PER_DAY = 480.0
-"""The budget, 20 an hour: five minutes of footage cannot tell what is rarer."""
+"""The budget, 20 an hour: five minutes of footage cannot show what is rarer."""
 
 
 class Demonstration(NamedTuple):
@@ -82,7 +83,7 @@ def demonstrate(
     corpus = _documents(source, video, progress)
     learnt = learn_scene(
         corpus.take((corpus.times < NORMAL).nonzero()[0]),
-        n_restarts=20,
+        n_restarts=LearningSettings.n_restarts,
         n_jobs=-1,
         random_state=0,
         progress=progress,

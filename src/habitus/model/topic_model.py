@@ -523,7 +523,7 @@ class TopicModel:
         R-hat and effective sample sizes over several chains need `keep_chains=True` and
         `n_restarts` of at least 2. The posterior does not change when topics or behaviours are
         renumbered, so topics and behaviours of every sample are first matched to those of
-        `parameters_`. `log_joint` does not depend on the numbering: its R-hat tells whether the
+        `parameters_`. `log_joint` does not depend on the numbering: its R-hat shows whether the
         chains agree at all. R-hat of the parameters is meaningful where that is near 1.
 
         Parameters

@@ -17,7 +17,7 @@ from habitus.scene.camera_check import CameraCheck
 
 N_STILLS = 5
 """Stills of a live source whose median is judged at last, if its first ones are not alike."""
-FIRST_TOLD = 10.0
+FIRST_REPORT = 10.0
 """Seconds after which it is an event that nothing can be judged."""
 TOLD_EVERY = 3600.0
 """Seconds from then on from one such event to the next."""
@@ -34,7 +34,7 @@ FAULTS = {
 
 @dataclass(frozen=True)
 class CameraFault:
-    """Nothing can be judged: since when and why. It is told again every hour, and when it is over.
+    """Nothing can be judged, since when and why; reported again every hour, and when it is over.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class FaultReports:
         self.clock, self.condition, self.next_at = "", "", 0.0
 
     def take(self, condition: str | None, at: float, epoch: float) -> Iterator[CameraFault]:
-        """Take the condition of now, None if all is well; yield a fault where one is to be told.
+        """Take the condition of now, None if all is well; yield a fault where one is due.
 
         Parameters
         ----------
@@ -95,10 +95,10 @@ class FaultReports:
         if self.since is None:
             if condition is None:
                 return
-            self.since, self.next_at = at, at + FIRST_TOLD
+            self.since, self.next_at = at, at + FIRST_REPORT
             self.clock = datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
         if condition is None:
-            if self.next_at > self.since + FIRST_TOLD:
+            if self.next_at > self.since + FIRST_REPORT:
                 yield self._fault(at, over=True)
             self.since = None
             return

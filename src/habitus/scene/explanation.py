@@ -29,7 +29,7 @@ RARE_WAY = 0.02
 """Probability under which a direction is unusual: a quarter of an even share."""
 SLOW_OR_FAST = ("slow", "fast")
 SLIGHTLY = 1.4
-"""Ratio of speeds under which it is not worth telling."""
+"""Ratio of speeds under which it is not worth a word."""
 SAME_SPEED = 2
 """Classes of speed by which parts of one thing differ at most."""
 WAYS = (

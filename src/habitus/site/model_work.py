@@ -24,6 +24,7 @@ from habitus.reporting.summaries import summarise_model
 from habitus.scene import Event, SceneModel
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_model import HALF_LIFE
+from habitus.settings import LearningSettings
 from habitus.site.camera_models import learn_documents
 from habitus.site.footage import join_hours, read_footage
 from habitus.site.judging import as_event, with_accepted
@@ -40,12 +41,9 @@ from habitus.site.shard_store import FLEET
 
 # Niceness of learning, and of answering somebody who waits.
 NICE, SOON = 15, 5
-# Topics and behaviours, as `habitus.learn` has them by default.
-N_TOPICS, N_BEHAVIOURS = 8, 4
 RESTARTS = {"first": 5}
 """Learning runs of which the best is taken: fewer for the first model, which is to come soon and is
 replaced within the hour."""
-USUAL_RESTARTS = 20
 KEPT_MODELS = 3
 NAME = re.compile(r"model-(\d{1,9})\.habitus")
 # Width in pixels of the picture of a behaviour.
@@ -71,16 +69,10 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
     if corpus is None:
         raise InvalidInputError("there is no footage to learn from yet")
     fleet = fleet_of_others(job.folder, corpus)
+    n_restarts = RESTARTS.get(job.occasion, LearningSettings.n_restarts)
+    learning = LearningSettings(n_restarts=n_restarts, seed=job.seed)
     scene, common = learn_documents(
-        corpus,
-        fleet,
-        half_life=HALF_LIFE,
-        n_topics=N_TOPICS,
-        n_behaviours=N_BEHAVIOURS,
-        n_restarts=RESTARTS.get(job.occasion, USUAL_RESTARTS),
-        n_jobs=1,
-        random_state=job.seed,
-        progress=reporter,
+        corpus, fleet, half_life=HALF_LIFE, n_jobs=1, progress=reporter, **learning.model_options()
     )
     numbers = [number for number, _ in _models(job.folder)]
     path = job.folder / f"model-{max(numbers, default=0) + 1}.habitus"
@@ -97,7 +89,7 @@ def _learnt(job: LearningJob, connection: Connection) -> LearntModel:
         since=float(corpus.times.min()),
         until=float(corpus.times.max()) + corpus.clip,
         n_documents=len(corpus),
-        n_behaviours=N_BEHAVIOURS,
+        n_behaviours=learning.n_behaviours,
     )
 
 

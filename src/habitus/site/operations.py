@@ -107,7 +107,7 @@ def learn_archive(
         As of `extract`: `fast`, `jobs` and `cluster`, whose workers reach recordings and archive by
         the same names.
     progress
-        Told how far the work is.
+        Called with how far the work is.
 
     Returns
     -------

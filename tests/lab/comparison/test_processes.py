@@ -10,7 +10,7 @@ import pytest
 
 from habitus import Corpus
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.lab.comparison.protocol import identity_of, select_runs
+from habitus.lab.comparison.protocol import ComparisonProtocol, identity_of, select_runs
 from habitus.lab.comparison.run_store import ComparisonStore
 from habitus.lab.comparison.runs import (
     carry_out,
@@ -127,8 +127,9 @@ def test_one_call_runs_stores_and_summarises_and_another_continues(tmp_path, foo
     with pytest.raises(InvalidInputError, match="runs must be at least 1") as raised:
         compare_methods(footage.corpus, footage.labels, tmp_path, n_runs=0)
     assert raised.value.parameter == "n_runs"
+    other = ComparisonProtocol(seed=1)
     with pytest.raises(InvalidInputError, match="with other settings"):
-        compare_methods(footage.corpus, footage.labels, tmp_path, seed=1, **options)
+        compare_methods(footage.corpus, footage.labels, tmp_path, protocol=other, **options)
 
 
 SCRIPT = """

@@ -17,7 +17,7 @@ from habitus.errors import InvalidInputError, WorkerError
 from habitus.files import work_folder
 from habitus.jobs.cluster.node import LOOPBACK, Node
 from habitus.jobs.workers import number_of_workers
-from habitus.progress import tell_connected
+from habitus.progress import report_connected
 from habitus.version import __version__
 
 LOCAL = "local"
@@ -75,7 +75,7 @@ class Connection:
             else:
                 self._find_workers(WORKERS)
             if dashboard := self.dashboard:
-                tell_connected(f"the dashboard of the cluster is at {dashboard}")
+                report_connected(f"the dashboard of the cluster is at {dashboard}")
             self._stack = stack.pop_all()
         return self
 

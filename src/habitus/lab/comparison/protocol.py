@@ -25,6 +25,7 @@ from habitus.evaluation.labels import (
     check_labels,
 )
 from habitus.evaluation.metrics import check_both
+from habitus.settings import LearningSettings
 
 
 class PaperFigure(NamedTuple):
@@ -71,7 +72,7 @@ class ComparisonProtocol:
     """Samples of the smaller Monte Carlo approximation."""
     many: int = 100
     """Samples of the larger Monte Carlo approximation."""
-    n_restarts: int = 20
+    n_restarts: int = LearningSettings.n_restarts
     """Restarts of the project's default model, of which the best is kept."""
     n_trees: int = 300
     """Trees of the isolation forest."""

@@ -55,13 +55,11 @@ def compare_methods(
     labels: Sequence[Label] | Labelling,
     folder: str | os.PathLike[str],
     *,
+    protocol: ComparisonProtocol = ComparisonProtocol(),
     settings: DocumentSettings | None = None,
     train: float = 300.0,
     methods: Sequence[str] = (),
     n_runs: int = 20,
-    n_topics: int = 8,
-    n_behaviours: int = 4,
-    seed: int = 0,
     jobs: int = -1,
     workers: Workers | None = None,
     progress: ProgressCallback | None = None,
@@ -76,7 +74,6 @@ def compare_methods(
     if n_runs < 1:
         raise InvalidInputError(f"runs must be at least 1, found {n_runs}", parameter="n_runs")
     runs, notes = select_runs(methods)
-    protocol = ComparisonProtocol(n_topics, n_behaviours, seed)
     if isinstance(source, Source):
         extraction = stored_documents(
             source, Path(folder), settings, jobs=jobs, workers=workers, progress=progress
@@ -249,8 +246,9 @@ def run_all(
     missing = [each for each in repetitions if not store.has(each)]
     missing.sort(key=lambda each: -guess[each.run.name])  # the long ones first
     n_workers = min(len(missing), workers.n_workers if workers else number_of_workers(jobs))
-    clock, tell = _Clock(guess, missing, len(repetitions), n_workers), progress or ignore_progress
-    tell(clock.progress())
+    clock = _Clock(guess, missing, len(repetitions), n_workers)
+    report = progress or ignore_progress
+    report(clock.progress())
     if not missing:
         return
     runs = tuple(dict.fromkeys(each.run for each in missing))
@@ -259,7 +257,7 @@ def run_all(
         for number, (result, seconds) in carrying_out.as_completed(task, missing):
             store.put(missing[number], result)
             clock.finish(missing[number], seconds)
-            tell(clock.progress())
+            report(clock.progress())
 
 
 def expected_seconds(

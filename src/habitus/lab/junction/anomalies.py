@@ -1,7 +1,7 @@
 """Kinds of anomalies: how each is started in the simulated world.
 
 Each starter looks for an opportunity. If there is one, it starts the anomaly with the given number
-and returns a function that tells whether the anomaly is over; otherwise it returns None.
+and returns a function that returns whether the anomaly is over; otherwise it returns None.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ NORMAL_MOVEMENTS = ("ahead", "left", "right")
 """Movements of vehicles that may break down."""
 
 IsOver = Callable[[], bool]
-"""Function that tells whether an anomaly is over."""
+"""Function that returns whether an anomaly is over."""
 Starter = Callable[[World, Generator, int], IsOver | None]
 """Function of the world, a random generator and a number, which tries to start an anomaly."""
 

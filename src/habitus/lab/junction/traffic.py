@@ -359,7 +359,7 @@ class World:
         return self.add(kind, path_index(arm, movement)) is not None
 
     def _show_lights(self) -> None:
-        """Tell drivers what their signals show; each arm has two groups of signals."""
+        """Show drivers their signals; each arm has two groups of signals."""
         lights, left = np.empty(len(self.paths.stops), np.int64), np.empty(len(self.paths.stops))
         for arm in range(4):
             for group, rights in (("ahead", False), ("right", True)):

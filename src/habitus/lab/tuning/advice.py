@@ -24,9 +24,7 @@ from habitus.lab.tuning.selection import (
 from habitus.model import TopicModel
 from habitus.model.hyperparameters import HyperparameterFit, fit_hyperparameters
 from habitus.scene.scene_model import learn_scene
-
-N_RESTARTS = 20
-"""Restarts of the recommended model, whose recall is estimated."""
+from habitus.settings import LearningSettings
 
 
 class Hyperparameters(NamedTuple):
@@ -144,7 +142,7 @@ def _with_recall(
     learnt = learn_scene(
         corpus,
         **vars(tuning.recommended),
-        n_restarts=N_RESTARTS,
+        n_restarts=LearningSettings.n_restarts,
         n_jobs=runs.jobs,
         min_words=runs.min_words,
         random_state=runs.seed,

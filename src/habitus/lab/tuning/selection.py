@@ -164,7 +164,7 @@ def choose(
     The best candidate has the highest held-out likelihood; chosen is the one with the fewest
     parameters among those whose paired difference from the best is at most one standard error of
     that difference. Paired errors are small, about 0.001 nats per word on documents of a known
-    model, so the choice may have more behaviours than that model; `Choice.shortfall` tells how
+    model, so the choice may have more behaviours than that model; `Choice.shortfall` says how
     little they gain.
     """
     numbers = range(len(candidates))

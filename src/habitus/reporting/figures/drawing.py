@@ -53,7 +53,7 @@ _BEHAVIOURS = (
 
 Rgb = tuple[int, int, int]
 
-# How each kind of picture is told that it is ours, and not when it was drawn: the same figure is
+# What marks each kind of picture as ours, and not when it was drawn: the same figure is
 # the same file.
 _SAVING: dict[str, dict[str, Any]] = {
     ".png": {"metadata": {"Software": MARK}},

@@ -99,7 +99,7 @@ def _panel_groups(model: TopicModel) -> list[PanelGroup]:
 
 
 def _first(heading: str, names: list[str]) -> str:
-    """Return a heading that tells how many are drawn, where not all are."""
+    """Return a heading that says how many are drawn, where not all are."""
     few = len(names) <= MOST_PANELS
     return heading if few else f"{heading}, the first {MOST_PANELS} of {len(names)}"
 
