@@ -45,8 +45,9 @@ def serve(
     ),
     password_file: str | None = option(
         None,
-        "Set the password of the user admin to the first line of this file, then go on; for "
-        "services. The environment variable HABITUS_PASSWORD does the same.",
+        "Set the password of the user admin to the first line of this file, unless it was used "
+        "before, then go on; for services. The environment variable HABITUS_PASSWORD does the "
+        "same.",
     ),
     backup: str | None = option(
         None,
@@ -75,7 +76,7 @@ def serve(
         return
     password = _asked() if set_password else _given(password_file)
     if password is not None:
-        habitus.set_password(data, password, database=database)
+        habitus.set_password(data, password, database=database, again=set_password)
     if set_password:
         say(f"the password of admin is set; it is used with --data {data}")
         return
