@@ -302,6 +302,10 @@ def test_accepted_moments_are_taken_back_to_the_bit(tmp_path):
     assert len(restored.accepted) == 3
     for votes in odd:
         assert same_habit(restored.judge(votes), accepted.judge(votes))
+    often = accepted.accept(odd[3], times=30.0)
+    SceneModel(topic_model(corpus), habits=often).save(path)
+    assert same_habit(SceneModel.load(path).habits.judge(odd[3]), often.judge(odd[3]))
+    assert often.judge(odd[3]).normality > accepted.accept(odd[3]).judge(odd[3]).normality
     for k in (1, 2, 0):
         restored = restored.withdraw(odd[k])
     assert restored.accepted == ()
