@@ -302,6 +302,10 @@ def test_accepted_moments_are_taken_back_to_the_bit(tmp_path):
     assert len(restored.accepted) == 3
     for votes in odd:
         assert same_habit(restored.judge(votes), accepted.judge(votes))
+    often = accepted.accept(odd[3], times=30.0)
+    SceneModel(topic_model(corpus), habits=often).save(path)
+    assert same_habit(SceneModel.load(path).habits.judge(odd[3]), often.judge(odd[3]))
+    assert often.judge(odd[3]).normality > accepted.accept(odd[3]).judge(odd[3]).normality
     for k in (1, 2, 0):
         restored = restored.withdraw(odd[k])
     assert restored.accepted == ()
@@ -437,8 +441,9 @@ def test_events_have_a_local_time_that_accepting_them_goes_by(nightly):
     by_hour = next(event for event in found.events if event.cue.startswith(HOUR))
     assert by_hour.minute == corpus.clocks[by_hour.peak_document]
     assert by_hour.local_time == clock_text(by_hour.minute)
-    (moment,) = scene.accept(by_hour).scene.habits.accepted
-    assert moment.hour == by_hour.minute // 60 % 24
+    moments = scene.accept(by_hour).scene.habits.accepted
+    assert len(moments) == len({point.moment for point in by_hour.track})
+    assert {moment.hour for moment in moments} == {by_hour.minute // 60 % 24}
     assert scene.accept(by_hour).scene.withdraw(by_hour).habits.accepted == ()
     assert scene.silenced([by_hour]) == []  # judged again at its hour, it is as unusual
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from habitus.site.journal import JournalEntry, filed_entries
 from habitus.site.judging import Judging, with_accepted
 from habitus.site.pipe_messages import Report
 from habitus.video import Reader, Source
+from reference.footage import encode
 from reference.processes import wait_until
-from reference.two_lanes import WRONG
+from reference.two_lanes import FPS, WRONG, pictures
 
 EPOCH = 1.7e9
 SETTINGS = DocumentSettings(still_every=1)
@@ -115,6 +117,41 @@ def test_what_was_accepted_is_counted_as_normal(
     assert again.habits is not None
     assert plain.habits.all_counts.n_documents < taught.habits.all_counts.n_documents
     assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
+
+
+def replayed(first_frame: int, folder: Path) -> list[Arrived]:
+    """What goes wrong once more, in documents that begin at another frame."""
+    path = folder / f"again-{first_frame}.mkv"
+    encode(path, islice(pictures(), first_frame, None), rate=FPS)
+    with Reader(Source(str(path))) as reader:
+        v = vocabulary_of(reader, SETTINGS)
+    found = documents(Source(str(path)), SETTINGS)
+    return [Arrived(d, d.number > 0, 2 * EPOCH + d.time, d.time, v) for d in found]
+
+
+@pytest.mark.parametrize("late", [0, 2 * FPS])
+def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
+    arrivals: list[Arrived], model: Path, filing: Filing, tmp_path: Path, late: int
+):
+    """From the same second on, and from a later one."""
+    first = (int(WRONG[0]) - 8) * FPS
+    judging = judging_of(model, filing)
+    judging.set_budget(300.0)
+    for arrival in arrivals:
+        judging.take(arrival)
+    judging.end_event()
+    soon(lambda: filed(filing, "ended"))
+    (event,) = (entry.event for entry in filed(filing, "ended"))
+    assert len(event["track"]) > 1, "an event of several documents"
+    assert sum(point["normality"] < judging.threshold for point in event["track"]) > 1
+
+    taught = with_accepted(SceneModel.load(model), [event])
+    detector = taught.detector(alerts_per_day=300.0)
+    again = [
+        detector.step(arrival.document, vocabulary=arrival.vocabulary)
+        for arrival in replayed(first + late, tmp_path)
+    ]
+    assert not any(judgement.abnormal for judgement in again), [j.normality for j in again]
 
 
 def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, model: Path, filing: Filing):

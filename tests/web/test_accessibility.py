@@ -23,6 +23,7 @@ PAGES = (
     f"/events/{EVENT}",
     "/review",
     "/settings",
+    *(f"/settings/{part}" for part in ("people", "tokens", "disk", "notices", "audit")),
     "/account",
     "/api",
     "/login",

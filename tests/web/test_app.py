@@ -64,6 +64,17 @@ def test_forms_with_numbers_that_nobody_means(admin: Visitor) -> None:
         assert answer.status_code == 422, f"{path}: {form[:80]}"
 
 
+def test_where_forms_are_sent_to_leads_to_their_pages(admin: Visitor) -> None:
+    for path in (
+        *(path for path, _ in FORMS),
+        "/cameras/north/learn",
+        "/logout",
+        "/settings/quiet",
+    ):
+        answer = admin.get(path, follow_redirects=True)
+        assert answer.status_code == 200, path
+
+
 def test_values_that_nobody_means(admin: Visitor) -> None:
     headers = {"Content-Type": "application/json"}
     for method, path, body in VALUES:

@@ -118,6 +118,39 @@ def test_a_camera_is_added_by_keys_alone(empty_site: Site) -> None:
     assert (camera.id, camera.name, camera.alerts_per_day) == ("front-door", "Front door", 2.5)
 
 
+def test_a_refused_form_keeps_its_entries(empty_site: Site, look: Look) -> None:
+    visit = empty_site.visit("/cameras/new", allowed=("422 (Unprocessable",), **look)
+    page, address = visit.page, "rtsp://me:secret@127.0.0.1/1"
+    page.get_by_label("Name").fill("Front door")
+    page.locator("#address").fill(address)
+    page.locator("#alerts").fill("2.5")
+    page.get_by_role("button", name="Add the camera").click()
+    problem = page.locator("#address + #problem")
+    expect(problem).to_contain_text("tick “The camera is on this machine”")
+    expect(page.locator("#address")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#address")).to_be_focused()
+    expect(page).to_have_url(re.compile("/cameras/new$"))
+    values = [page.locator(field).input_value() for field in ("#name", "#address", "#alerts")]
+    assert values == ["Front door", address, "2.5"]
+    assert visit.violations(["wcag2a", "wcag2aa"]) == []
+    page.get_by_label("The camera is on this machine").check()
+    page.get_by_role("button", name="Add the camera").click()
+    expect(page.locator("h1")).to_have_text("Front door")
+
+
+def test_a_refused_channel_keeps_its_entries(site: Site) -> None:
+    page = site.visit("/settings", allowed=("422 (Unprocessable",)).page
+    page.get_by_text("Add MQTT").click()
+    form = page.locator("details[open] form")
+    form.get_by_label("Name").fill("Broker")
+    form.get_by_label("Host").fill("169.254.169.254")
+    form.get_by_label("Password").fill("secret")
+    form.get_by_role("button", name="Add").click()
+    expect(form.locator("label:has([name=host]) + #problem")).to_contain_text("local link")
+    assert form.get_by_label("Password").input_value() == "secret"
+    expect(page).to_have_url(re.compile("/settings$"))
+
+
 def test_shapes_are_drawn_with_the_mouse_and_undone(site: Site) -> None:
     page = site.visit("/cameras/market-junction/edit").page
     canvas = page.locator("#canvas")
@@ -448,7 +481,7 @@ def test_channels_are_added_tested_and_removed(site: Site, look: Look) -> None:
 
 def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     allowed = ("401 (Unauthorized)", "403 (Forbidden)", "Autofocus processing was blocked")
-    visit = site.visit("/settings", allowed=allowed, **look)
+    visit = site.visit("/settings/people", allowed=allowed, **look)
     page = visit.page
     page.get_by_text("Add somebody").click()
     form = page.locator("#people details[open] form")
@@ -465,12 +498,14 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Settings")
     visit.settled()
+    page.get_by_role("link", name="Tokens").click()
+    visit.settled()
     page.get_by_text("Make a token").click()
     page.locator("#tokens").get_by_label("Name").fill("script")
     page.get_by_role("button", name="Make", exact=True).click()
     secret = page.locator("#new-token").inner_text()
     assert secret.startswith("habitus_")
-    visit.go("/settings")
+    visit.go("/settings/tokens")
     assert secret not in page.content()
     assert [token.name for token in stored(site, Token)] == ["script"]
     administration.add_user(site.console, "admin", "vera", "correct horse", "viewer")

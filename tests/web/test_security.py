@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
+import habitus
 from habitus.web import administration, news_stream, security
 from habitus.web.administration import add_user, change_user, give_password
 from habitus.web.app import create_app
@@ -693,3 +695,21 @@ def test_everybody_changes_their_own_password_on_a_page(console: Console) -> Non
     assert (done.status_code, done.headers["Location"]) == (303, "/login")
     assert browser.get("/account").status_code == 303, "all logins have ended"
     assert browser.log_in("guest", ANOTHER).status_code == 303
+
+
+def test_the_password_of_a_service_does_not_undo_a_change(tmp_path: Path) -> None:
+    def fits(password: str) -> bool:
+        with closing(open_console(ServerSettings(tmp_path)).database) as database:
+            user = database.read(lambda session: session.scalars(select(User)).one())
+        return security.PASSWORDS.fits(password, user.password)
+
+    habitus.set_password(tmp_path, "of the service", again=False)
+    console = open_console(ServerSettings(tmp_path))
+    administration.change_user(console, "admin", 1, password="of the page")  # noqa: S106
+    console.database.close()
+    habitus.set_password(tmp_path, "of the service", again=False)
+    assert fits("of the page")
+    habitus.set_password(tmp_path, "another of the service", again=False)
+    assert fits("another of the service")
+    habitus.set_password(tmp_path, "another of the service")
+    assert fits("another of the service")

@@ -23,8 +23,9 @@ class UpkeepOptions(options.OptionGroup):
     )
     password_file: str | None = option(
         None,
-        "Set the password of the user admin to the first line of this file, then go on; for "
-        "services. The environment variable HABITUS_PASSWORD does the same.",
+        "Set the password of the user admin to the first line of this file, unless it was used "
+        "before, then go on; for services. The environment variable HABITUS_PASSWORD does the "
+        "same.",
     )
     backup: str | None = option(
         None,
@@ -100,7 +101,7 @@ def _upkeep(upkeep: UpkeepOptions, data: str, database: str | None) -> str:
         return f"restored to {data}"
     password = _asked() if upkeep.set_password else _given(upkeep.password_file)
     if password is not None:
-        habitus.set_password(data, password, database=database)
+        habitus.set_password(data, password, database=database, again=upkeep.set_password)
     if upkeep.set_password:
         return f"the password of admin is set; it is used with --data {data}"
     return ""

@@ -97,12 +97,12 @@ class TurnCounts(Additive):
         documents = np.bincount(turns[turns != NO_TURN], minlength=n_turns)
         return cls(moved.astype(np.float64), documents.astype(np.float64))
 
-    def adding(self, votes: Votes, vocabulary: Vocabulary) -> "TurnCounts":
+    def adding(self, votes: Votes, vocabulary: Vocabulary, times: float = 1.0) -> "TurnCounts":
         """Return the counts with one more document at every turn: it is normal at any."""
         moved = self.moved.copy()
         ways = votes.directions // (vocabulary.directions // N_DIRECTIONS)
-        moved[votes.cells, ways] += 1.0
-        return TurnCounts(moved, self.documents + 1.0)
+        moved[votes.cells, ways] += times
+        return TurnCounts(moved, self.documents + times)
 
 
 def turn_surprisals(

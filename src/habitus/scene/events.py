@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
+from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path
 from habitus.habits.turns import NO_TURN
@@ -28,13 +29,42 @@ from habitus.scene.localisation import (
     place_in_words,
     turn_in_words,
 )
-from habitus.schema import Count, Nats, NotNegative, Number, Text, Time, WordCount, decoded
+from habitus.schema import (
+    Count,
+    Nats,
+    NotNegative,
+    Number,
+    Pixels,
+    Text,
+    Time,
+    WordCount,
+    decoded,
+)
 
 SCHEMA = 1
 FAULT = '{"habitus": "fault", '
 """What a line starts with that is no event: nothing could be judged, see `CameraFault`."""
+MOST_POINTS, MOST_HOT = 32, 16
+"""Documents of an event that its track has at most, and unusual cells of each."""
 N_TOP = 10
 """Least likely words that an event is localised by, as in the paper."""
+
+
+@dataclass(frozen=True)
+class TrackPoint:
+    """One document of an event: where it was unusual, and what moved."""
+
+    time: Time
+    """Start of the document, in seconds of video."""
+    normality: Nats
+    boxes: tuple[Box, ...]
+    """As of the event."""
+    heat: tuple[tuple[Pixels, Pixels, Pixels, Pixels, Nats], ...] = ()
+    """By habits, the most unusual cells: left, top, right, bottom, and their excess in nats."""
+    moment: tuple[WordCount, ...] = ()
+    """By habits, the votes of the document, as of the event; so are `behaviours` and `turn`."""
+    behaviours: Nats = 0.0
+    turn: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +121,8 @@ class Event:
     turn: Count | None = None
     """By the measure "habits", the turn of the strongest document, where that is a cue: see
     `habitus.habits.turns`."""
+    track: tuple[TrackPoint, ...] = ()
+    """Its documents in time order; of a long event, some that are spread over it."""
     first_document: Count | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
@@ -246,8 +278,19 @@ class EventJoiner:
     ) -> Event:
         finding, habit, habits = where.finding, judgement.habit, self.detector.habits
         moment: tuple[int, ...] = ()
+        heat: tuple[tuple[int, int, int, int, float], ...] = ()
         if habit is not None and habits is not None:
             moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
+            heat = _hottest(finding, habits.vocabulary) if finding else ()
+        point = TrackPoint(
+            time=time,
+            normality=judgement.normality,
+            boxes=where.boxes,
+            heat=heat,
+            moment=moment,
+            behaviours=habit.behaviours if habit else 0.0,
+            turn=habit.turn if habit and habit.turn_evidence else None,
+        )
         return Event(
             source=self.source,
             start=time,
@@ -269,8 +312,9 @@ class EventJoiner:
             rarity=self.detector.rarity(judgement.normality),
             cue=finding.cue if finding else "behaviours" if habit else "",
             moment=moment,
-            behaviours=habit.behaviours if habit else 0.0,
-            turn=habit.turn if habit and habit.turn_evidence else None,
+            behaviours=point.behaviours,
+            turn=point.turn,
+            track=(point,),
             local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
             first_document=number,
             last_document=number,
@@ -303,18 +347,42 @@ def _joined(event: Event, later: Event) -> Event:
         stronger,
         start=event.start,
         end=later.end,
+        track=_spread((*event.track, *later.track), stronger.peak),
         first_document=event.first_document,
         last_document=later.last_document,
     )
 
 
-def judge_moment(event: Event, habits: HabitModel) -> HabitJudgement:
-    """Judge the strongest document of an event, by the habits that found it or later ones."""
+def _spread(track: tuple[TrackPoint, ...], peak: float) -> tuple[TrackPoint, ...]:
+    """Return a track of at most `MOST_POINTS`: of more, every second one and the strongest."""
+    if len(track) <= MOST_POINTS:
+        return track
+    last = len(track) - 1
+    return tuple(
+        point for n, point in enumerate(track) if n % 2 == 0 or n == last or point.time == peak
+    )
+
+
+def _hottest(finding: HabitFinding, v: Vocabulary) -> tuple[tuple[int, int, int, int, float], ...]:
+    """Return the most unusual cells of a document in pixels, and their excess in nats."""
+    order = np.argsort(-finding.heat, kind="stable")[:MOST_HOT]
+    boxes = v.boxes(v.per_cell * finding.cells[order]).tolist()
+    return tuple(
+        (*map(int, box), round(float(nats), 2))  # type: ignore[misc]
+        for box, nats in zip(boxes, finding.heat[order], strict=True)
+    )
+
+
+def judge_moment(
+    event: Event, habits: HabitModel, point: TrackPoint | None = None
+) -> HabitJudgement:
+    """Judge a document of an event, its strongest by default, by any habits of the same grid."""
+    document = point or event
     return habits.judge(
-        Votes.of_codes(np.array(event.moment, dtype=np.int64), habits.vocabulary),
-        event.behaviours,
+        Votes.of_codes(np.array(document.moment, dtype=np.int64), habits.vocabulary),
+        document.behaviours,
         clock=event.minute,
-        turn=NO_TURN if event.turn is None else event.turn,
+        turn=NO_TURN if document.turn is None else document.turn,
     )
 
 

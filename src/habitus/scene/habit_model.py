@@ -105,6 +105,7 @@ LAYOUTS = {
         "accepted": Layout(INDEX, ("accepted votes",), False, 0),
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
         "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
+        "accepted_times": Layout(REAL, ("accepted moments",), False, 0.0, MOST_NATS),
     }.items()
 }
 """Arrays of habits in a file."""
@@ -185,6 +186,8 @@ class Moment(NamedTuple):
     votes: Votes
     hour: int = NO_HOUR
     """See `hours_of`."""
+    times: float = 1.0
+    """How often it is counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,8 +232,8 @@ class HabitModel:
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""
         counts = self.counts
-        for votes, hour in self.accepted:
-            counts = counts.adding(votes, hour=hour)
+        for votes, hour, times in self.accepted:
+            counts = counts.adding(votes, times, hour)
         return counts
 
     @cached_property
@@ -256,8 +259,8 @@ class HabitModel:
         """Counts by the turn with the accepted moments; None where the turn is no cue."""
         counts = self.turns
         if counts is not None:
-            for votes, _ in self.accepted:
-                counts = counts.adding(votes, self.vocabulary)
+            for votes, _, times in self.accepted:
+                counts = counts.adding(votes, self.vocabulary, times)
         return counts
 
     @cached_property
@@ -377,14 +380,14 @@ class HabitModel:
             turns=by_turn,
         )
 
-    def accept(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
+    def accept(self, votes: Votes, *, clock: int = NO_CLOCK, times: float = 1.0) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
-        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock)))
+        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock, times)))
 
     def withdraw(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
         wanted = _moment_of(votes, clock)
-        for i, (other, hour) in enumerate(self.accepted):
+        for i, (other, hour, _) in enumerate(self.accepted):
             same = all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True))
             if same and hour == wanted.hour:
                 return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
@@ -394,6 +397,7 @@ class HabitModel:
         """Return header and arrays for a file; names start with `habits.`."""
         codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
         hours = [moment.hour for moment in self.accepted]
+        times = [moment.times for moment in self.accepted]
         counts, fusion, turns = self.counts, self.fusion, self.turns
         timed = counts.hour_documents.any()
         tensors = {
@@ -415,6 +419,7 @@ class HabitModel:
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
             "accepted_lengths": np.array([len(words) for words in codes], dtype=np.int64),
             "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
+            "accepted_times": np.array(times) if set(times) - {1.0} else None,
         }
         header = {
             "vocabulary": self.vocabulary.to_json(),
@@ -446,6 +451,7 @@ class HabitModel:
             raise FileError("the accepted moments do not fit the habits")
         parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
         hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
+        times = stored.get("accepted_times", np.ones(len(parts)))
         concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
         if len(concentrations.get(HOUR, ())) % N_CONTEXT_LEVELS:
             raise FileError(
@@ -479,8 +485,8 @@ class HabitModel:
                 float(header.get("turn_gain", 0.0)),
             ),
             tuple(
-                Moment(Votes.of_codes(part, vocabulary), int(hour))
-                for part, hour in zip(parts, hours, strict=True)
+                Moment(Votes.of_codes(part, vocabulary), int(hour), float(n))
+                for part, hour, n in zip(parts, hours, times, strict=True)
             ),
             TurnCounts(stored["turns"], stored["turn_documents"])
             if TURN in concentrations
@@ -492,8 +498,8 @@ def _latest(before: NDArray[Any], further: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([before, further])[-MOST_REMEMBERED:]
 
 
-def _moment_of(votes: Votes, clock: int) -> Moment:
-    return Moment(votes, int(hours_of(np.array(clock))))
+def _moment_of(votes: Votes, clock: int, times: float = 1.0) -> Moment:
+    return Moment(votes, int(hours_of(np.array(clock))), times)
 
 
 def fading_factor(seconds: float, half_life: float | None) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NotRequired
 import numpy as np
 
 from habitus.arrays import Indices
-from habitus.corpus import Corpus, ShardedCorpus
+from habitus.corpus import Corpus, ShardedCorpus, Vocabulary
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
@@ -140,7 +140,9 @@ class SceneModel:
         )
 
     def accept(self, event: Event, *, recent: Sequence[Event] = ()) -> "Acceptance":
-        """Count the strongest moment of an event as normal; `withdraw` takes that back.
+        """Count all documents of an event as normal; `withdraw` takes that back.
+
+        They are counted once, or as many of `TIMES` as it takes until none is an alarm again.
 
         Parameters
         ----------
@@ -152,30 +154,37 @@ class SceneModel:
         Returns
         -------
         Acceptance
-            The new model, and which of the recent alarms it would not raise. One moment is one
-            count beside those of all footage: it may take several to silence an alarm.
+            The new model, and which of the recent alarms it would not raise. Of an event of 0.4,
+            its strongest document is counted once: it may take several to silence an alarm.
         """
-        habits = self._known_habits("told what is normal", "model")
-        moment = _moment(event, habits)
-        scene = replace(self, habits=habits.accept(moment, clock=event.minute))
+        known = self._known_habits("told what is normal", "model")
+        moments = _moments(event, known)
+        for times in TIMES if event.track else TIMES[:1]:
+            habits = known
+            for moment in moments:
+                habits = habits.accept(moment, clock=event.minute, times=times)
+            if _is_quiet(event, habits, MARGIN):
+                break
+        scene = replace(self, habits=habits)
         return Acceptance(scene, scene.silenced(recent))
 
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        moment = _moment(event, habits)
-        return replace(self, habits=habits.withdraw(moment, clock=event.minute))
+        for moment in _moments(event, habits):
+            habits = habits.withdraw(moment, clock=event.minute)
+        return replace(self, habits=habits)
 
     def silenced(self, recent: Sequence[Event]) -> list[Event]:
-        """Return the alarms whose strongest moment is no longer below their threshold."""
+        """Return the alarms none of whose documents is below their threshold any more."""
         habits = self._known_habits("told what is normal", "model")
         return [
             event
             for event in recent
             if event.alarm
             and event.moment
-            and len(_moment(event, habits).cells)
-            and judge_moment(event, habits).normality >= event.threshold
+            and all(len(moment.cells) for moment in _moments(event, habits))
+            and _is_quiet(event, habits)
         ]
 
     def _known_habits(self, done: str, parameter: str) -> HabitModel:
@@ -234,14 +243,26 @@ class Acceptance(NamedTuple):
     """Those of the recent alarms that this model would not raise."""
 
 
-def _moment(event: Event, habits: HabitModel) -> Votes:
-    """Return the votes of the strongest document of an event."""
+TIMES = (1.0, 3.0, 10.0, 30.0, 100.0)
+"""How often the documents of an accepted event are counted: the least that silences it."""
+MARGIN = 1.0
+"""Nats above its threshold from which on it is silenced: no two recordings are quite the same."""
+
+
+def _moments(event: Event, habits: HabitModel) -> list[Votes]:
+    """Return the votes of all documents of an event, of its strongest one first, each once."""
     if not event.moment:
         raise InvalidInputError(
             "this event has no moment that can be counted: detect it anew by the measure habits",
             parameter="events",
         )
-    codes, v = np.array(event.moment), habits.vocabulary
+    moments = dict.fromkeys(
+        [event.moment, *(point.moment for point in event.track if point.moment)]
+    )
+    return [_votes(np.array(codes), habits.vocabulary) for codes in moments]
+
+
+def _votes(codes: Indices, v: Vocabulary) -> Votes:
     votes = Votes.of_codes(codes, v)
     if codes.min() < 0 or codes.max() >= v.n_words or (np.diff(votes.cells) < 1).any():
         raise InvalidInputError(
@@ -250,6 +271,13 @@ def _moment(event: Event, habits: HabitModel) -> Votes:
             parameter="events",
         )
     return votes
+
+
+def _is_quiet(event: Event, habits: HabitModel, margin: float = 0.0) -> bool:
+    """Return whether no document of an event would be an alarm by these habits."""
+    points = [point for point in event.track if point.moment] or [None]
+    judged = (judge_moment(event, habits, point) for point in points)
+    return all(judgement.normality >= event.threshold + margin for judgement in judged)
 
 
 def learn_scene(

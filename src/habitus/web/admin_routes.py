@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.datastructures import FormData
 
 from habitus.errors import HabitusError
@@ -51,6 +52,7 @@ from habitus.web.security import (
     log_out,
     try_password,
 )
+from habitus.web.server import Console
 
 pages = APIRouter()
 api = APIRouter(prefix="/api")
@@ -62,6 +64,15 @@ FIELDS = {
     "apprise": ("url",),
 }
 """Settings of each kind of channel, as the forms have them."""
+PARTS: dict[str, str] = {
+    "channels": "Channels",
+    "people": "People",
+    "tokens": "Tokens",
+    "disk": "Disk",
+    "notices": "Notices",
+    "audit": "Audit log",
+}
+"""Pages of the settings, and their names."""
 
 
 class DiskShare(NamedTuple):
@@ -74,45 +85,75 @@ class DiskShare(NamedTuple):
 
 
 @pages.get("/settings")
+@pages.get("/settings/{part}")
 def settings(
-    page: AdminPage, before: Annotated[int | None, Query(le=MOST_ROWS)] = None
-) -> HTMLResponse:
-    """Show all settings."""
-    return _settings_page(page, before=before)
+    page: AdminPage,
+    part: str = "channels",
+    before: Annotated[int | None, Query(le=MOST_ROWS)] = None,
+) -> Response:
+    """Show a page of the settings; where a form was sent to, the first one."""
+    if part not in PARTS:
+        return go("/settings")
+    return _settings_page(page, part, before=before)
 
 
 def _settings_page(
     page: Page,
+    part: str,
     *,
     before: int | None = None,
     problem: HabitusError | None = None,
     token: dict[str, str] | None = None,
 ) -> HTMLResponse:
     with page.database.session() as session:
-        preferences = read_preferences(session)
-        audit = queries.audit(session, before=before, limit=N_AUDIT)
-        disk = queries.disk_use(session, page.console.settings)
-        shown: dict[str, Any] = {
-            "channels": list(session.scalars(select(Channel).order_by(Channel.id))),
-            "states": queries.channel_states(session),
-            "users": list(session.scalars(select(User).order_by(User.name))),
-            "tokens": list(session.scalars(select(Token).order_by(Token.id))),
-            "cameras": queries.wall(session),
-        }
+        shown = _SHOWN[part](session, page.console, before)
     return page(
         "settings.html",
         section="Settings",
         status=status_of(problem) if problem else 200,
-        preferences=preferences,
-        audit=audit,
-        older=audit[-1].id if len(audit) == N_AUDIT else None,
-        disk=disk,
-        shares=_shares(disk, preferences.quota_bytes),
-        notices=page.console.bulletin.notices(),
+        part=part,
+        parts=PARTS,
         problem=str(problem or ""),
+        problem_at=getattr(problem, "parameter", None) or "",
         token=token,
         **shown,
     )
+
+
+def _shown_channels(session: Session, console: Console, before: int | None) -> dict[str, Any]:
+    return {
+        "preferences": read_preferences(session),
+        "channels": list(session.scalars(select(Channel).order_by(Channel.id))),
+        "states": queries.channel_states(session),
+        "cameras": queries.wall(session),
+    }
+
+
+def _shown_disk(session: Session, console: Console, before: int | None) -> dict[str, Any]:
+    preferences = read_preferences(session)
+    disk = queries.disk_use(session, console.settings)
+    shares = _shares(disk, preferences.quota_bytes)
+    return {"preferences": preferences, "disk": disk, "shares": shares}
+
+
+def _shown_audit(session: Session, console: Console, before: int | None) -> dict[str, Any]:
+    audit = queries.audit(session, before=before, limit=N_AUDIT)
+    return {"audit": audit, "older": audit[-1].id if len(audit) == N_AUDIT else None}
+
+
+_SHOWN: dict[str, Callable[[Session, Console, int | None], dict[str, Any]]] = {
+    "channels": _shown_channels,
+    "people": lambda session, *_: {
+        "users": list(session.scalars(select(User).order_by(User.name)))
+    },
+    "tokens": lambda session, *_: {
+        "tokens": list(session.scalars(select(Token).order_by(Token.id)))
+    },
+    "disk": _shown_disk,
+    "notices": lambda session, console, _: {"notices": console.bulletin.notices()},
+    "audit": _shown_audit,
+}
+"""What each page of the settings shows."""
 
 
 def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
@@ -128,15 +169,15 @@ def _shares(disk: DiskUse, quota: int) -> list[DiskShare]:
 
 
 def _on_page(path: str, part: str, said: str = "changed") -> Callable[[Action], Action]:
-    """Have the settings page do something too, and show a part of it, or why nothing was done."""
+    """Have a page of the settings do something too, and show it again, or why nothing was done."""
 
     def registered(action: Action) -> Action:
         def route(page: Page, **values: Any) -> Response:
             try:
                 action(**values)
             except HabitusError as error:
-                return _settings_page(page, problem=error)
-            return go("/settings", said, part=part)
+                return _settings_page(page, part, problem=error)
+            return go(f"/settings/{part}", said)
 
         page = inspect.Parameter("page", inspect.Parameter.KEYWORD_ONLY, annotation=AdminPage)
         parameters = inspect.signature(action).parameters.values()
@@ -313,8 +354,8 @@ def add_posted_token(page: AdminPage, form: PostedFields) -> Response:
     try:
         made = administration.add_token(page.console, page.actor.name, name, role)
     except HabitusError as error:
-        return _settings_page(page, problem=error)
-    return _settings_page(page, token={"name": name, "secret": made.secret})
+        return _settings_page(page, "tokens", problem=error)
+    return _settings_page(page, "tokens", token={"name": name, "secret": made.secret})
 
 
 @api.get("/tokens", response_model=list[TokenDetails], tags=["users"])

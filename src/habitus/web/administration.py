@@ -23,7 +23,16 @@ import habitus
 from habitus.errors import InvalidInputError, VideoError
 from habitus.web import channels, outbox, uploads
 from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken
-from habitus.web.database import NEW_CAMERA, Base, CameraRow, Channel, Login, Token, User
+from habitus.web.database import (
+    NEW_CAMERA,
+    Base,
+    CameraRow,
+    Channel,
+    Login,
+    Setting,
+    Token,
+    User,
+)
 from habitus.web.http_errors import (
     ConflictError,
     NotAllowedError,
@@ -258,11 +267,21 @@ def _refresh(console: Console, camera_id: str) -> None:
 # Users.
 
 
-def give_password(console: Console, name: str, password: str) -> None:
-    """Set the password of an admin, who is made where there is none of that name."""
+def give_password(console: Console, name: str, password: str, *, again: bool = True) -> None:
+    """Set the password of an admin, who is made where there is none of that name.
+
+    Unless `again`, one that was given last is not set again: the user may have another since.
+    """
     hashed, name = PASSWORDS.hashed(password), checked_name(name)
+    mark = Setting(
+        key=f"password/{name}", value={"mark": console.vault.sign(f"password {name} {password}")}
+    )
     with console.database.transaction() as session:
         user = session.scalar(select(User).where(User.name == name))
+        before = session.get(Setting, mark.key)
+        if user is not None and before is not None and before.value == mark.value and not again:
+            return
+        session.merge(mark)
         if user is None:
             session.add(User(name=name, password=hashed, role=Role.ADMIN, created=time.time()))
         else:

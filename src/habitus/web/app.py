@@ -1,6 +1,7 @@
 """The web application: all routes of the console, and how errors are answered."""
 
-from pathlib import Path
+from http import HTTPStatus
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -12,6 +13,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError, SQLAlche
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Match
 
 import habitus
 from habitus.errors import HabitusError
@@ -20,7 +22,7 @@ from habitus.web.answers import Problem
 from habitus.web.guard import Guard
 from habitus.web.http_errors import HttpError, NotLoggedInError, status_of
 from habitus.web.rendering import ViewerPage, error_page
-from habitus.web.security import Attempts, Viewer
+from habitus.web.security import READING, Attempts, Viewer
 from habitus.web.server import Console
 
 FOR_PROGRAMS = ("/api", "/metrics", "/healthz")
@@ -150,9 +152,25 @@ def _on_invalid(request: Request, error: Exception) -> Response:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     raised = cast(HTTPException, error)
+    if raised.status_code == HTTPStatus.METHOD_NOT_ALLOWED and _is_page(request):
+        return RedirectResponse(_page_above(request), 303)
     answer = _answer(request, raised.status_code, str(raised.detail))
     answer.headers.update(raised.headers or {})
     return answer
+
+
+def _is_page(request: Request) -> bool:
+    """Return whether a browser asks for a page, as one does again where a form was refused."""
+    return request.method in READING and not request.url.path.startswith(FOR_PROGRAMS)
+
+
+def _page_above(request: Request) -> str:
+    """Return the nearest page above an address that only forms are sent to."""
+    for above in PurePosixPath(request.url.path).parents:
+        scope = {**request.scope, "method": "GET", "path": str(above)}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
+            return str(above)
+    return "/"
 
 
 def _on_database_error(request: Request, error: Exception) -> Response:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Form, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
+import habitus
 from habitus.errors import HabitusError, InvalidInputError
 from habitus.site.relearning import describe, description_of
 from habitus.web import administration, queries
@@ -169,6 +170,13 @@ def _parsed(text: str) -> object:
 
 
 PostedForm = Annotated[CameraForm, Form()]
+ON_PAGE = {
+    f"an admin may allow local {what} for this camera": (
+        "tick “The camera is on this machine” if that is meant"
+    )
+    for what in ("addresses", "files")
+}
+"""Remedies that an error names, as the form has them."""
 
 
 @pages.get("/cameras/new")
@@ -185,7 +193,7 @@ def add_posted_camera(page: AdminPage, form: PostedForm) -> Response:
         if form.upload:
             values |= {"upload": form.upload, "kind": form.kind, "address": None}
         elif not form.address:
-            raise InvalidInputError("give an address, or a recording")
+            raise InvalidInputError("give an address, or a recording", parameter="address")
         camera = administration.add_camera(page.console, page.actor.name, **values)
     except HabitusError as error:
         return _edit_page(page, None, form, error)
@@ -250,13 +258,17 @@ def learn_and_show(page: AdminPage, camera: str) -> Response:
 def _edit_page(
     page: Page, camera: CameraRow | None, form: CameraForm, error: HabitusError | None = None
 ) -> HTMLResponse:
-    """Show the form of a camera; after an error, with what was typed, but for the address."""
+    """Show the form of a camera; after an error with what was typed, but for passwords."""
+    problem = str(error or "")
+    for remedy, on_page in ON_PAGE.items():
+        problem = problem.replace(remedy, on_page)
     return page(
         "edit.html",
         status=status_of(error) if error else 200,
         camera=camera,
-        given=form.model_copy(update={"address": ""}),
-        problem=str(error or ""),
+        given=form.model_copy(update={"address": habitus.redacted(form.address)}),
+        problem=problem,
+        problem_at=getattr(error, "parameter", None) or "",
         ready=camera is not None and has_picture(page.console, camera.id),
     )
 

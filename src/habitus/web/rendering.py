@@ -145,10 +145,9 @@ def error_page(status: int, detail: str) -> HTMLResponse:
     return bare_page("error.html", status, code=status, title=title, detail=detail)
 
 
-def go(address: str, said: str = "", part: str = "") -> RedirectResponse:
-    """Send the browser to a page after a change, or a part of it; it says what was done."""
-    query = f"?{urlencode({'said': said})}" if said else ""
-    return RedirectResponse(f"{address}{query}{f'#{part}' if part else ''}", 303)
+def go(address: str, said: str = "") -> RedirectResponse:
+    """Send the browser to a page after a change; it says what was done."""
+    return RedirectResponse(f"{address}?{urlencode({'said': said})}" if said else address, 303)
 
 
 def file_answer(path: Path, media: str, what: str, *, lasting: bool = False) -> FileResponse:

@@ -137,6 +137,7 @@ def set_password(
     *,
     name: str = "admin",
     database: str | None = None,
+    again: bool = True,
 ) -> None:
     """Set the password of a user of the console, who becomes admin.
 
@@ -150,6 +151,9 @@ def set_password(
         Who logs in with it; made where there is none of that name.
     database
         As of `serve`.
+    again
+        Whether the password that was set so last is set again. A service that has the same one at
+        each start does not: it would undo what its user changed since.
 
     Raises
     ------
@@ -162,7 +166,7 @@ def set_password(
 
     console = _opened(ServerSettings(Path(data), database=database))
     with closing(console.database):
-        give_password(console, name, password)
+        give_password(console, name, password, again=again)
 
 
 def run(

@@ -28,6 +28,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
 from habitus.errors import InvalidInputError
+from habitus.web.channels.destinations import check_destination
 from habitus.web.channels.notification import (
     DeliveryError,
     Notification,
@@ -76,6 +77,7 @@ def _whole(settings: dict[str, Any]) -> dict[str, Any]:
             "host of a broker must be a name or an address, such as mqtt.example.org",
             parameter="host",
         )
+    check_destination(whole["host"], "host")
     if not isinstance(whole["port"], int) or not 0 < whole["port"] < 65536:
         raise InvalidInputError(
             f"port of a broker must be from 1 to 65535, found {whole['port']!r}", parameter="port"
@@ -155,6 +157,10 @@ class MqttSender(Sender):
         if self._client is not None and self._listener is not None and not self._listener.done():
             return self._client
         await self._disconnect()
+        try:
+            await asyncio.to_thread(check_destination, self._settings["host"], "host", look_up=True)
+        except InvalidInputError as error:
+            raise DeliveryError(str(error)) from error
         status = f"{self._base}/status"
         client = Client(
             self._settings["host"],

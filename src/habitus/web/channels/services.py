@@ -6,6 +6,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from habitus.errors import InvalidInputError
+from habitus.web.channels.destinations import check_destination
 from habitus.web.channels.notification import DeliveryError, Notification, Sender
 from habitus.web.database import Channel
 
@@ -21,7 +22,9 @@ TIMEOUT = 60.0
 def shown(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the name of the service, and its address without secrets."""
     url = settings.get("url")
-    service: Any = _service(url if isinstance(url, str) else "")[0]
+    services = _service(url if isinstance(url, str) else "")
+    _check_hosts(services)
+    service: Any = services[0]
     address = service.url(privacy=True).partition("?")[0]
     return {"service": str(service.service_name), "url": address}
 
@@ -38,6 +41,13 @@ def _service(url: str) -> "Apprise":
             parameter="url",
         )
     return service
+
+
+def _check_hosts(service: "Apprise", *, look_up: bool = False) -> None:
+    """Raise if the address of a service leads where nothing is sent."""
+    for name in ("host", "smtp_host"):
+        if isinstance(host := getattr(service[0], name, None), str) and host:
+            check_destination(host, "url", look_up=look_up)
 
 
 class ServiceSender(Sender):
@@ -66,6 +76,10 @@ class ServiceSender(Sender):
 
     def _notify(self, notification: Notification) -> str:
         """Return why it could not be sent; nothing if it was."""
+        try:
+            _check_hosts(self._service, look_up=True)
+        except InvalidInputError as error:
+            return str(error)
         settings = self._console.settings
         picture = notification.picture(settings) if notification.kind == "started" else None
         result = self._service.notify(

@@ -8,7 +8,6 @@ altered, and an old message not be sent again by somebody else.
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import json
 import socket
 import ssl
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from habitus.errors import InvalidInputError
+from habitus.web.channels.destinations import check_destination
 from habitus.web.channels.notification import DeliveryError, Notification, Sender
 from habitus.web.database import Channel
 
@@ -60,28 +60,8 @@ def _address(settings: dict[str, Any]) -> SplitResult:
         raise InvalidInputError(
             "the address of a webhook must not have spaces: write them as %20", parameter="url"
         )
-    if not _is_allowed(address.hostname):
-        raise _LocalLinkError(address.hostname)
+    check_destination(address.hostname, "url")
     return address
-
-
-class _LocalLinkError(InvalidInputError):
-    """An address of the local link, such as the one where clouds keep a machine's secrets."""
-
-    def __init__(self, host: str) -> None:
-        super().__init__(
-            f"a webhook cannot go to an address of the local link ({host})", parameter="url"
-        )
-
-
-def _is_allowed(host: str) -> bool:
-    """Return whether a host is not an address of the local link; names are not looked up."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return True
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return not (mapped or address).is_link_local
 
 
 class WebhookSender(Sender):
@@ -152,9 +132,7 @@ def _connection(address: SplitResult) -> HTTPConnection:
 def _check_peer(connection: HTTPConnection) -> None:
     """Connect, and raise if a name led to an address that is refused; nothing was said yet."""
     connection.connect()
-    peer: str = connection.sock.getpeername()[0]
-    if not _is_allowed(peer):
-        raise _LocalLinkError(peer)
+    check_destination(connection.sock.getpeername()[0], "url")
 
 
 def _cut(connection: HTTPConnection) -> None:

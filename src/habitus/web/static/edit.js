@@ -1,6 +1,7 @@
 // Adding and changing a camera: the knob, a dropped recording, and shapes on the picture.
 
 import { toast } from "./main.js";
+import { send } from "./forms.js";
 import { watchPictures } from "./pictures.js";
 import { cameraName, onDrop, upload } from "./upload.js";
 import { Drawing } from "./drawing.js";
@@ -57,11 +58,11 @@ if (drop) {
     part("upload").hidden = false;
     try {
       part("upload-name").value = await upload(file, say);
-      form.submit();
+      await send(form, (reason) => toast(reason, "bad"));
     } catch (error) {
       toast(error.message, "bad");
-      part("upload").hidden = true;
-      part("save").disabled = false;
     }
+    part("upload").hidden = true;
+    part("save").disabled = false;
   });
 }

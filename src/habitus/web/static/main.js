@@ -2,6 +2,7 @@
 
 import { askPage, gathered } from "./asking.js";
 import { onNews, startNews } from "./news.js";
+import { startForms } from "./forms.js";
 import { startKeys } from "./keys.js";
 import { writeTimes } from "./times.js";
 
@@ -49,14 +50,15 @@ export function settle(root = document) {
   for (const view of root.querySelectorAll("[data-ratio]")) view.style.aspectRatio = view.dataset.ratio;
 }
 
-for (const select of document.querySelectorAll("select[data-submit]")) {
-  select.addEventListener("change", () => select.form.requestSubmit());
-}
-for (const form of document.querySelectorAll("form[data-confirm]")) {
-  form.addEventListener("submit", (event) => {
-    if (!confirm(form.dataset.confirm)) event.preventDefault();
-  });
-}
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("select[data-submit]")) target.form.requestSubmit();
+});
+document.addEventListener("submit", (event) => {
+  const { confirm: question } = event.target.dataset;
+  if (question && !confirm(question)) event.preventDefault();
+}, true);
+startForms((reason) => toast(reason, "bad"));
+document.addEventListener("page", () => settle());
 
 const theme = document.getElementById("theme");
 function switchTheme() {

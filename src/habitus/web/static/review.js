@@ -76,9 +76,6 @@ document.addEventListener("submit", (event) => {
   else if (button.dataset.verdict === "undo") post(document.getElementById("stage").dataset.event, "undo");
   else say(button.dataset.verdict);
 });
-document.addEventListener("change", (event) => {
-  if (event.target.matches("#camera")) event.target.form.requestSubmit();
-});
 document.addEventListener("click", (event) => {
   const link = event.target.closest("#review #newer, #review #older");
   if (!link || event.ctrlKey || event.metaKey) return;
