@@ -466,9 +466,10 @@ def _opened(
 
 def _check_kind(metadata: Mapping[str, str], kind: str, version: int) -> None:
     """Raise unless a file is of this kind, and of this version or an older one."""
-    found = metadata.get("habitus")
-    if found != kind:
-        what = f"a habitus {found} file" if found else "a safetensors file of another program"
+    kind_found = metadata.get("habitus")
+    if kind_found != kind:
+        other = "a safetensors file of another program"
+        what = f"a habitus {kind_found} file" if kind_found else other
         raise FileError(f"expected a habitus {kind} file, found {what}")
     found_version = metadata.get("version", "")
     if re.fullmatch(r"[0-9]{1,9}", found_version) is None or int(found_version) > version:

@@ -127,13 +127,13 @@ def check_geometry(model: TopicModel, source: Source) -> None:
     """Raise if a video has another frame size than the model, before it is decoded."""
     from habitus.video import Reader
 
-    known = model.vocabulary_
+    vocabulary = model.vocabulary_
     with Reader(source) as reader:
         width, height = reader.width, reader.height
-    if known is not None and (width, height) != (known.width, known.height):
+    if vocabulary is not None and (width, height) != (vocabulary.width, vocabulary.height):
         raise InvalidInputError(
             f"{source.name} has {width}x{height} pixels, the model was learnt at "
-            f"{known.width}x{known.height}: learn this camera anew, or resize the video"
+            f"{vocabulary.width}x{vocabulary.height}: learn this camera anew, or resize the video"
         )
 
 
@@ -398,7 +398,7 @@ def _check_thumbnails(events: Path, files: Sequence[Address]) -> None:
 def _files(given: object) -> list[Address]:
     """Return the files among addresses that are given, the images of a folder or pattern too."""
     if isinstance(given, list | tuple):
-        return [file for each in given for file in _files(each)]
+        return [file for one in given for file in _files(one)]
     if not isinstance(given, str | os.PathLike):
         return []
     with suppress(VideoError, OSError, ValueError):  # no images, or no path at all

@@ -85,14 +85,14 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None."""
-        found = self._loaded(sig, target_context)
-        if found is None:
+        overload = self._loaded(sig, target_context)
+        if overload is None:
             report_compiling()
             self._lock()
-            found = self._loaded(sig, target_context)  # another process may have been quicker
-            if found is not None:
+            overload = self._loaded(sig, target_context)  # another process may have been quicker
+            if overload is not None:
                 self._unlock()
-        return found
+        return overload
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature, if there is room for it."""
@@ -152,8 +152,8 @@ def _private_folder() -> Path:
     owner = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir(), f"habitus-kernels-{owner}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o022:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o022:
         raise PermissionError(f"{folder} is not private")
     return folder
 

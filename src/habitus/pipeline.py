@@ -275,18 +275,18 @@ def accept(
     from habitus.scene import Acceptance, events_by_line
 
     check_outputs(events, force=force, model=output)
-    known, scene = events_by_line(events), load_scene(model)
+    by_line, scene = events_by_line(events), load_scene(model)
     for number in numbers:
-        if number not in known:
+        if number not in by_line:
             raise InvalidInputError(
-                f"{events} has no event on line {number}: it has {len(known)} event(s)",
+                f"{events} has no event on line {number}: it has {len(by_line)} event(s)",
                 parameter="numbers",
             )
-        event = known[number]
+        event = by_line[number]
         scene = scene.withdraw(event) if undo else scene.accept(event).scene
     if output is not None:
         scene.save(output)
-    return Acceptance(scene, scene.silenced(list(known.values())))
+    return Acceptance(scene, scene.silenced(list(by_line.values())))
 
 
 def detect(
@@ -458,12 +458,12 @@ def report(
     from habitus.video.source import redacted_text
 
     check_outputs(source, model, labels, force=force, page=output, film=annotate)
-    known = None if labels is None else parse_labels(labels)
+    labelling = None if labels is None else parse_labels(labels)
     settings = AlertSettings.of(alerts)
     (judged,) = judged_sources(
         [source], model, settings, reading, output=output, force=force, progress=progress
     )
-    truth = known and align(known, footage_of_corpus(judged.corpus, judged.name))
+    truth = labelling and align(labelling, footage_of_corpus(judged.corpus, judged.name))
     detection = judged.detect(settings.share, reading.skip)
     if annotate is not None:
         _annotate(annotate, detection, judged, progress)
@@ -534,30 +534,30 @@ def evaluate(
     check_outputs(judge, source, labels, drawn, force=force, picture=picture)
     check_seconds("clip", clip)
     settings, skip = AlertSettings.of(alerts), reading.skip
-    known = parse_labels(labels, line=label_line)
+    labelling = parse_labels(labels, line=label_line)
     sources = [source] if isinstance(source, str | PathLike | Corpus) else list(source)
-    of_clips = isinstance(known, ClipRanges) and not is_event_file(judge)
+    of_clips = isinstance(labelling, ClipRanges) and not is_event_file(judge)
     check_clips(sources, of_clips, masks=masks, smooth=smooth, skip=skip)
     if is_event_file(judge):
         check_events_alone(judge, picture, settings, reading)
         footage = labelled_footage(sources[0], clip, reading)
         alarms = [event for event in read_events(judge) if event.alarm]
-        return evaluate_events(alarms, footage, known, skip=skip)
+        return evaluate_events(alarms, footage, labelling, skip=skip)
     judged = judged_sources(
         sources, judge, settings, reading, output=picture, force=force, progress=progress
     )
-    found = _assessment(judged, known, settings.share, skip, masks, smooth, progress)
+    assessment = _assessment(judged, labelling, settings.share, skip, masks, smooth, progress)
     if picture is not None:
         from habitus.reporting.figures.curves import draw_curves
 
         name = judged[0].name if len(judged) == 1 else f"{len(judged)} clips"
-        draw_curves(Path(picture), found, title=f"{judge_name(judge)} on {name}")
-    return found
+        draw_curves(Path(picture), assessment, title=f"{judge_name(judge)} on {name}")
+    return assessment
 
 
 def _assessment(
     judged: Sequence[JudgedSource],
-    known: Labelling,
+    labels: Labelling,
     share: float | None,
     skip: float | None,
     masks: Address | None,
@@ -568,11 +568,11 @@ def _assessment(
     from habitus.evaluation.assessment import LabelledClip, evaluate_clips, evaluate_model
     from habitus.evaluation.label_files import ClipRanges
 
-    if isinstance(known, ClipRanges):
+    if isinstance(labels, ClipRanges):
         return evaluate_clips(
             judged[0].detector,
             [LabelledClip(clip.name, clip.corpus) for clip in judged],
-            known,
+            labels,
             masks=None if masks is None else Path(masks),
             smoothing=smooth,
             share=share,
@@ -582,7 +582,7 @@ def _assessment(
     return evaluate_model(
         one.detector,
         one.corpus,
-        known,
+        labels,
         name=one.name,
         n_stored=one.n_stored,
         skip=skip,
@@ -646,7 +646,7 @@ def compare(
     check_seconds("train", train)
     check_unused(learning, "a comparison", "n_topics", "n_behaviours", "seed")
     check_unused(reading, "a comparison", *OPENING, "jobs", "cluster")
-    known = parse_labels(labels, line=label_line)
+    labelling = parse_labels(labels, line=label_line)
     (video,) = reading.open(source)
     page = Path(output, "comparison.html")
     if page.exists():
@@ -654,7 +654,7 @@ def compare(
     with reading.workers() as workers:
         comparison = compare_methods(
             video,
-            known,
+            labelling,
             Path(output),
             protocol=ComparisonProtocol(learning.n_topics, learning.n_behaviours, learning.seed),
             settings=documents,
@@ -812,11 +812,11 @@ def parse_duration(text: str) -> float:
     """
     from habitus.evaluation.labels import parse_seconds
 
-    found = re.fullmatch(r"([\d.:]+)\s*([a-z]*)", text.strip().lower())
+    parts = re.fullmatch(r"([\d.:]+)\s*([a-z]*)", text.strip().lower())
     try:
-        if found is None or found[2] not in UNITS:
+        if parts is None or parts[2] not in UNITS:
             raise ValueError
-        return parse_seconds(found[1]) * UNITS[found[2]]
+        return parse_seconds(parts[1]) * UNITS[parts[2]]
     except ValueError:
         raise InvalidInputError(
             f"a length of time is written as 300s, 5min, 5:00 or 14d, found {text!r}"

@@ -100,10 +100,10 @@ def decoded(text: str | bytes, kind: type[T]) -> T:
     from pydantic import ValidationError
 
     try:
-        found: T = _adapter(kind).validate_json(text, strict=True)  # type: ignore[arg-type]
+        value: T = _adapter(kind).validate_json(text, strict=True)  # type: ignore[arg-type]
     except ValidationError as error:
         raise FileError(_in_words(error)) from error
-    return found
+    return value
 
 
 def _in_words(error: "ValidationError") -> str:
@@ -140,7 +140,7 @@ def check_layouts(
     Traceback (most recent call last):
     habitus.errors.FileError: the array a must have n = 2 in place of 3, found (2, 3)
     """
-    known = dict(sizes)
+    lengths = dict(sizes)
     for name, layout in layouts.items():
         array = found.get(name)
         if array is None:
@@ -158,7 +158,7 @@ def check_layouts(
                 f"the array {name} must have {len(sizes_wanted)} dimension(s), found {array.shape}"
             )
         for wanted, n in zip(sizes_wanted, array.shape, strict=False):
-            size = known.setdefault(wanted, n) if isinstance(wanted, str) else wanted
+            size = lengths.setdefault(wanted, n) if isinstance(wanted, str) else wanted
             if n not in (size if isinstance(size, range) else (size,)):
                 shown = f"{size[0]} to {size[-1]}" if isinstance(size, range) else f"{size}"
                 what = f"{wanted} = {shown}" if isinstance(wanted, str) else shown

@@ -104,13 +104,13 @@ def learn(
     again alone; a run that is cut short goes on where it was. Example:
     habitus archive learn 'recordings/{camera}/{date}/{hour}.mp4' -o site
     """
-    own = [] if patterns else options.given_options(context, OF_THE_ARCHIVE)
-    if own:
+    refused = [] if patterns else options.given_options(context, OF_THE_ARCHIVE)
+    if refused:
         raise habitus.InvalidInputError(
-            f"{' '.join(own)}: {output} has its own; to change it, give the patterns too"
+            f"{' '.join(refused)}: {output} has its own; to change it, give the patterns too"
         )
     with progress_bars() as progress:
-        found = habitus.learn_archive(
+        archive = habitus.learn_archive(
             patterns or (),
             output=output,
             cameras=cameras or (),
@@ -126,13 +126,13 @@ def learn(
             ),
             progress=progress,
         )
-    _note(found.notes)
+    _note(archive.notes)
     if as_json:
-        say_json(found.overview.to_json())
+        say_json(archive.overview.to_json())
         return
-    _show(found.overview)
-    say(found.reading.summary())
-    say(found.learning.summary())
+    _show(archive.overview)
+    say(archive.reading.summary())
+    say(archive.learning.summary())
 
 
 @app.command()
@@ -157,7 +157,7 @@ def detect(
     habitus archive detect site; habitus archive learn -o site; habitus archive report site
     """
     with progress_bars() as progress:
-        found = habitus.detect_archive(
+        detection = habitus.detect_archive(
             folder,
             alerts_per_day=alerts_per_day,
             cameras=cameras or (),
@@ -165,18 +165,17 @@ def detect(
             progress=progress,
             **vars(recordings),
         )
-    _note(map(str, found.troubles))
+    _note(map(str, detection.troubles))
     if as_json:
-        for moment in found.moments:
+        for moment in detection.moments:
             typer.echo(moment.line())
         return
-    for rank, moment in enumerate(found.moments[:MOST_RANKED], start=1):
+    for rank, moment in enumerate(detection.moments[:MOST_RANKED], start=1):
         verdict = "ALARM" if moment.event.alarm else "     "
         say(f"{rank:2}  {verdict}  {moment.in_words()}")
-    say(found.summary())
-    say(
-        f"judged {found.n_judged} recording(s), {found.n_known} before; wrote {folder}/events.jsonl"
-    )
+    say(detection.summary())
+    counts = f"judged {detection.n_judged} recording(s), {detection.n_known} before"
+    say(f"{counts}; wrote {folder}/events.jsonl")
 
 
 @app.command()

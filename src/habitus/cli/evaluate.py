@@ -79,7 +79,7 @@ def evaluate(
     habitus evaluate junction.model later.mp4 --labels later.csv --picture curves.png
     """
     with progress_bars() as progress:
-        found = habitus.evaluate(
+        assessment = habitus.evaluate(
             judge,
             sources,
             labels,
@@ -91,55 +91,55 @@ def evaluate(
             **vars(frames),
             **judging.parameters(),
         )
-    if found.threshold is None:
+    if assessment.threshold is None:
         note = "events alone have no score per document, so there are no curves"
         say_notes([f"{note} and no average precision"])
     if as_json:
-        say_json(found.to_json())
+        say_json(assessment.to_json())
         return
     what = Path(sources[0]).name if len(sources) == 1 else f"{len(sources)} clips"
-    _show(found, f"{Path(judge).name} on {what}")
+    _show(assessment, f"{Path(judge).name} on {what}")
     if picture is not None:
         say(f"wrote {picture}")
 
 
-def _show(found: habitus.Assessment, what: str) -> None:
+def _show(assessment: habitus.Assessment, what: str) -> None:
     """Print all figures."""
     console = Screen()
-    n, clip = found.n_documents, found.seconds / found.n_documents
+    n, clip = assessment.n_documents, assessment.seconds / assessment.n_documents
     console.print(
-        f"{what}: {habitus.clock(found.seconds)} of video in {n} documents of {clip:g} s; the "
-        f"labels call {found.n_abnormal} abnormal ({found.n_abnormal / n:.1%}), in "
-        f"{_events(len(found.labels))}"
+        f"{what}: {habitus.clock(assessment.seconds)} of video in {n} documents of {clip:g} s; the "
+        f"labels call {assessment.n_abnormal} abnormal ({assessment.n_abnormal / n:.1%}), in "
+        f"{_events(len(assessment.labels))}"
     )
-    if found.frames is not None:
-        console.print(_frames(found.frames))
-    console.print(_documents(found))
-    console.print(_found(found))
-    if any(found.kinds()):
-        console.print(_kinds(found))
-    for line in _places(found):
+    if assessment.frames is not None:
+        console.print(_frames(assessment.frames))
+    console.print(_documents(assessment))
+    console.print(_found(assessment))
+    if any(assessment.kinds()):
+        console.print(_kinds(assessment))
+    for line in _places(assessment):
         console.print(line)
-    for line in _notes(found):
+    for line in _notes(assessment):
         console.print(line, style="dim")
 
 
-def _frame_notes(found: habitus.FrameFigures) -> list[str]:
+def _frame_notes(figures: habitus.FrameFigures) -> list[str]:
     lines = [
         "(3) a frame is found only if boxes cover 40 % of its mask; chance: random scores, boxes "
         "of other documents",
         "(4) where as large a share of the normal frames is not alarmed (Mahadevan et al. 2010)",
     ]
     smoothed = (
-        f"smoothed over time by a Gaussian of {found.smoothing:g} s"
-        if found.smoothing
+        f"smoothed over time by a Gaussian of {figures.smoothing:g} s"
+        if figures.smoothing
         else "not smoothed over time"
     )
-    share = found.n_abnormal / found.n_frames
+    share = figures.n_abnormal / figures.n_frames
     return [
-        *(lines if found.pixels is not None else []),
-        f"frames: {found.n_frames} of {found.n_clips} clips together, {found.n_abnormal} abnormal "
-        f"({share:.1%}); each has the score of its document, {smoothed}",
+        *(lines if figures.pixels is not None else []),
+        f"frames: {figures.n_frames} of {figures.n_clips} clips together, {figures.n_abnormal} "
+        f"abnormal ({share:.1%}); each has the score of its document, {smoothed}",
     ]
 
 
@@ -147,15 +147,15 @@ def _events(n: int) -> str:
     return f"{n} event{'' if n == 1 else 's'}"
 
 
-def _frames(found: habitus.FrameFigures) -> Table:
+def _frames(figures: habitus.FrameFigures) -> Table:
     """Return the figures per frame and per pixel."""
     rows = table("frames", "value", "chance", "90 % interval")
     for name in ("roc_auc", "average_precision"):
-        e = found.ranking[name]
+        e = figures.ranking[name]
         rows.add_row(NAMES[name], *_cells(e))
-    rows.add_row("equal error rate", f"{found.equal_error_rate:.3f}", "0.500", "-")
-    if found.pixels is not None:
-        where = found.pixels
+    rows.add_row("equal error rate", f"{figures.equal_error_rate:.3f}", "0.500", "-")
+    if figures.pixels is not None:
+        where = figures.pixels
         rows.add_row(
             "area under ROC, per pixel (3)", f"{where.roc_auc:.3f}", f"{where.chance:.3f}", "-"
         )
@@ -163,15 +163,15 @@ def _frames(found: habitus.FrameFigures) -> Table:
     return rows
 
 
-def _documents(found: habitus.Assessment) -> Table:
+def _documents(assessment: habitus.Assessment) -> Table:
     rows = table("documents", "value", "chance", "90 % interval")
     for name in NAMES:
-        e = found.documents.get(name)
+        e = assessment.documents.get(name)
         if e is not None:
-            rows.add_row(_name(name, found), *_cells(e))
+            rows.add_row(_name(name, assessment), *_cells(e))
         elif name == "precision":  # nothing was called abnormal
-            share = found.n_abnormal / found.n_documents
-            rows.add_row(_name(name, found), "-", f"{share:.3f}", "-")
+            share = assessment.n_abnormal / assessment.n_documents
+            rows.add_row(_name(name, assessment), "-", f"{share:.3f}", "-")
     return rows
 
 
@@ -181,23 +181,23 @@ def _cells(e: habitus.Estimate) -> tuple[str, str, str]:
     return f"{e.value:.3f}", f"{e.chance:.3f}", f"{e.low:.3f} to {e.high:.3f}" if known else "-"
 
 
-def _name(name: str, found: habitus.Assessment) -> str:
+def _name(name: str, assessment: habitus.Assessment) -> str:
     if name not in ("precision", "recall"):
         return NAMES[name]
-    where = "of the events" if found.threshold is None else f"at {found.threshold:.4g}"
+    where = "of the events" if assessment.threshold is None else f"at {assessment.threshold:.4g}"
     return f"{NAMES[name]} {where}"
 
 
-def _columns(found: habitus.Assessment) -> list[tuple[str, habitus.FoundEvents]]:
+def _columns(assessment: habitus.Assessment) -> list[tuple[str, habitus.FoundEvents]]:
     """What each set of found events is called."""
-    chosen = "these events" if found.threshold is None else f"at {found.threshold:.4g}"
-    return [*((f"{f.rate:g}/h", f) for f in found.at_rates), (chosen, found.chosen)]
+    chosen = "these events" if assessment.threshold is None else f"at {assessment.threshold:.4g}"
+    return [*((f"{f.rate:g}/h", f) for f in assessment.at_rates), (chosen, assessment.chosen)]
 
 
-def _found(found: habitus.Assessment) -> Table:
-    allowed = "allowed" if found.at_rates else "alarms"
+def _found(assessment: habitus.Assessment) -> Table:
+    allowed = "allowed" if assessment.at_rates else "alarms"
     rows = table(allowed, "events found", "share", "chance", "median delay", "false alarms")
-    for name, at in _columns(found):
+    for name, at in _columns(assessment):
         delay = f"{at.median_delay:.1f} s" if at.found.any() else "-"
         rows.add_row(
             name,
@@ -210,18 +210,18 @@ def _found(found: habitus.Assessment) -> Table:
     return rows
 
 
-def _kinds(found: habitus.Assessment) -> Table:
-    columns = _columns(found)
+def _kinds(assessment: habitus.Assessment) -> Table:
+    columns = _columns(assessment)
     rows = table("kind", "events", *(name for name, _ in columns))
-    for kind, k in found.kinds().items():
+    for kind, k in assessment.kinds().items():
         counts = (str(f.found[k].sum()) for _, f in columns)
         rows.add_row(kind or "(none)", str(len(k)), *counts)
     return rows
 
 
-def _places(found: habitus.Assessment) -> list[str]:
+def _places(assessment: habitus.Assessment) -> list[str]:
     lines = []
-    pixels = found.frames.pixels if found.frames is not None else None
+    pixels = assessment.frames.pixels if assessment.frames is not None else None
     if pixels is not None and pixels.n_alarmed:
         lines.append(
             f"place: a box meets the mask in {pixels.n_met} of {pixels.n_alarmed} alarmed abnormal "
@@ -230,14 +230,14 @@ def _places(found: habitus.Assessment) -> list[str]:
         )
     elif pixels is not None:
         lines.append(f"place: none of the {pixels.n_frames} frames with a mask is alarmed")
-    if found.box_hits is not None:
-        n, hits, chance = found.box_hits
+    if assessment.box_hits is not None:
+        n, hits, chance = assessment.box_hits
         lines.append(
             f"place: a box overlaps the labelled one in {hits} of {_events(n)} found "
             f"({hits / n:.0%}; boxes at random places: {chance:.0%})"
         )
-    if found.localisation is not None:
-        where = found.localisation
+    if assessment.localisation is not None:
+        where = assessment.localisation
         k = where.n_tops.index(N_TOP)
         lines.append(
             f"place: of the {N_TOP} least likely words of an abnormal document, "
@@ -247,19 +247,19 @@ def _places(found: habitus.Assessment) -> list[str]:
     return lines
 
 
-def _notes(found: habitus.Assessment) -> list[str]:
+def _notes(assessment: habitus.Assessment) -> list[str]:
     lines = []
-    if "average_precision" in found.documents:
+    if "average_precision" in assessment.documents:
         lines = [
             "(1) as scikit-learn's average_precision_score; chance: the share of abnormal ones",
             "(2) over all thresholds; chance: calling every document the commoner of the two",
         ]
-    if found.frames is not None:
-        lines += _frame_notes(found.frames)
-    blind = [f"{f.rate:g}/h" for f in found.at_rates if f.rate * found.seconds < 3600.0]
+    if assessment.frames is not None:
+        lines += _frame_notes(assessment.frames)
+    blind = [f"{f.rate:g}/h" for f in assessment.at_rates if f.rate * assessment.seconds < 3600.0]
     if blind:
         lines.append(
-            f"{habitus.clock(found.seconds)} is short: {', '.join(blind)} allow no false alarm"
+            f"{habitus.clock(assessment.seconds)} is short: {', '.join(blind)} allow no false alarm"
         )
     return [
         *lines,

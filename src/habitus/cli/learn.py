@@ -128,10 +128,10 @@ def learn(
 
 def _target(context: typer.Context, output: str | None, update: str | None) -> str:
     """Return where to write the model; raise where an option does not go with --update."""
-    own = [] if update is None else options.given_options(context, OF_THE_MODEL)
-    if own:
+    refused = [] if update is None else options.given_options(context, OF_THE_MODEL)
+    if refused:
         raise habitus.InvalidInputError(
-            f"{' '.join(own)}: the model to update has its own; leave this out or learn anew"
+            f"{' '.join(refused)}: the model to update has its own; leave this out or learn anew"
         )
     target = output or update
     if target is None:

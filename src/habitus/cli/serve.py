@@ -111,8 +111,8 @@ def _asked() -> str:
     """Return a password that was typed twice, or the first line of what is not a terminal."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
-    found: str = typer.prompt("password of admin", hide_input=True, confirmation_prompt="again")
-    return found
+    password: str = typer.prompt("password of admin", hide_input=True, confirmation_prompt="again")
+    return password
 
 
 def _given(file: str | None) -> str | None:

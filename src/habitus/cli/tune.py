@@ -111,11 +111,11 @@ def _numbers(name: str, text: str) -> list[int]:
 
 def learn_command(tuning: habitus.Tuning, sources: list[str], further: list[str]) -> str:
     """Return the command line that learns what is recommended."""
-    found = tuning.recommended
-    size = f"--behaviours {found.n_behaviours} --topics {found.n_topics}"
+    advice = tuning.recommended
+    size = f"--behaviours {advice.n_behaviours} --topics {advice.n_topics}"
     parts = ["habitus", "learn", *map(shlex.quote, map(habitus.redacted, sources)), size]
-    if (found.learning, found.prior) != ("em", "H+1"):
-        parts += ["--learning", found.learning, "--prior", shlex.quote(str(found.prior))]
+    if (advice.learning, advice.prior) != ("em", "H+1"):
+        parts += ["--learning", advice.learning, "--prior", shlex.quote(str(advice.prior))]
     return " ".join([*parts, *map(shlex.quote, further), "-o scene.model"])
 
 
@@ -144,18 +144,18 @@ def _show(tuning: habitus.Tuning, command_line: str, budget: float) -> None:
         console.print(habitus.recall_in_words(tuning.recall, budget))
 
 
-def _prior_in_words(found: habitus.Hyperparameters) -> str:
-    bound = found.fit.objective
+def _prior_in_words(fitted: habitus.Hyperparameters) -> str:
+    bound = fitted.fit.objective
     verdict = (
         "better by more than one standard error: use it"
-        if found.worth_it
+        if fitted.worth_it
         else "not better than em by more than one standard error: keep em"
     )
     return (
-        f"prior    {found.fit.prior} for vb, where its ELBO is highest ({bound[-1, -1]:,.0f} nats, "
-        f"{bound[-1, -1] - bound[0, 0]:,.0f} above the start)\n"
-        f"         held-out gain over em {found.gain:+.3f} nats per word, error {found.error:.3f}: "
-        f"{verdict}"
+        f"prior    {fitted.fit.prior} for vb, where its ELBO is highest ({bound[-1, -1]:,.0f} "
+        f"nats, {bound[-1, -1] - bound[0, 0]:,.0f} above the start)\n"
+        f"         held-out gain over em {fitted.gain:+.3f} nats per word, error "
+        f"{fitted.error:.3f}: {verdict}"
     )
 
 

@@ -100,8 +100,8 @@ def best_likeness(known: Iterable[Edges], seen: Iterable[Edges]) -> float:
 
     It is NaN if there are no two that can be compared.
     """
-    found = (alike(*pair) for pair in product(known, seen))
-    return max((each for each in found if not np.isnan(each)), default=float("nan"))
+    likenesses = (alike(*pair) for pair in product(known, seen))
+    return max((each for each in likenesses if not np.isnan(each)), default=float("nan"))
 
 
 def joined_looks(looks: Iterable[Image]) -> NDArray[np.uint8]:
@@ -196,12 +196,12 @@ def _medians(groups: list[list[Image]]) -> NDArray[np.uint8]:
     """Return the median of each group that is a look of the largest one's scene."""
     most = max(groups, key=len, default=[])
     often = [group for group in groups if group is most or len(group) > 1]
-    found = [median_picture(group).astype(np.uint8) for group in often]
+    medians = [median_picture(group).astype(np.uint8) for group in often]
     main = next((i for i, group in enumerate(often) if group is most), 0)
     return joined_looks(
         look
-        for i, look in enumerate(found)
-        if i == main or likeness(look, found[main]) >= LEAST_LIKENESS
+        for i, look in enumerate(medians)
+        if i == main or likeness(look, medians[main]) >= LEAST_LIKENESS
     )
 
 
@@ -261,13 +261,13 @@ def _correlated(one: Edges, other: Edges) -> Array | None:
     return np.asarray(np.fft.ifft2(cross / np.sqrt(np.abs(cross) + 1e-9)).real)
 
 
-def _margin(found: Array | None, reach: int) -> float:
+def _margin(likeness: Array | None, reach: int) -> float:
     """Return by how much the best shift within reach is better than others; see `compared`."""
-    if found is None:
+    if likeness is None:
         return float("nan")
-    shift = _shifts(*found.shape)
-    best, elsewhere = found[shift <= reach].max(), found[shift > reach].max()
-    far = found[shift > 2 * reach + 2]  # the foot of a peak belongs to it
+    shift = _shifts(*likeness.shape)
+    best, elsewhere = likeness[shift <= reach].max(), likeness[shift > reach].max()
+    far = likeness[shift > 2 * reach + 2]  # the foot of a peak belongs to it
     beaten = elsewhere if elsewhere > best else far.max()
     return float((best - beaten) / (far.std() + 1e-12))
 

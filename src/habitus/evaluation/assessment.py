@@ -93,10 +93,10 @@ class Assessment(NamedTuple):
 
     def kinds(self) -> dict[str, list[int]]:
         """Return the indices of the labels of each kind, kinds in alphabetical order."""
-        found: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         for k, label in enumerate(self.labels):
-            found.setdefault(label.kind, []).append(k)
-        return dict(sorted(found.items()))
+            numbers.setdefault(label.kind, []).append(k)
+        return dict(sorted(numbers.items()))
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as plain values; None stands for an undefined value."""
@@ -115,7 +115,7 @@ class Assessment(NamedTuple):
             },
             "events": {
                 "chosen": self._events_json(self.chosen),
-                "at_rates": [self._events_json(found) for found in self.at_rates],
+                "at_rates": [self._events_json(events) for events in self.at_rates],
             },
             "localisation": where
             and {
@@ -126,17 +126,17 @@ class Assessment(NamedTuple):
             "frames": self.frames and self.frames.to_json(),
         }
 
-    def _events_json(self, found: FoundEvents) -> dict[str, Any]:
+    def _events_json(self, events: FoundEvents) -> dict[str, Any]:
         return {
-            "false_alarms_per_hour": found.rate,
-            "threshold": _finite(found.threshold),
-            "n_found": int(found.found.sum()),
-            "share": found.share,
-            "chance": found.chance,
-            "median_delay": _finite(found.median_delay),
-            "n_false_alarms": found.n_false_alarms,
+            "false_alarms_per_hour": events.rate,
+            "threshold": _finite(events.threshold),
+            "n_found": int(events.found.sum()),
+            "share": events.share,
+            "chance": events.chance,
+            "median_delay": _finite(events.median_delay),
+            "n_false_alarms": events.n_false_alarms,
             "kinds": {
-                kind: {"n": len(k), "n_found": int(found.found[k].sum())}
+                kind: {"n": len(k), "n_found": int(events.found[k].sum())}
                 for kind, k in self.kinds().items()
             },
         }
@@ -165,7 +165,7 @@ def evaluate_model(
     of the documents is abnormal, instead of those below the detector's threshold. Progress is
     reported while chance levels are computed, the slowest part.
     """
-    known = align(labels, footage_of_corpus(corpus, name, n_stored=n_stored))
+    aligned = align(labels, footage_of_corpus(corpus, name, n_stored=n_stored))
     if skip is not None:
         corpus = corpus.take(np.flatnonzero(corpus.times >= skip))
         if not len(corpus):
@@ -173,7 +173,7 @@ def evaluate_model(
                 f"{name}: shorter than the {skip:g} s to skip", parameter="skip"
             )
     detection = detect_events(detector, corpus, source=name, share=share)
-    return assess(detection, known, progress=progress)
+    return assess(detection, aligned, progress=progress)
 
 
 class LabelledClip(NamedTuple):
@@ -214,17 +214,17 @@ def evaluate_clips(
             for clip, start in zip(clips, starts, strict=True)
         ]
     )
-    known = [
+    aligned = [
         label.later(start)
         for clip, start in zip(clips, starts, strict=True)
         for label in labels.of(clip.name).to_labels(clip.footage)
     ]
     detection = detect_events(detector, corpus, share=share, localise_all=masks is not None)
-    found = assess(detection, known, progress=progress)
+    assessment = assess(detection, aligned, progress=progress)
     truth = [labels.of(clip.name).to_flags(clip.footage) for clip in clips]
     frames = frames_of(detection, truth, smoothing)
     pixels = None if masks is None else _assess_masks(detection, frames, clips, truth, masks)
-    return found._replace(
+    return assessment._replace(
         frames=assess_frames(frames, n_clips=len(clips), smoothing=smoothing, pixels=pixels)
     )
 
@@ -292,11 +292,11 @@ def evaluate_events(
     Labels and `progress` are as of `evaluate_model`; documents and events of the first `skip`
     seconds do not count.
     """
-    known = align(labels, footage)
+    aligned = align(labels, footage)
     _check_events(events, footage, skip)
     times, clip = footage.times[footage.times >= (skip or 0.0)], footage.clip
     events = [event for event in events if event.end > times[0]]
-    counted = labels_since(known, float(times[0]))
+    counted = labels_since(aligned, float(times[0]))
     abnormal = abnormal_documents(counted, times, clip)
     check_both(abnormal)
     decided = abnormal_documents(events, times, clip)

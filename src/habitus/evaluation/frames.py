@@ -74,7 +74,7 @@ class FrameFigures(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return all figures but the curves as plain values; None stands for an undefined one."""
         plain = _plain(self, "roc", "pixels", "ranking")
-        plain["ranking"] = {name: _plain(each) for name, each in self.ranking.items()}
+        plain["ranking"] = {name: _plain(estimate) for name, estimate in self.ranking.items()}
         return plain | {"pixels": self.pixels and _plain(self.pixels, "roc")}
 
 

@@ -104,11 +104,11 @@ def parse_labels(path: str | os.PathLike[str], *, line: int | None = None) -> La
 def align(labels: Sequence[Label] | Labelling, footage: LabelledFootage) -> list[Label]:
     """Return labels in seconds of the footage; raise InvalidInputError if one lies outside it."""
     if isinstance(labels, Labelling):
-        known, name = labels.to_labels(footage), labels.name
+        aligned, name = labels.to_labels(footage), labels.name
     else:
-        known, name = list(labels), "labels"
-    check_labels(known, 0.0, footage.end, name, clip=footage.clip, size=footage.size)
-    return known
+        aligned, name = list(labels), "labels"
+    check_labels(aligned, 0.0, footage.end, name, clip=footage.clip, size=footage.size)
+    return aligned
 
 
 def _read_text(file: Path) -> str:
@@ -179,9 +179,9 @@ class ClipRanges(NamedTuple):
 
     def to_labels(self, footage: LabelledFootage | None) -> list[Label]:
         """Return one label per range of the clip that the footage is."""
-        known = _required(footage, self.name)
-        self.check_clips([known.name])
-        return self.of(known.name).to_labels(known)
+        required = _required(footage, self.name)
+        self.check_clips([required.name])
+        return self.of(required.name).to_labels(required)
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:
@@ -230,15 +230,15 @@ def read_frame_list(file: Path, text: str, line: int | None) -> FrameFlags | Fra
 
 def read_matlab(file: Path, text: str, line: int | None) -> FrameRanges:
     """Read `TestVideoFile{end+1}.gt_frame = [60:152];`, the form of the UCSD data sets."""
-    found = re.findall(r"gt_frame\s*=\s*\[?([^\];\n]*)\]?", text)
-    if not found:
+    ranges = re.findall(r"gt_frame\s*=\s*\[?([^\];\n]*)\]?", text)
+    if not ranges:
         raise InvalidInputError(f"{file}: no line such as TestVideoFile{{end+1}}.gt_frame = [1:9];")
-    if line is None and len(found) > 1:
+    if line is None and len(ranges) > 1:
         raise InvalidInputError(
-            f"{file}: labels of {len(found)} videos: choose one of them by its number, from 1",
+            f"{file}: labels of {len(ranges)} videos: choose one of them by its number, from 1",
             parameter="label_line",
         )
-    values = re.split(r"[\s,]+", _line_of(file, found, line or 1).strip())
+    values = re.split(r"[\s,]+", _line_of(file, ranges, line or 1).strip())
     return FrameRanges(str(file), _parse_ranges(file, [value for value in values if value]))
 
 
@@ -308,18 +308,18 @@ class Masks(NamedTuple):
                 f"{known.size[0]}x{known.size[1]}: resize the masks"
             )
         flags = np.array([len(boxes) > 0 for boxes in self.boxes], dtype=np.bool_)
-        found = known.labels_from_flags(known.fit_flags(flags, self.name))
+        labels = known.labels_from_flags(known.fit_flags(flags, self.name))
         sightings = [
             Sighting(float(start), box)
             for (start, _), boxes in zip(known.frame_times(), self.boxes, strict=False)
             for box in boxes
         ]
-        return [_with_track(label, sightings) for label in found]
+        return [_with_track(label, sightings) for label in labels]
 
 
 def _with_track(label: Label, sightings: list[Sighting]) -> Label:
-    track = tuple(each for each in sightings if label.start <= each.time < label.end)
-    return label._replace(box=enclosing_box([each.box for each in track]), track=track)
+    track = tuple(sighting for sighting in sightings if label.start <= sighting.time < label.end)
+    return label._replace(box=enclosing_box([sighting.box for sighting in track]), track=track)
 
 
 def read_masks(folder: Path) -> Masks:

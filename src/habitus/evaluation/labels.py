@@ -69,7 +69,7 @@ class Label(NamedTuple):
 
     def later(self, seconds: float) -> "Label":
         """Return the label moved to a later time."""
-        track = tuple(each._replace(time=each.time + seconds) for each in self.track)
+        track = tuple(sighting._replace(time=sighting.time + seconds) for sighting in self.track)
         return self._replace(start=self.start + seconds, end=self.end + seconds, track=track)
 
 

@@ -118,13 +118,13 @@ def _best_at_rates(
     scored: ScoredDocuments, labels: Array, rates: Sequence[float]
 ) -> Iterator[_Best]:
     """Yield the lowest threshold that finds the most labels within each rate of false alarms."""
-    found = _at_all_thresholds(scored, labels)
+    curve = _at_all_thresholds(scored, labels)
     for rate in rates:
-        too_many = found.n_false_alarms > int(rate * scored.seconds / HOUR + 1e-9)
+        too_many = curve.n_false_alarms > int(rate * scored.seconds / HOUR + 1e-9)
         end = int(too_many.argmax()) if too_many.any() else len(too_many)
         # The lowest threshold has no alarm at all; a higher one finds no fewer labels.
-        most = found.n_found[end - 1]
-        yield _Best(float(found.thresholds[np.searchsorted(found.n_found, most)]), int(most))
+        most = curve.n_found[end - 1]
+        yield _Best(float(curve.thresholds[np.searchsorted(curve.n_found, most)]), int(most))
 
 
 class _Thresholds(NamedTuple):

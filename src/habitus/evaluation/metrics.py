@@ -163,11 +163,11 @@ def decision_estimates(decided: Flags, abnormal: Flags) -> dict[str, Estimate]:
 
     precision, recall = figures(np.ones((1, len(abnormal))))[:, 0]
     of_precision, of_recall = bootstrap(figures, abnormal)
-    found = {"recall": Estimate(float(recall), float(decided.mean()), *map(float, of_recall))}
+    estimates = {"recall": Estimate(float(recall), float(decided.mean()), *map(float, of_recall))}
     if not decided.any():
-        return found
+        return estimates
     chance = float(abnormal.mean())
-    return {"precision": Estimate(float(precision), chance, *map(float, of_precision)), **found}
+    return {"precision": Estimate(float(precision), chance, *map(float, of_precision)), **estimates}
 
 
 WeightedFigures = Callable[[Array], Array]

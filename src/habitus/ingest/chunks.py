@@ -62,16 +62,16 @@ class Chunk(NamedTuple):
     @classmethod
     def of(cls, documents: Iterable[Document]) -> "Chunk":
         """Return documents as arrays."""
-        found = list(documents)
-        stills = [document.still for document in found if document.still is not None]
+        listed = list(documents)
+        stills = [document.still for document in listed if document.still is not None]
         return cls(
-            np.array([d.number for d in found], dtype=np.int64),
-            np.array([d.n_frames for d in found], dtype=np.int64),
-            np.array([d.change for d in found], dtype=np.float64),
-            np.cumsum([0, *(len(d.words) for d in found)]).astype(np.int64),
-            np.concatenate([np.empty(0), *(d.words for d in found)]).astype(np.int32),
-            np.concatenate([np.empty(0), *(d.counts for d in found)]).astype(np.int32),
-            np.array([d.thumbnail for d in found], dtype=np.uint8),
+            np.array([d.number for d in listed], dtype=np.int64),
+            np.array([d.n_frames for d in listed], dtype=np.int64),
+            np.array([d.change for d in listed], dtype=np.float64),
+            np.cumsum([0, *(len(d.words) for d in listed)]).astype(np.int64),
+            np.concatenate([np.empty(0), *(d.words for d in listed)]).astype(np.int32),
+            np.concatenate([np.empty(0), *(d.counts for d in listed)]).astype(np.int32),
+            np.array([d.thumbnail for d in listed], dtype=np.uint8),
             np.array(stills, dtype=np.uint8),
         )
 

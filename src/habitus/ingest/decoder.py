@@ -94,10 +94,10 @@ class FrameSizeError(VideoError):
     """A source that has another frame size than is expected."""
 
     @classmethod
-    def of(cls, source: Source, found: tuple[int, int], expected: tuple[int, int]) -> Self:
+    def of(cls, source: Source, size: tuple[int, int], expected: tuple[int, int]) -> Self:
         """Return the error of a source with both sizes, width and height each."""
         return cls(
-            f"{source.name}: the picture has {found[0]}x{found[1]} pixels, expected "
+            f"{source.name}: the picture has {size[0]}x{size[1]} pixels, expected "
             f"{expected[0]}x{expected[1]}: restore the camera's settings, or learn it anew"
         )
 
@@ -258,21 +258,21 @@ def _send_connection(job: Job, parent: Connection, stop: threading.Event) -> Job
         if job.measured:
             parent.send(Length(survey(job.source).duration))
         with Reader(job.source, tap=job.tap) as reader:
-            found = vocabulary_of(reader, job.settings)
-            job = replace(job, expected=job.expected or found)
-            _check_expected(found, job)
-            parent.send(found)
+            vocabulary = vocabulary_of(reader, job.settings)
+            job = replace(job, expected=job.expected or vocabulary)
+            _check_expected(vocabulary, job)
+            parent.send(vocabulary)
             send_documents(job, reader, parent, stop)
     except HabitusError as error:
         parent.send(error)
     return job
 
 
-def _check_expected(found: Vocabulary, job: Job) -> None:
+def _check_expected(vocabulary: Vocabulary, job: Job) -> None:
     """Raise if a source does not have the frame size that is expected."""
     usual = job.expected
-    if usual is not None and not found.refines(usual):
-        sizes = (found.width, found.height), (usual.width, usual.height)
+    if usual is not None and not vocabulary.refines(usual):
+        sizes = (vocabulary.width, vocabulary.height), (usual.width, usual.height)
         raise FrameSizeError.of(job.source, *sizes)
 
 
@@ -314,9 +314,9 @@ class _ArrivingFrames:
         if frame.decoded is None:
             return
         sides = frame.decoded.width, frame.decoded.height
-        found = sides[::-1] if frame.turns % 2 else sides
-        if abs(found[0] * self.height / (found[1] * self.width) - 1) > OTHER_SHAPE:
-            raise FrameSizeError.of(self.reader.source, found, (self.width, self.height))
+        shown = sides[::-1] if frame.turns % 2 else sides
+        if abs(shown[0] * self.height / (shown[1] * self.width) - 1) > OTHER_SHAPE:
+            raise FrameSizeError.of(self.reader.source, shown, (self.width, self.height))
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.reader:

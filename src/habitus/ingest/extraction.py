@@ -215,10 +215,10 @@ def _surveyed(plan: _SourcePlan, cache: ChunkCache, end: int | None) -> _SourceP
     if plan.surveyed:
         return plan
     settings, until = plan.settings, _until(plan.settings, end)
-    found = survey(plan.source, until=until)
-    other = replace(_file_plan(plan, found, cache, end), surveyed=True)
-    near = abs(min(found.duration, until) - (plan.duration or 0.0)) <= settings.clip / 2
-    return plan if found.steady and near and other.settings == settings else other
+    packets = survey(plan.source, until=until)
+    other = replace(_file_plan(plan, packets, cache, end), surveyed=True)
+    near = abs(min(packets.duration, until) - (plan.duration or 0.0)) <= settings.clip / 2
+    return plan if packets.steady and near and other.settings == settings else other
 
 
 def _until(settings: DocumentSettings, end: int | None) -> float:
@@ -226,10 +226,10 @@ def _until(settings: DocumentSettings, end: int | None) -> float:
 
 
 def _file_plan(
-    opened: _SourcePlan, found: Survey, cache: ChunkCache, end: int | None
+    opened: _SourcePlan, packets: Survey, cache: ChunkCache, end: int | None
 ) -> _SourcePlan:
     """Return the plan of a file that was opened, by what is known of its packets."""
-    source, (duration, steady), clip = opened.source, found, opened.settings.clip
+    source, (duration, steady), clip = opened.source, packets, opened.settings.clip
     settings = replace(opened.settings, still_every=max(1, int(duration / clip / STILLS)))
     last = int(duration / clip) + 2  # times are rounded
     n_documents = min(last, end or last) if steady else None
@@ -240,9 +240,9 @@ def _file_plan(
 
 def _check_same_grid(plans: Sequence[_SourcePlan]) -> None:
     """Raise if the sources have different vocabularies."""
-    known = [(plan.source.name, plan.vocabulary) for plan in plans if plan.vocabulary]
-    for name, grid in known:
-        first, usual = known[0]
+    grids = [(plan.source.name, plan.vocabulary) for plan in plans if plan.vocabulary]
+    for name, grid in grids:
+        first, usual = grids[0]
         if grid != usual:
             raise InvalidInputError(
                 f"{name} has {grid.width}x{grid.height} pixels, {first} {usual.width}x"
@@ -355,8 +355,8 @@ class _Decoding:
 
 def _is_endless(source: Source) -> bool:
     """Return whether a stream has no end: a camera's, not a file on another machine."""
-    protocol, found, _ = source.address.partition("://")
-    return protocol in ENDLESS if found else not source.is_pipe
+    protocol, separator, _ = source.address.partition("://")
+    return protocol in ENDLESS if separator else not source.is_pipe
 
 
 class _Recorder:

@@ -286,7 +286,7 @@ def read_segment(segment: Segment) -> ReadSegment:
 
 def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[SegmentSign, list[str]]:
     """Put the chunks of a segment where they belong; return the last sign of life, and notes."""
-    found: Future[list[str]] = Future()
+    notes_to_come: Future[list[str]] = Future()
     signs: list[tuple[SegmentSign, float]] = []
 
     def report(sign: SegmentSign) -> None:
@@ -294,16 +294,16 @@ def _decode_watched(segment: Segment, chunks: ChunkPlace) -> tuple[SegmentSign, 
 
     def decode() -> None:
         try:
-            found.set_result(_decode(segment, chunks, report))
+            notes_to_come.set_result(_decode(segment, chunks, report))
         except BaseException as error:
-            found.set_exception(error)
+            notes_to_come.set_exception(error)
 
     threading.Thread(target=decode, daemon=True).start()
-    while not wait([found], timeout=LOOK).done:
+    while not wait([notes_to_come], timeout=LOOK).done:
         if signs and time.monotonic() - signs[0][1] > PATIENCE:
             name = segment.plan.source.name
             raise VideoError(f"{name}: the decoder gave no frame for {PATIENCE:g} s")
-    notes = found.result()
+    notes = notes_to_come.result()
     return signs[0][0], notes
 
 

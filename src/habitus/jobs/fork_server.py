@@ -555,14 +555,14 @@ def _name_process(name: str) -> None:
 
 def answer(question: tuple[str, Any], connection: Connection) -> None:
     """Send what a function returns for a job, or the error that it raises; see `ForkServer.ask`."""
-    found: Any
+    result: Any
     try:
-        found = _call(*question)
+        result = _call(*question)
     except HabitusError as error:
-        found = error
+        result = error
     except OSError as error:
-        found = HabitusError(str(error))
-    connection.send(found)
+        result = HabitusError(str(error))
+    connection.send(result)
 
 
 def echo(job: Any, connection: Connection) -> None:

@@ -94,8 +94,8 @@ def demonstrate(
     detection = detect_events(detector, rest, source=str(video))
     truth = list(scene.truth())
     detection = _write_products(folder, detection, source, truth, seed, progress)
-    found, ranked = match(detection.events, truth), match(detection.moments, truth)
-    return Demonstration(detection, truth, found, ranked, NORMAL, WHOLE - NORMAL)
+    alarmed, ranked = match(detection.events, truth), match(detection.moments, truth)
+    return Demonstration(detection, truth, alarmed, ranked, NORMAL, WHOLE - NORMAL)
 
 
 def _make_folder(folder: Path) -> None:

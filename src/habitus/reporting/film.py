@@ -134,20 +134,20 @@ class Overlay:
 
     def _document_at(self, time: float) -> int | None:
         starts = self.timeline.starts
-        found = int(np.searchsorted(starts, time + ROUNDING, side="right")) - 1
-        inside = found >= 0 and time < starts[found] + self.timeline.clip + ROUNDING
-        return found if inside else None
+        number = int(np.searchsorted(starts, time + ROUNDING, side="right")) - 1
+        inside = number >= 0 and time < starts[number] + self.timeline.clip + ROUNDING
+        return number if inside else None
 
     def _draw_abnormal_words(self, picture: Image, document: int) -> None:
-        found = self.detection.abnormal_words.get(document)
+        unusual = self.detection.abnormal_words.get(document)
         v = self.detection.model.vocabulary_
-        if found is None or v is None:
+        if unusual is None or v is None:
             return
-        if found.finding is not None:
-            draw_heat(picture, heat_map(found.finding, v), v)
-        draw_boxes(picture, found.boxes, v, EVENT)
-        strengths = np.full(len(found.words), ABNORMAL_STRENGTH)
-        draw_on_picture(picture, arrows_of(found.words, strengths, v), v)
+        if unusual.finding is not None:
+            draw_heat(picture, heat_map(unusual.finding, v), v)
+        draw_boxes(picture, unusual.boxes, v, EVENT)
+        strengths = np.full(len(unusual.words), ABNORMAL_STRENGTH)
+        draw_on_picture(picture, arrows_of(unusual.words, strengths, v), v)
 
 
 def write_preview(

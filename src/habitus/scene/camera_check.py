@@ -38,7 +38,7 @@ class CameraCheck:
 
     def likeness(self, *seen: Image) -> float:
         """Return how alike pictures of footage are to any look, at best; NaN if it is unknown."""
-        return best_likeness(self._edges, (edges_of(look_of(each)) for each in seen))
+        return best_likeness(self._edges, (edges_of(look_of(picture)) for picture in seen))
 
     def refuses(self, *seen: Image) -> bool:
         """Return whether pictures of footage show another scene; False where it is unknown."""

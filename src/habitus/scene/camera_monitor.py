@@ -167,9 +167,9 @@ class SceneMonitor:
         self.n_compared += 1
         if self.n_compared > N_STILLS and self.n_compared % N_STILLS:
             return
-        found = [check.likeness(each) for each in (still, self._median())]
-        alike = any(each >= LEAST_LIKENESS for each in found)
-        self._alike = None if np.isnan(found[-1]) and not alike else alike
+        likenesses = [check.likeness(picture) for picture in (still, self._median())]
+        alike = any(picture >= LEAST_LIKENESS for picture in likenesses)
+        self._alike = None if np.isnan(likenesses[-1]) and not alike else alike
 
     def _moved(self) -> Condition:
         """Return the condition of a camera that shows another view than before."""

@@ -389,12 +389,12 @@ def _look_up(
                 else:
                     at = middle + 1
             if at == start:
-                found = surprisals[start]
+                surprisal = surprisals[start]
             elif at <= last:
                 share = (value - nodes[at - 1]) / (nodes[at] - nodes[at - 1])
-                found = surprisals[at - 1] + share * (surprisals[at] - surprisals[at - 1])
+                surprisal = surprisals[at - 1] + share * (surprisals[at] - surprisals[at - 1])
             else:
                 first, second = levels[k] + nodes[last], levels[k] + nodes[last - 1]
                 power = (surprisals[last] - surprisals[last - 1]) / np.log(first / second)
-                found = surprisals[last] + power * np.log1p((value - nodes[last]) / first)
-            out[t, k] = weights[k] * found
+                surprisal = surprisals[last] + power * np.log1p((value - nodes[last]) / first)
+            out[t, k] = weights[k] * surprisal

@@ -69,10 +69,10 @@ def watch_events(
     """
     for note in detector.notes:
         yield Notice(note, time.time())
-    known = detector.model.vocabulary_
+    vocabulary = detector.model.vocabulary_
     scene = SceneMonitor(camera, source.name, clip=settings.clip, final=has_end(source))
     observer = Observer(detector, source.name, scene, live=source.is_live)
-    job = Job(source, replace(settings, still_every=1), expected=known)
+    job = Job(source, replace(settings, still_every=1), expected=vocabulary)
     with LiveSource(job, patience=patience, stop=stop) as live:
         while not (stop.is_set() or live.ended):
             for arrival in live.poll():

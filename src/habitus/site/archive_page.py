@@ -98,10 +98,10 @@ def _headline(overview: ArchiveOverview) -> str:
 
 def _lead(overview: ArchiveOverview) -> str:
     read = f"{hours_in_words(overview.hours)} of recordings read"
-    known = [camera for camera in overview.cameras if camera.first]
-    if known:
-        first = min(camera.first or "" for camera in known)
-        last = max(camera.until or "" for camera in known)
+    cameras = [camera for camera in overview.cameras if camera.first]
+    if cameras:
+        first = min(camera.first or "" for camera in cameras)
+        last = max(camera.until or "" for camera in cameras)
         read += f", from {_clock(first)} to {_clock(last)}"
     troubled = [camera.camera for camera in overview.in_trouble]
     if not troubled:

@@ -136,7 +136,7 @@ def _frames(shard: RecordedShard) -> str:
 
 def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
     """Say where a new model begins, or the model of before goes on."""
-    runs, known = _runs(shards), list[Any]()
+    runs, kinds = _runs(shards), list[Any]()
     for one, other in pairwise(runs):
         before, frames, since = _frames(one[0]), _frames(other[0]), other[0].clock
         what = (
@@ -144,8 +144,8 @@ def era_notes(camera: str, shards: Sequence[RecordedShard]) -> Iterator[str]:
             if before != frames
             else "documents are made in another way since"
         )
-        known.append(one[0].kind)
-        again = other[0].kind in known
+        kinds.append(one[0].kind)
+        again = other[0].kind in kinds
         model = "the model of before goes on" if again else "a new model begins there"
         yield f"{camera}: {what} {since}: {model}"
 
@@ -162,19 +162,19 @@ def wanted_shards(
 
 def fingerprint(shards: Sequence[RecordedShard], options: Mapping[str, Any]) -> str:
     """Return a digest of recordings, and of how they are learnt from."""
-    known = [
+    recordings = [
         [shard.clock, o["size"], o["version"], o["start"], o["made"]]
         for shard in shards
         for o in [shard.origin]
     ]
-    text = json.dumps([known, {k: str(v) for k, v in options.items()}, __version__])
+    text = json.dumps([recordings, {k: str(v) for k, v in options.items()}, __version__])
     return _digest(text.encode())
 
 
 def learnt_of(camera: CameraFolder) -> ModelRecord | None:
     """Return what the model of a camera was learnt from; None where there is no model."""
-    found: ModelRecord | None = read_json(camera.path / LEARNT, ModelRecord)
-    return found if camera.model.is_file() else None
+    record: ModelRecord | None = read_json(camera.path / LEARNT, ModelRecord)
+    return record if camera.model.is_file() else None
 
 
 def learn_cameras(
@@ -199,22 +199,22 @@ def learn_cameras(
         learning.notes += era_notes(camera.camera, shards)
         chosen = wanted_shards(shards, days)
         troubles = list(overlaps(chosen))
-        known = learnt_of(camera)
+        record = learnt_of(camera)
         if troubles:
             learning.troubles += troubles
             continue
         # What cameras with much footage give to others must not depend on what they got.
         young = sum(shard.n_documents for shard in chosen) < WORTH
-        own = fingerprint(chosen, {**options, "fleet": prior if young else None})
+        digest = fingerprint(chosen, {**options, "fleet": prior if young else None})
         if (
-            known is not None
-            and known["fingerprint"] == own
-            and known["model"] == _digest(camera.model.read_bytes())
+            record is not None
+            and record["fingerprint"] == digest
+            and record["model"] == _digest(camera.model.read_bytes())
         ):
             learning.known.append(camera.camera)
         elif chosen:
             records[camera.camera] = {
-                "fingerprint": own,
+                "fingerprint": digest,
                 "seconds": sum(shard.seconds for shard in chosen),
                 "first": chosen[0].clock,
                 "last": chosen[-1].clock,
@@ -247,11 +247,11 @@ def _digest(contents: bytes) -> str:
 
 def _sum_fleets(folder: ArchiveFolder) -> list[str]:
     """Write what all cameras have in common; return why not, if there are different kinds."""
-    known = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
-    if not known:
+    fleets = [camera.fleet for camera in folder.cameras() if camera.fleet.is_file()]
+    if not fleets:
         return []
     try:
-        reduce(add, map(Fleet.load, known)).save(folder.fleet)
+        reduce(add, map(Fleet.load, fleets)).save(folder.fleet)
     except HabitusError as error:
         return [f"no fleet of all cameras: {error}"]
     return []

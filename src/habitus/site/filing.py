@@ -158,13 +158,11 @@ class Filing:
         end = entry.start if entry.end is None else entry.end
         job = ClipJob(cut, source, entry.start - starts, end - starts, output)
         try:
-            found: Clip | None = self.fork_server.ask(
-                "habitus.site.filing:cut", job, within=CUTTING
-            )
+            clip: Clip | None = self.fork_server.ask("habitus.site.filing:cut", job, within=CUTTING)
         except HabitusError as error:
             self.send(Remark(f"no clip of an event: {error}", time.time()))
             return None
-        return found
+        return clip
 
     def _enter(self, entry: JournalEntry) -> None:
         self.send(Filed(file_entry(self.folder / "journal", entry)))

@@ -71,10 +71,10 @@ class Judging:
         new_id: Callable[[float], str],
         speed: float = 1.0,
     ) -> None:
-        known = scene.model.vocabulary_
-        if known is None:
+        vocabulary = scene.model.vocabulary_
+        if vocabulary is None:
             raise InvalidInputError("the model was not learnt from video: learn the camera anew")
-        self.vocabulary = known
+        self.vocabulary = vocabulary
         check = CameraCheck.of(scene.model, "the model")
         monitor = SceneMonitor(check, name, clip=scene.model.clip_)
         detector = scene.detector(alerts_per_day=alerts_per_day)
@@ -170,6 +170,6 @@ class Judging:
         v, document = arrival.vocabulary, arrival.document
         if self._cells is None or self._cells[0] != v:
             self._cells = v, watched_cells(v, region=self._region).reshape(-1)
-        known = self._cells[1][np.asarray(document.words) // v.per_cell]
-        words, counts = document.words[known], document.counts[known]
+        watched = self._cells[1][np.asarray(document.words) // v.per_cell]
+        words, counts = document.words[watched], document.counts[watched]
         return arrival._replace(document=document._replace(words=words, counts=counts))

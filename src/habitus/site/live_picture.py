@@ -77,11 +77,11 @@ def heat_in(
     """Return where a judged document is unusual: boxes in pixels of the camera, and strengths."""
     if judgement.habit is None:
         return []
-    found, v = find_unusual(judgement.habit, habits), habits.vocabulary
-    hottest = np.argsort(-found.heat, kind="stable")[:most]
+    finding, v = find_unusual(judgement.habit, habits), habits.vocabulary
+    hottest = np.argsort(-finding.heat, kind="stable")[:most]
     boxes = []
     for n in hottest:
-        row, column = divmod(int(found.cells[n]), v.columns)
-        side, heat = float(v.cell_side), min(float(found.heat[n]) / HOTTEST, 1.0)
+        row, column = divmod(int(finding.cells[n]), v.columns)
+        side, heat = float(v.cell_side), min(float(finding.heat[n]) / HOTTEST, 1.0)
         boxes.append((column * side, row * side, side, side, round(heat, 3)))
     return boxes

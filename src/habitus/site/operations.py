@@ -143,7 +143,7 @@ def learn_archive(
             models = models.then(
                 learn_cameras(
                     folder,
-                    [each for each in folder.cameras() if not cameras or each.camera in cameras],
+                    [one for one in folder.cameras() if not cameras or one.camera in cameras],
                     workers,
                     days=days,
                     options=options,
@@ -274,9 +274,9 @@ def _given(
 ) -> ArchiveSettings:
     """Return what was given, or, without patterns, what the archive knows."""
     texts = [patterns] if isinstance(patterns, str) else list(patterns)
-    known = folder.settings()
-    if not texts and known is not None:
-        return known
+    stored = folder.settings()
+    if not texts and stored is not None:
+        return stored
     if not texts:
         raise InvalidInputError(
             "say where the recordings are, such as 'recordings/{camera}/{date}/{hour}.mp4'",

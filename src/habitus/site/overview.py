@@ -55,9 +55,9 @@ class CameraOverview:
 
     def to_json(self) -> dict[str, Any]:
         """Return the overview as plain values."""
-        found = dict(vars(self))
-        found["covered"] = {hour: round(share, 3) for hour, share in self.covered.items()}
-        return found
+        values = dict(vars(self))
+        values["covered"] = {hour: round(share, 3) for hour, share in self.covered.items()}
+        return values
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ def overview_of(folder: ArchiveFolder, cameras: Sequence[str] = ()) -> ArchiveOv
     """Return what an archive holds; of all cameras if none is named."""
     wanted = folder.cameras(cameras)
     names = {camera.camera for camera in wanted}
-    moments = [each for each in read_archive_events(folder.events) if each.camera in names]
+    moments = [moment for moment in read_archive_events(folder.events) if moment.camera in names]
     shards = {camera.camera: camera.shards() for camera in wanted}
-    latest = max((own[-1].start for own in shards.values() if own), default=0.0)
+    latest = max((of_camera[-1].start for of_camera in shards.values() if of_camera), default=0.0)
     settings = folder.settings()
     zone = zone_of(settings["timezone"] if settings else None)
-    found = [
+    overviews = [
         _camera_overview(camera, shards[camera.camera], moments, latest, zone) for camera in wanted
     ]
-    return ArchiveOverview(str(folder.path), tuple(found), tuple(moments))
+    return ArchiveOverview(str(folder.path), tuple(overviews), tuple(moments))
 
 
 def _camera_overview(
@@ -155,7 +155,7 @@ def _camera_overview(
         eras=eras,
         learnt=learnt,
         judged_hours=judged / HOUR,
-        alarms=sum(each.event.alarm for each in moments if each.camera == camera.camera),
+        alarms=sum(moment.event.alarm for moment in moments if moment.camera == camera.camera),
         troubles=(*troubles, *others),
         covered=covered_hours(shards, zone),
         unread_hours=tuple(sorted({clock[:13] for clock in unread})),

@@ -248,10 +248,10 @@ def cut_clip(recent: Path, start: float, end: float, output: Path) -> Clip | Non
 
 def _pieces(recent: Path, since: float, until: float) -> "list[_Piece]":
     """Return what the ring of a camera has from one time to another."""
-    found = _segments(recent)
-    first = max(0, bisect_right([at for at, _ in found], since) - 1)
+    segments = _segments(recent)
+    first = max(0, bisect_right([at for at, _ in segments], since) - 1)
     pieces: list[_Piece] = []
-    for at, path in found[first:]:
+    for at, path in segments[first:]:
         if at > until:
             break
         piece = _scanned(Source(str(path)), at - LEAD / 1000)
@@ -395,11 +395,11 @@ def _within(pieces: Sequence[_Piece], since: float, until: float) -> list[_Piece
     kept = [piece for piece in pieces if max(piece.times) >= since and piece.start <= until]
     found = []
     for n, piece in enumerate(kept):
-        known = [i for i, is_key in enumerate(piece.keys) if is_key]
-        if not known:
+        keys = [i for i, is_key in enumerate(piece.keys) if is_key]
+        if not keys:
             continue
-        early = [i for i in known if piece.times[i] <= since]
-        first = early[-1] if early and n == 0 else known[0]
+        early = [i for i in keys if piece.times[i] <= since]
+        first = early[-1] if early and n == 0 else keys[0]
         late = (i for i in range(first, len(piece.times)) if piece.times[i] > until)
         last = next(late, len(piece.times))
         if last > first:

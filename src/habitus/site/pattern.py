@@ -107,11 +107,11 @@ recording, by {date} or by {year}, {month} and {day}
     @property
     def fields(self) -> list[str]:
         """Names of the fields, in order."""
-        return [found["field"] for found in PART.finditer(self.text) if found["field"] is not None]
+        return [part["field"] for part in PART.finditer(self.text) if part["field"] is not None]
 
     @property
     def _kinds(self) -> set[str | None]:
-        return {found.lastgroup for found in PART.finditer(self.text)}
+        return {part.lastgroup for part in PART.finditer(self.text)}
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -120,10 +120,10 @@ recording, by {date} or by {year}, {month} and {day}
 
     def match(self, path: str) -> tuple[str, datetime] | None:
         """Return camera and start of the recording at a path; None where it does not match."""
-        found = self.regex.fullmatch(path)
-        if found is None:
+        match = self.regex.fullmatch(path)
+        if match is None:
             return None
-        given = {name: re.sub(r"\D", "", text) for name, text in found.groupdict().items()}
+        given = {name: re.sub(r"\D", "", text) for name, text in match.groupdict().items()}
         day = given.get("date") or "".join(given[name] for name in ("year", "month", "day"))
         hour = given.get("time") or given.get("hour", "")
         time = hour if len(hour) > 2 else hour + given.get("minute", "")
@@ -132,7 +132,7 @@ recording, by {date} or by {year}, {month} and {day}
             start = datetime.strptime(day + time.ljust(6, "0"), "%Y%m%d%H%M%S")
         except ValueError:
             return None
-        return found.groupdict().get("camera", ONE_CAMERA), start
+        return match.groupdict().get("camera", ONE_CAMERA), start
 
     def files(self) -> list[FoundFile]:
         """Return the files that match, whether or not their names make sense."""
@@ -145,21 +145,21 @@ recording, by {date} or by {year}, {month} and {day}
             names = self.place.names(folder or "/")
             if names is None:
                 return f"there is no folder {self.place.shown(folder or '/')}"
-            known = [name for name in names if re.fullmatch(_regex(part), name)]
-            if not known:
+            matches = [name for name in names if re.fullmatch(_regex(part), name)]
+            if not matches:
                 instead = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
                 has = f"found {instead}" if names else "it is empty"
                 return f"nothing in {self.place.shown(folder or '/')} matches {part}: {has}"
-            folder = f"{folder}/{known[0]}"
+            folder = f"{folder}/{matches[0]}"
         return f"{self.place.shown(folder)} names no date and time that there is"
 
 
 def _regex(path: str) -> str:
     parts, seen = [], set()
-    for found in PART.finditer(path):
-        field = found["field"]
+    for part in PART.finditer(path):
+        field = part["field"]
         if field is None:
-            parts.append("[^/]*" if found["any"] else re.escape(found[0]))
+            parts.append("[^/]*" if part["any"] else re.escape(part[0]))
         elif field in seen:
             parts.append(f"(?P={field})")
         else:
@@ -169,7 +169,7 @@ def _regex(path: str) -> str:
 
 
 def _glob(path: str) -> str:
-    parts = (glob.escape(found["text"] or "") or "*" for found in PART.finditer(path))
+    parts = (glob.escape(part["text"] or "") or "*" for part in PART.finditer(path))
     return re.sub(r"\*+", "*", "".join(parts))
 
 
@@ -200,9 +200,9 @@ def find_recordings(
         found += recordings
     unknown = sorted(set(cameras) - {recording.camera for recording in found})
     if unknown:
-        known = ", ".join(sorted({recording.camera for recording in found}))
+        names = ", ".join(sorted({recording.camera for recording in found}))
         raise InvalidInputError(
-            f"no recording of {', '.join(unknown)}: there are {known}", parameter="cameras"
+            f"no recording of {', '.join(unknown)}: there are {names}", parameter="cameras"
         )
     found = [recording for recording in found if not cameras or recording.camera in cameras]
     found = list(_put_back(found, zone))
@@ -211,7 +211,7 @@ def find_recordings(
     return found
 
 
-def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:
+def _put_back(recordings: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recording]:
     """Yield recordings, of the hour that clocks show twice those of its second time an hour later.
 
     They are known by their times of change: where clocks of later ones are earlier, the hour has
@@ -219,7 +219,7 @@ def _put_back(found: Sequence[Recording], zone: tzinfo | None) -> Iterator[Recor
     """
     latest: dict[tuple[str, str], datetime] = {}
     again = set[tuple[str, str]]()
-    for each in sorted(found, key=lambda each: (each.camera, each.file.changed or 0.0)):
+    for each in sorted(recordings, key=lambda each: (each.camera, each.file.changed or 0.0)):
         clock = datetime.strptime(each.clock, CLOCK)
         later = [*_seconds(clock.replace(fold=1), zone)]
         changed = each.file.changed
@@ -240,9 +240,9 @@ def _named(pattern: Pattern, file: FoundFile) -> list[tuple[str, datetime]]:
     return [named] if named is not None and not named[0].startswith(".") else []
 
 
-def _check_single(found: Sequence[Recording]) -> None:
+def _check_single(recordings: Sequence[Recording]) -> None:
     """Raise if two recordings of a camera begin at the same time."""
-    for one, other in pairwise(found):
+    for one, other in pairwise(recordings):
         if (one.camera, one.clock) == (other.camera, other.clock):
             raise _unusable(
                 f"two files for {one.clock} of camera {one.camera}, {one.name} and {other.name}: "

@@ -64,8 +64,8 @@ class Place:
 
     def files(self, pattern: str) -> list[FoundFile]:
         """Return the files that a pattern of `*` matches."""
-        found = (look_at(path) for path in glob.iglob(pattern))  # noqa: PTH207
-        return [file for file in found if file is not None]
+        files = (look_at(path) for path in glob.iglob(pattern))  # noqa: PTH207
+        return [file for file in files if file is not None]
 
     def names(self, folder: str) -> list[str] | None:
         """Return the names in a folder, in order; None where there is none."""
@@ -92,10 +92,10 @@ class RemotePlace(Place):
         """Return the files that a pattern of `*` matches."""
         with _understood(self.address):
             self.filesystem.invalidate_cache()
-            found = self.filesystem.glob(pattern, detail=True)
+            entries = self.filesystem.glob(pattern, detail=True)
             return [
                 _described(path, self._address_of(path), self._whole(path, info))
-                for path, info in found.items()
+                for path, info in entries.items()
                 if info.get("type") != "directory"
             ]
 
@@ -113,10 +113,10 @@ class RemotePlace(Place):
     def names(self, folder: str) -> list[str] | None:
         """Return the names in a folder, in order; None where there is none."""
         try:
-            found = self.filesystem.ls(folder, detail=False)
+            entries = self.filesystem.ls(folder, detail=False)
         except Exception:  # each library has errors of its own
             return None
-        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in found)
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in entries)
 
     def shown(self, path: str) -> str:
         """Return the address of a path, without what is secret in it."""
@@ -134,12 +134,12 @@ def look_at(address: str) -> FoundFile | None:
             except FileNotFoundError:
                 return None
     try:
-        found = Path(address).stat()
+        status = Path(address).stat()
     except OSError:
         return None
     if not Path(address).is_file():
         return None
-    return FoundFile(address, address, found.st_size, str(found.st_mtime_ns), found.st_mtime)
+    return FoundFile(address, address, status.st_size, str(status.st_mtime_ns), status.st_mtime)
 
 
 @contextmanager

@@ -42,12 +42,12 @@ def probe(path: Path, *, within: float = WITHIN) -> Probed:
     except subprocess.TimeoutExpired:
         raise VideoError(f"the file was not understood within {within:g} s") from None
     try:
-        found = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError:
         raise VideoError("the file cannot be read: its contents end the reader") from None
-    if "error" in found:
-        raise VideoError(found["error"])
-    return Probed(**found)
+    if "error" in answer:
+        raise VideoError(answer["error"])
+    return Probed(**answer)
 
 
 def _look(path: str) -> Probed:
@@ -79,10 +79,10 @@ def main(path: str, within: str) -> None:
 
     _limit(float(within))
     try:
-        found = dict(_look(path)._asdict())
+        answer = dict(_look(path)._asdict())
     except HabitusError as error:
-        found = {"error": str(error).replace(f"{path}: ", "")}
-    sys.stdout.write(json.dumps(found))
+        answer = {"error": str(error).replace(f"{path}: ", "")}
+    sys.stdout.write(json.dumps(answer))
 
 
 if __name__ == "__main__":

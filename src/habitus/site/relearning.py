@@ -75,19 +75,20 @@ def due(
     >>> due(1001.0, FootageExtent(seconds=300, first=700, last=1000), [])
     'first'
     """
-    past = sorted(learnings, key=lambda each: each.started)
-    if kept is None or kept.seconds < FIRST_AFTER or any(each.ended is None for each in past):
+    past = sorted(learnings, key=lambda learning: learning.started)
+    running = any(learning.ended is None for learning in past)
+    if kept is None or kept.seconds < FIRST_AFTER or running:
         return None
     # What was done by a clock that ran ahead says nothing of when to do it again.
-    timed = [each for each in past if each.started <= now]
+    timed = [learning for learning in past if learning.started <= now]
     if now < _again_at(timed):
         return None
-    learnt = [each for each in past if each.succeeded]
+    learnt = [learning for learning in past if learning.succeeded]
     if not learnt:
         return "first"
-    if not any(each.occasion in ("hour", "night") for each in learnt):
+    if not any(learning.occasion in ("hour", "night") for learning in learnt):
         return "hour" if kept.seconds >= HOUR_AFTER else None
-    since = max((each.started for each in timed if each.succeeded), default=-np.inf)
+    since = max((learning.started for learning in timed if learning.succeeded), default=-np.inf)
     minute = crc32(camera.encode()) % 60  # always the same one
     tonight = _last_night(now, night_hour, minute, zone)
     return "night" if since < tonight and since < kept.last else None
@@ -96,8 +97,8 @@ def due(
 def _again_at(past: Sequence[PastLearning]) -> float:
     """Return when something may be tried again, after the failures at the end of what was done."""
     n_failed = 0
-    for each in reversed(past):
-        if each.succeeded:
+    for learning in reversed(past):
+        if learning.succeeded:
             break
         n_failed += 1
     if not n_failed:
@@ -211,8 +212,8 @@ def silenced_by(
     the event cannot be counted by this model, or it takes too long.
     """
     question = Question(model, tuple(accepted), event, tuple(recent))
-    found: list[int] = fork_server.ask(f"{WORK}:silenced", question, within=within)
-    return found
+    numbers: list[int] = fork_server.ask(f"{WORK}:silenced", question, within=within)
+    return numbers
 
 
 def describe(
@@ -226,10 +227,10 @@ def describe(
     """
     written = description_of(model)
     try:
-        found: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
+        behaviours: list[dict[str, Any]] = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = fork_server.ask(f"{WORK}:behaviours_of", model, within=within)
-    return found
+        behaviours = fork_server.ask(f"{WORK}:behaviours_of", model, within=within)
+    return behaviours
 
 
 def description_of(model: Path) -> Path:

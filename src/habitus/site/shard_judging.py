@@ -86,8 +86,8 @@ class ArchiveEvent(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as plain values, as `Event.to_json`, with two entries more."""
-        own = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
-        return self.event.to_json() | own
+        rank = {"camera": self.camera, "false_alarms_per_day": self.false_alarms_per_day}
+        return self.event.to_json() | rank
 
     def line(self) -> str:
         """Return the event as one line of JSON Lines."""
@@ -96,8 +96,8 @@ class ArchiveEvent(NamedTuple):
     @classmethod
     def from_line(cls, line: str) -> "ArchiveEvent":
         """Return the event of a line."""
-        own = decoded(line, _Ranked)
-        return cls(own["camera"], decoded(line, Event), own["false_alarms_per_day"])
+        rank = decoded(line, _Ranked)
+        return cls(rank["camera"], decoded(line, Event), rank["false_alarms_per_day"])
 
     def in_words(self) -> str:
         """Return which camera, when, why and how rare, in one line for a person."""
@@ -281,19 +281,19 @@ def judge_shards(task: JudgingTask) -> list[JudgedShard]:
         threshold = detector.bar(task.share).threshold
     except HabitusError as error:
         return [_not_judged(task, clock, str(error)) for clock, _, _ in task.shards]
-    found = []
+    judged = []
     for clock, path, source in task.shards:
         try:
             corpus = Corpus.load(path)
         except FileError:
-            found.append(JudgedShard(clock, damaged=path))
+            judged.append(JudgedShard(clock, damaged=path))
             continue
         try:
             _check_like(scene, corpus)
-            found.append(_judged(task, clock, source, corpus, detector, threshold))
+            judged.append(_judged(task, clock, source, corpus, detector, threshold))
         except HabitusError as error:
-            found.append(_not_judged(task, clock, str(error)))
-    return found
+            judged.append(_not_judged(task, clock, str(error)))
+    return judged
 
 
 def _check_like(scene: SceneModel, corpus: Corpus) -> None:
@@ -368,18 +368,18 @@ def rank_moments(
         detection.n_cameras += seconds > 0
         detection.seconds += seconds
     share = detection.share
-    kept.sort(key=lambda each: (each.false_alarms_per_day, each.camera, each.event.start))
-    n_alarms = sum(each.false_alarms_per_day <= share for each in kept)
+    kept.sort(key=lambda moment: (moment.false_alarms_per_day, moment.camera, moment.event.start))
+    n_alarms = sum(moment.false_alarms_per_day <= share for moment in kept)
     zone = None if timezone is None else ZoneInfo(timezone)
     detection.moments = [
-        each._replace(
+        moment._replace(
             event=replace(
-                each.event,
-                alarm=each.false_alarms_per_day <= share,
-                clock=_iso(each.event.start, zone),
+                moment.event,
+                alarm=moment.false_alarms_per_day <= share,
+                clock=_iso(moment.event.start, zone),
             )
         )
-        for each in kept[: max(n_alarms, MOST_MOMENTS)]
+        for moment in kept[: max(n_alarms, MOST_MOMENTS)]
     ]
     return detection
 
@@ -414,7 +414,7 @@ def write_moments(
     Pictures are cut from the recordings where these are still there, and show the model's picture
     of the scene otherwise. Those that were cut before are left as they are.
     """
-    addresses = {(each.camera, each.clock): each.file.address for each in recordings}
+    addresses = {(one.camera, one.clock): one.file.address for one in recordings}
     pictures = folder.events.with_name(f"{folder.events.stem}-thumbnails")
     names = [_picture_name(moment) for moment in detection.moments]
     wanted = [
@@ -434,8 +434,8 @@ def write_moments(
         else moment
         for moment, name in zip(detection.moments, names, strict=True)
     ]
-    in_time = sorted(detection.moments, key=lambda each: (each.event.start, each.camera))
-    write_file(folder.events, "".join(f"{each.line()}\n" for each in in_time).encode())
+    in_time = sorted(detection.moments, key=lambda one: (one.event.start, one.camera))
+    write_file(folder.events, "".join(f"{one.line()}\n" for one in in_time).encode())
     for path in pictures.glob("*.jpg"):
         if path.name not in names:
             path.unlink(missing_ok=True)
@@ -492,8 +492,8 @@ def draw_moments(task: PictureTask) -> dict[str, bytes]:
 
 def read_archive_events(path: Path) -> list[ArchiveEvent]:
     """Return the moments that `write_moments` wrote, the most unusual first; none if absent."""
-    found = _events_of(path) if path.is_file() else []
-    return sorted(found, key=lambda each: (each.false_alarms_per_day, each.camera))
+    events = _events_of(path) if path.is_file() else []
+    return sorted(events, key=lambda moment: (moment.false_alarms_per_day, moment.camera))
 
 
 def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
@@ -505,10 +505,10 @@ def _events_of(path: Path, *, first: int = 1) -> list[ArchiveEvent]:
         raise FileError(f"{path}: found bytes that are not UTF-8: {remedy}") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-    found = []
+    events = []
     for number, line in enumerate(lines[first - 1 :], start=first):
         try:
-            found.append(ArchiveEvent.from_line(line))
+            events.append(ArchiveEvent.from_line(line))
         except FileError as error:
             raise FileError(f"{path}, line {number}: {error}: {remedy}") from error
-    return found
+    return events

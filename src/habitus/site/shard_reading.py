@@ -186,12 +186,12 @@ def _new(
     """Yield what is to be read, and note what is known and what may be read later."""
     now = time.time()
     for camera, group in groupby(recordings, key=lambda recording: recording.camera):
-        own = camera_settings(settings, camera)
-        made, known = digest_of(own, fast), folder.camera(camera)
-        shards = {shard.clock: shard for shard in known.shards()}
+        documents = camera_settings(settings, camera)
+        made, stored = digest_of(documents, fast), folder.camera(camera)
+        shards = {shard.clock: shard for shard in stored.shards()}
         of_camera = list(group)
-        _forget_renamed(known, shards, of_camera)
-        unread = _still_there(known, of_camera)
+        _forget_renamed(stored, shards, of_camera)
+        unread = _still_there(stored, of_camera)
         for recording in of_camera:
             shard, failed = shards.get(recording.clock), unread.get(recording.clock)
             before: list[RecordingFile] = [shard.origin] if shard else []
@@ -202,7 +202,7 @@ def _new(
             elif _ago(recording.file, now) < settled:
                 reading.waiting.append(_later(recording, f"changed less than {settled:g} s ago"))
             else:
-                yield ReadingTask(recording, own, fast, made)
+                yield ReadingTask(recording, documents, fast, made)
 
 
 def _ago(file: FoundFile, now: float) -> float:
@@ -369,6 +369,6 @@ def overlaps(shards: Sequence[RecordedShard]) -> Iterator[Trouble]:
 def unread_troubles(camera: CameraFolder) -> list[Trouble]:
     """Return the recordings of a camera that cannot be read."""
     return [
-        Trouble(camera.camera, clock, f"{redacted(each['address'])}: {each['reason']}")
-        for clock, each in sorted(camera.unread().items())
+        Trouble(camera.camera, clock, f"{redacted(recording['address'])}: {recording['reason']}")
+        for clock, recording in sorted(camera.unread().items())
     ]

@@ -188,11 +188,11 @@ class CameraFolder:
 
     def shards(self) -> list[RecordedShard]:
         """Return the shards in order of time; those whose header is damaged are left out."""
-        found = []
+        shards = []
         for path in sorted((self.path / "shards").glob(f"[0-9]*{SUFFIX}")):
             with suppress(FileError):
-                found.append(self._described(path))
-        return sorted(found, key=lambda shard: shard.start)
+                shards.append(self._described(path))
+        return sorted(shards, key=lambda shard: shard.start)
 
     def _described(self, path: Path) -> RecordedShard:
         header, arrays, _ = read_header(
@@ -211,8 +211,8 @@ class CameraFolder:
     def lost(self, shards: Sequence[RecordedShard]) -> list[str]:
         """Return the clocks of damaged shards: of which there are files, and no shard."""
         files = (self.path / "shards").glob("[0-9]*")
-        found = {path.stem for path in files if path.suffix in (SUFFIX, DAMAGED)}
-        return sorted(found - {shard.clock for shard in shards})
+        clocks = {path.stem for path in files if path.suffix in (SUFFIX, DAMAGED)}
+        return sorted(clocks - {shard.clock for shard in shards})
 
     def put_shard(self, clock: str, contents: bytes) -> None:
         """Write a shard; what was judged of the one before it is deleted first."""
@@ -247,19 +247,19 @@ class ArchiveFolder:
 
     def cameras(self, wanted: Sequence[str] = ()) -> list[CameraFolder]:
         """Return the cameras that have shards or troubles, in order; of all if none is wanted."""
-        found = [
+        folders = [
             CameraFolder(path)
             for path in sorted(self.path.iterdir() if self.path.is_dir() else ())
             if (path / "shards").is_dir() or (path / UNREAD).is_file()
         ]
-        unknown = sorted(set(wanted) - {folder.camera for folder in found})
+        unknown = sorted(set(wanted) - {folder.camera for folder in folders})
         if unknown:
-            known = ", ".join(folder.camera for folder in found) or "none"
+            names = ", ".join(folder.camera for folder in folders) or "none"
             raise InvalidInputError(
-                f"{self.path} has no camera {', '.join(unknown)}: it has {known}",
+                f"{self.path} has no camera {', '.join(unknown)}: it has {names}",
                 parameter="cameras",
             )
-        return [folder for folder in found if not wanted or folder.camera in wanted]
+        return [folder for folder in folders if not wanted or folder.camera in wanted]
 
     def camera(self, name: str) -> CameraFolder:
         """Return the folder of a camera."""
@@ -277,8 +277,8 @@ class ArchiveFolder:
 
     def settings(self) -> ArchiveSettings | None:
         """Return what the commands share; None before the first one."""
-        found: ArchiveSettings | None = read_json(self.path / SETTINGS, ArchiveSettings)
-        return found
+        settings: ArchiveSettings | None = read_json(self.path / SETTINGS, ArchiveSettings)
+        return settings
 
     def put_settings(self, settings: ArchiveSettings) -> None:
         """Keep what the commands share."""

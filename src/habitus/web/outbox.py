@@ -16,15 +16,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
+from habitus.web.answers import EventSummary, TimelineSpan
 from habitus.web.database import CameraRow, Channel, EventRow, OutboxEntry, TroubleRow
 
 Kind = Literal["started", "ended", "trouble", "recovered"]
 
-EVENT_FIELDS = (
-    *("start", "end", "peak", "explanation", "rarity", "probability", "cue"),
-    *("behaviour", "normality", "threshold", "thumbnail"),
-)
-TROUBLE_FIELDS = ("kind", "start", "end", "reason")
 HOUR = 3600.0
 MOST_PER_HOUR = 100_000
 N_MOST_UNUSUAL = 5
@@ -56,7 +52,7 @@ def enqueue(
     now = time.time() if now is None else now
     body = {
         "camera": {"id": camera.id, "name": camera.name},
-        ("event" if isinstance(about, EventRow) else "trouble"): described(about),
+        ("event" if isinstance(about, EventRow) else "trouble"): described(about, camera),
     }
     rows = [
         {
@@ -86,10 +82,13 @@ def _subject(about: EventRow | TroubleRow) -> str:
     return about.id if isinstance(about, EventRow) else f"{about.camera_id}-{about.start:.0f}"
 
 
-def described(about: EventRow | TroubleRow) -> dict[str, Any]:
-    """Return what is sent of an event or a trouble, as plain values."""
-    names = EVENT_FIELDS if isinstance(about, EventRow) else TROUBLE_FIELDS
-    return {"id": _subject(about)} | {name: getattr(about, name) for name in names}
+def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]:
+    """Return an event or a trouble as the API answers it, as plain values."""
+    if isinstance(about, TroubleRow):
+        return {"id": _subject(about), **TimelineSpan.model_validate(about).model_dump()}
+    names = EventSummary.model_fields.keys() - {"camera"}
+    values = {name: getattr(about, name) for name in names}
+    return EventSummary(**values, camera=camera.name).model_dump()
 
 
 def check_limits(

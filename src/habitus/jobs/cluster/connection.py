@@ -145,15 +145,15 @@ class Connection:
             self._await_workers(self.n_local, STARTING)
             self._starting = False
         try:
-            found = dict(self.client.nthreads())
+            n_threads = dict(self.client.nthreads())
         except Exception:  # of any kind: the connection is being lost
             return {}
         if self.cluster != LOCAL:
             try:
-                self._check_new(found)
+                self._check_new(n_threads)
             except InvalidInputError as error:  # while work is under way
                 raise WorkerError(str(error)) from error
-        return found
+        return n_threads
 
     def _check_new(self, workers: Collection[str]) -> None:
         """Ask workers that were not asked yet whether they can do the work."""
@@ -223,7 +223,7 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
 
     InvalidInputError names one that cannot.
     """
-    own, good = __version__, set[str]()
+    version, good = __version__, set[str]()
     try:
         answers = client.run(eval, PROBE, workers=list(workers), on_error="return")
     except Exception:  # of any kind: the connection is being lost
@@ -234,16 +234,16 @@ def check_workers(client: Any, workers: Sequence[str]) -> set[str]:
         if isinstance(answer, ImportError):
             lacks = "PyAV" if answer.name == "av" else (answer.name or str(answer))
             raise InvalidInputError(
-                f"worker {address} has no {lacks}: install habitus {own} there, with all that it "
-                "needs",
+                f"worker {address} has no {lacks}: install habitus {version} there, with all that "
+                "it needs",
                 parameter="cluster",
             )
         if isinstance(answer, Exception):
             raise InvalidInputError(
                 f"worker {address} cannot import habitus: {answer}", parameter="cluster"
             )
-        if answer != own:
-            raise InvalidInputError(_another_version(address, answer, own), parameter="cluster")
+        if answer != version:
+            raise InvalidInputError(_another_version(address, answer, version), parameter="cluster")
         good.add(address)
     with suppress(Exception):
         client.run(exec, "import habitus.jobs.cluster.pool", workers=list(good), on_error="ignore")
@@ -255,14 +255,14 @@ def check_own_version(wanted: str) -> None:
 
     A `WorkerError`: an input that cannot be used is a result for some, and is noted.
     """
-    if (found := __version__) != wanted:
-        raise WorkerError(_another_version(worker_name(), found, wanted))
+    if (version := __version__) != wanted:
+        raise WorkerError(_another_version(worker_name(), version, wanted))
 
 
-def _another_version(worker: str, found: str, wanted: str) -> str:
+def _another_version(worker: str, version: str, wanted: str) -> str:
     return (
-        f"worker {worker} has habitus {found}, this is habitus {wanted}: install the same version "
-        "on all workers"
+        f"worker {worker} has habitus {version}, this is habitus {wanted}: install the same "
+        "version on all workers"
     )
 
 

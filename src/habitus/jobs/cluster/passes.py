@@ -104,9 +104,9 @@ class ClusterPasses(Generic[T]):
         """Give workers that came the places of those that went."""
         present = self._cluster.workers()
         come = iter(sorted(present.keys() - set(self._workers)))
-        places = [each if each in present else next(come, None) for each in self._workers]
-        self._workers = [each for each in places if each is not None] + list(come)
-        self._kept = {each: kept for each, kept in self._kept.items() if each in present}
+        places = [worker if worker in present else next(come, None) for worker in self._workers]
+        self._workers = [worker for worker in places if worker is not None] + list(come)
+        self._kept = {worker: kept for worker, kept in self._kept.items() if worker in present}
 
     def _edges(self) -> list[int]:
         """Return the number of the first shard of each worker, and the number of all shards."""
@@ -146,11 +146,11 @@ class ClusterPasses(Generic[T]):
 
     def _kept_by(self, home: str) -> Any:
         """Return what a worker keeps, as an argument of tasks."""
-        found = self._kept.get(home)
-        if found is None or found.status in ("cancelled", "lost"):
-            found = self._cluster.submit(opened, self._opening.future(), workers=[home])
-            self._kept[home] = found
-        return found
+        future = self._kept.get(home)
+        if future is None or future.status in ("cancelled", "lost"):
+            future = self._cluster.submit(opened, self._opening.future(), workers=[home])
+            self._kept[home] = future
+        return future
 
     def _name(self, block: Sequence[int]) -> str:
         first, last = (self._corpus.shards[number].name for number in (block[0], block[-1]))
@@ -184,5 +184,5 @@ def on_block(
     """Combine what a function gives for each shard of a block; run by a worker."""
     check_own_version(wanted)
     with naming_worker():
-        own: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
-        return combine(shards.passes.call(function, number) for number in own)
+        block: Sequence[int] = pickle.loads(numbers)  # noqa: S301 - from the client
+        return combine(shards.passes.call(function, number) for number in block)

@@ -183,7 +183,7 @@ class ClusterWorkers:
         WorkerError if none comes.
         """
         end = time.monotonic() + RETURN
-        while not (found := self.connection.n_threads()):
+        while not (n_threads := self.connection.n_threads()):
             if self.connection.client.status != "running":
                 self.connection.restore()
             if time.monotonic() > end:
@@ -192,7 +192,7 @@ class ClusterWorkers:
                     "s: start some, and give the same command again; it goes on from what is stored"
                 )
             time.sleep(0.1)
-        return found
+        return n_threads
 
 
 def _result(future: Any, task: Task[Any], timeout: float) -> Any:

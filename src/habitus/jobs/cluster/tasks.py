@@ -52,7 +52,7 @@ def naming_worker() -> Iterator[None]:
     try:
         yield
     except (FileError, VideoError) as error:
-        found = type(error)(f"{error} (on worker {worker_name()})", parameter=error.parameter)
-        raise found from None
+        named = type(error)(f"{error} (on worker {worker_name()})", parameter=error.parameter)
+        raise named from None
     except (OSError, MemoryError) as error:
         raise WorkerError(f"worker {worker_name()}: {str(error) or 'out of memory'}") from error

@@ -175,11 +175,13 @@ def summarise(
     rows, notes = [], []
     for run in dict.fromkeys(repetition.run for repetition in repetitions):
         finished = results[run.name]
-        notes += [f"{run.name}: {note}" for each in finished for note in each.notes]
+        notes += [f"{run.name}: {note}" for result in finished for note in result.notes]
         for method in run.methods:
-            own = [each.results[method.name] for each in finished if method.name in each.results]
-            if own:
-                rows.append(_figures(method, run.group, own, footage, protocol))
+            scores = [
+                result.results[method.name] for result in finished if method.name in result.results
+            ]
+            if scores:
+                rows.append(_figures(method, run.group, scores, footage, protocol))
     labelled, abnormal = labelled_words(footage, protocol), footage.abnormal
     return Comparison(
         rows=rows,

@@ -61,13 +61,13 @@ def pictures_of(comparison: Comparison) -> list[Plot]:
     """Return all figures that the methods of a comparison allow."""
     import matplotlib as mpl
 
-    found = []
+    pictures = []
     with mpl.rc_context(STYLE):
         for draw in (_average_precisions, _sensitivity, _best_and_worst, _localisation):
             picture = draw(comparison)
             if picture is not None:
-                found.append(picture)
-    return found
+                pictures.append(picture)
+    return pictures
 
 
 def _average_precisions(comparison: Comparison) -> Plot:

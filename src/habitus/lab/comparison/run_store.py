@@ -100,12 +100,12 @@ class ComparisonStore:
     def put(self, repetition: Repetition, result: RunResult) -> None:
         """Write results to a file, whole or not at all."""
         tensors, times = {}, {}
-        for name, found in result.results.items():
-            tensors[f"{name}.normality"] = found.normality
-            times[name] = [found.learning, found.deciding]
-            if found.recall is not None:
-                tensors[f"{name}.by_number"] = found.recall.by_number
-                tensors[f"{name}.by_share"] = found.recall.by_share
+        for name, scores in result.results.items():
+            tensors[f"{name}.normality"] = scores.normality
+            times[name] = [scores.learning, scores.deciding]
+            if scores.recall is not None:
+                tensors[f"{name}.by_number"] = scores.recall.by_number
+                tensors[f"{name}.by_share"] = scores.recall.by_share
         header = {"times": times, "notes": result.notes}
         write_tensors(
             self.path(repetition), kind=KIND, version=VERSION, header=header, tensors=tensors

@@ -81,13 +81,13 @@ def compare_methods(
         corpus, name, notes = extraction.corpus, source.name, [*notes, *extraction.notes]
     else:
         corpus, name = source, "the corpus"
-    known = align(labels, footage_of_corpus(corpus, name))
-    footage = split_footage(corpus, known, train)
+    aligned = align(labels, footage_of_corpus(corpus, name))
+    footage = split_footage(corpus, aligned, train)
     store = ComparisonStore(Path(folder), identity_of(footage, protocol))
     repetitions = repetitions_of(runs, n_runs)
     run_all(store, footage, protocol, repetitions, jobs=jobs, workers=workers, progress=progress)
-    found = summarise(store, footage, protocol, repetitions)
-    return found._replace(notes=[*notes, *found.notes])
+    comparison = summarise(store, footage, protocol, repetitions)
+    return comparison._replace(notes=[*notes, *comparison.notes])
 
 
 def repetitions_of(runs: Sequence[LearningRun], n_runs: int) -> list[Repetition]:
@@ -242,17 +242,18 @@ def run_all(
 
     Progress is reported before the first run and after each.
     """
-    guess = {each.run.name: expected_seconds(each.run, footage, protocol) for each in repetitions}
-    missing = [each for each in repetitions if not store.has(each)]
-    missing.sort(key=lambda each: -guess[each.run.name])  # the long ones first
+    runs = dict.fromkeys(repetition.run for repetition in repetitions)
+    guess = {run.name: expected_seconds(run, footage, protocol) for run in runs}
+    missing = [repetition for repetition in repetitions if not store.has(repetition)]
+    missing.sort(key=lambda repetition: -guess[repetition.run.name])  # the long ones first
     n_workers = min(len(missing), workers.n_workers if workers else number_of_workers(jobs))
     clock = _Clock(guess, missing, len(repetitions), n_workers)
     report = progress or ignore_progress
     report(clock.progress())
     if not missing:
         return
-    runs = tuple(dict.fromkeys(each.run for each in missing))
-    task = partial(_timed_result, _Work(footage, protocol, runs))
+    missing_runs = tuple(dict.fromkeys(repetition.run for repetition in missing))
+    task = partial(_timed_result, _Work(footage, protocol, missing_runs))
     with nullcontext(workers) if workers else LocalWorkers(n_workers) as carrying_out:
         for number, (result, seconds) in carrying_out.as_completed(task, missing):
             store.put(missing[number], result)
@@ -286,7 +287,7 @@ class _Clock:
         self, guess: dict[str, float], missing: Sequence[Repetition], total: int, n_workers: int
     ) -> None:
         self.guess, self.n_workers, self.total = guess, n_workers, total
-        self.left = [each.run.name for each in missing]
+        self.left = [repetition.run.name for repetition in missing]
         self.took: dict[str, list[float]] = {}
         self.latest = ""
 
@@ -305,7 +306,7 @@ class _Clock:
     def _expected(self, name: str) -> float:
         if name in self.took:
             return fmean(self.took[name])
-        guessed = sum(self.guess[known] * len(took) for known, took in self.took.items())
+        guessed = sum(self.guess[run] * len(took) for run, took in self.took.items())
         measured = sum(map(sum, self.took.values()))
         return self.guess[name] * (measured / guessed if guessed else 1.0)
 

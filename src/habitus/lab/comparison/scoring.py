@@ -143,6 +143,6 @@ def _recall(
     """Return the recall of labelled documents, whose words are all evidence; None without any."""
     if not labelled:
         return None
-    places = [each.document - footage.n_train for each in labelled]
-    own = [surprisals[evidence.indptr[t] : evidence.indptr[t + 1]] for t in places]
-    return mean_recall(labelled, own, footage)
+    places = [words.document - footage.n_train for words in labelled]
+    of_documents = [surprisals[evidence.indptr[t] : evidence.indptr[t + 1]] for t in places]
+    return mean_recall(labelled, of_documents, footage)

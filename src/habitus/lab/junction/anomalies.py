@@ -66,9 +66,9 @@ def _until_passed(world: World, vehicle_id: int) -> IsOver:
     """Return whether a vehicle has passed the abnormal section of its path, or has left."""
 
     def finished() -> bool:
-        found = world.fleet[world.fleet["id"] == vehicle_id]
-        return not len(found) or bool(
-            found["front"][0] - found["length"][0] > found["abnormal"][0, 1] + 1
+        vehicle = world.fleet[world.fleet["id"] == vehicle_id]
+        return not len(vehicle) or bool(
+            vehicle["front"][0] - vehicle["length"][0] > vehicle["abnormal"][0, 1] + 1
         )
 
     return finished
@@ -166,12 +166,12 @@ def _runs_red(world: World, a: Fleet, ahead: float) -> bool:
     """Return whether the light will be red on arrival, while crossing traffic has green."""
     arm, movement = divmod(int(a["path"]), len(MOVEMENTS))
     there = world.time + ahead / float(a["speed"])
-    own = [world.signals.light(arm, MOVEMENTS[movement], t) for t in (world.time, there)]
+    lights = [world.signals.light(arm, MOVEMENTS[movement], t) for t in (world.time, there)]
     others = [(arm + 1, "ahead"), (arm + 2, "right")]
     cross = [world.signals.light(*other, t) for other in others for t in (there, there + 2.5)]
     return (
-        own[0] in (SignalLight.AMBER, SignalLight.RED)
-        and own[1] == SignalLight.RED
+        lights[0] in (SignalLight.AMBER, SignalLight.RED)
+        and lights[1] == SignalLight.RED
         and SignalLight.GREEN in cross
     )
 

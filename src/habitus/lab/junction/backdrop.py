@@ -300,9 +300,9 @@ def structure_depths(camera: Camera, light: Daylight, seed: int) -> Float32Array
     return canvas.pixel_depths()
 
 
-def _draw(found: list[Structure], canvas: Canvas, light: Daylight) -> None:
+def _draw(structures: list[Structure], canvas: Canvas, light: Daylight) -> None:
     """Draw structures from far to near."""
-    for structure in sorted(found, key=lambda structure: -structure.distance(canvas.camera)):
+    for structure in sorted(structures, key=lambda structure: -structure.distance(canvas.camera)):
         structure.draw(canvas, light)
 
 
@@ -321,10 +321,10 @@ def _ground_and_sky(canvas: Canvas, style: GroundStyle, light: Daylight, rng: Ge
     canvas.picture[down] = colours * (1 - haze) + 0.8 * sky * haze
 
 
-def _static_shadows(camera: Camera, found: list[Structure], light: Daylight) -> Float32Array:
+def _static_shadows(camera: Camera, structures: list[Structure], light: Daylight) -> Float32Array:
     """Return how much of the sun structures hide from the ground, 0 to 1."""
     mask = np.zeros((camera.height * SUBPIXELS, camera.width * SUBPIXELS), np.float32)
-    for structure in found:
+    for structure in structures:
         for corners, low, high in _outlines(structure):
             slant = -light.sun[:2] / light.sun[2]
             outline = np.concatenate([corners + slant * low, corners + slant * high])

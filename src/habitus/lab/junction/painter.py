@@ -168,8 +168,8 @@ class Painter:
         """Return a row per object of a pair of snapshots, complete except for the poses."""
         snapshot = pair.before
         rows = _shapes(snapshot, N_COLUMNS)
-        known = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
-        rows[:, LUMA:] = np.array(known).reshape(len(rows), 3 * N_ROLES)
+        colours = [self._colours_of(object_id, pair.colours) for object_id in snapshot.ids.tolist()]
+        rows[:, LUMA:] = np.array(colours).reshape(len(rows), 3 * N_ROLES)
         on = LUMA + ROLES.index("tail") + N_ROLES * np.arange(3)
         rows[np.ix_(snapshot.lamps & 1 > 0, on)] = BRAKE_LIGHT
         if snapshot.time % 0.8 < 0.4:

@@ -185,12 +185,12 @@ class Leaves:
     """Crowns of trees that sway, and a branch that hangs into an upper corner of the picture."""
 
     def __init__(
-        self, camera: Camera, found: list[Structure], wind: Wind, rng: np.random.Generator
+        self, camera: Camera, structures: list[Structure], wind: Wind, rng: np.random.Generator
     ) -> None:
         self.wind = wind
         shape = camera.height, camera.width
         self._grid = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in shape[::-1]))
-        self._reach = _crowns(camera, [each for each in found if isinstance(each, Tree)])
+        self._reach = _crowns(camera, [each for each in structures if isinstance(each, Tree)])
         self._colour, self._alpha, self._bend = _branch(camera, rng)
         grain = cv2.GaussianBlur(rng.standard_normal(shape).astype(np.float32), (0, 0), 5)
         self._turns = (2 * np.pi * grain / grain.std()).astype(np.float32)
@@ -323,11 +323,11 @@ class Night:
     COLOURS = 0.25
     """Share of colour that is left."""
 
-    def __init__(self, camera: Camera, found: list[Structure], *, infrared: bool) -> None:
+    def __init__(self, camera: Camera, structures: list[Structure], *, infrared: bool) -> None:
         self.camera, self.infrared = camera, infrared
         x, y = _ground_places(camera)
         self._ambient = np.full(x.shape, self.AMBIENT, np.float32)
-        for post in found:
+        for post in structures:
             if not isinstance(post, Pole) or post.height < LEAST_POST:
                 continue
             square = (x - post.at[0]) ** 2 + (y - post.at[1]) ** 2
@@ -394,7 +394,7 @@ class Night:
 
 def _lamps_of(vehicles: Array, camera: Camera) -> Array:
     """Return x, y, z and strength of headlights and tail lamps, by how they face the camera."""
-    found = []
+    lamps = []
     for end, brightness in ((0.5, 1.0), (-0.5, 0.12)):
         for side in (-0.38, 0.38):
             along, left = end * vehicles[:, LENGTH], side * vehicles[:, WIDTH]
@@ -405,8 +405,8 @@ def _lamps_of(vehicles: Array, camera: Camera) -> Array:
             strength = brightness * np.maximum(0, np.sign(end) * facing) ** 3
             strength = np.where(vehicles[:, KIND] == CYCLE, 0.3 * strength, strength)
             height = np.where(vehicles[:, KIND] == CYCLE, 0.5, 0.42) * vehicles[:, HEIGHT]
-            found.append(np.stack([x, y, np.minimum(height, 0.9), strength], axis=1))
-    return np.concatenate(found)
+            lamps.append(np.stack([x, y, np.minimum(height, 0.9), strength], axis=1))
+    return np.concatenate(lamps)
 
 
 def _signals(objects: Array, camera: Camera) -> Array:

@@ -60,21 +60,21 @@ class Tuning(NamedTuple):
     @property
     def recommended(self) -> Candidate:
         """Candidate to learn."""
-        found = self.hyperparameters
-        if found is not None and found.worth_it:
-            return replace(self.choice.candidate, learning="vb", prior=str(found.fit.prior))
+        fitted = self.hyperparameters
+        if fitted is not None and fitted.worth_it:
+            return replace(self.choice.candidate, learning="vb", prior=str(fitted.fit.prior))
         return self.choice.candidate
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        found, best = self.recommended, self.choice.candidates[self.choice.best]
+        advice, best = self.recommended, self.choice.candidates[self.choice.best]
         recall = self.recall
         return {
             "recommended": {
-                "behaviours": found.n_behaviours,
-                "topics": found.n_topics,
-                "learning": found.learning,
-                "prior": str(found.prior),
+                "behaviours": advice.n_behaviours,
+                "topics": advice.n_topics,
+                "learning": advice.learning,
+                "prior": str(advice.prior),
             },
             "best": {"behaviours": best.n_behaviours, "topics": best.n_topics},
             "sizes": _sizes_json(self.choice),
@@ -240,15 +240,15 @@ def _sizes_json(choice: Choice) -> list[dict[str, Any]]:
     return sizes
 
 
-def _hyperparameters_json(found: Hyperparameters | None) -> dict[str, Any] | None:
-    if found is None:
+def _hyperparameters_json(fitted: Hyperparameters | None) -> dict[str, Any] | None:
+    if fitted is None:
         return None
     return {
-        **found.fit.prior.to_json(),
-        "bound": found.fit.objective.reshape(-1).tolist(),
-        "log_likelihood_per_word": found.prediction.mean,
-        "gain_per_word": found.gain,
-        "gain_standard_error": found.error,
+        **fitted.fit.prior.to_json(),
+        "bound": fitted.fit.objective.reshape(-1).tolist(),
+        "log_likelihood_per_word": fitted.prediction.mean,
+        "gain_per_word": fitted.gain,
+        "gain_standard_error": fitted.error,
     }
 
 

@@ -119,10 +119,10 @@ def estimate_recall(
         rng = np.random.default_rng([seed, number])
         trials = _injections(kind, scene, [judge.segment for judge in judges], n_trials, rng)
         for strength in [None] if kind == WHOLE_SCENE else strengths:
-            found, by_chance = _count_found(trials, strength, judges, rng)
+            n_found, by_chance = _count_found(trials, strength, judges, rng)
             shares += [
                 FoundShare(kind, strength, budget, int(n), len(trials), int(m))
-                for budget, n, m in zip(alerts_per_day, found, by_chance, strict=True)
+                for budget, n, m in zip(alerts_per_day, n_found, by_chance, strict=True)
             ]
     return RecallEstimate(shares, len(scene.tracks), scene.typical)
 
@@ -134,13 +134,13 @@ def _count_found(
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
     """Return how many trials each threshold finds, with and without the anomaly."""
-    found, by_chance = np.zeros((2, len(judges[0].thresholds)))
+    n_found, by_chance = np.zeros((2, len(judges[0].thresholds)))
     for trial in trials:
         words = trial.words if strength is None else scale_words(trial.words, strength, rng)
         judge = judges[trial.segment]
-        found += judge.finds(trial, words)
+        n_found += judge.finds(trial, words)
         by_chance += judge.finds_without(trial)
-    return found, by_chance
+    return n_found, by_chance
 
 
 def _injections(

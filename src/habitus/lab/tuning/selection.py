@@ -195,7 +195,7 @@ def selection_folds(corpus: Corpus, min_words: float = 20) -> list[SelectionFold
 def _fold(corpus: Corpus, segments: list[NDArray[np.int64]], min_words: float) -> SelectionFold:
     rest = corpus.take(np.setdiff1d(np.arange(len(corpus)), np.concatenate(segments)))
     return SelectionFold(
-        rest, [corpus.take(each) for each in segments], training_background(rest, min_words)
+        rest, [corpus.take(segment) for segment in segments], training_background(rest, min_words)
     )
 
 

@@ -227,8 +227,8 @@ def _followed(
                 running.append(track)
         done += [track for track in ended if not any(track is other for other in running)]
         running += [Track(t, direction, [patch]) for patch in free]
-    found = [track for track in done + running if len(track.patches) >= SHORTEST]
-    return sorted(found, key=lambda track: track.first)
+    tracks = [track for track in done + running if len(track.patches) >= SHORTEST]
+    return sorted(tracks, key=lambda track: track.first)
 
 
 def _next(patch: Patch, others: list[Patch], direction: Direction) -> Patch | None:

@@ -87,7 +87,7 @@ def event_thumbnails(
     wanted = detection.events if events is None else events
     seen = [seen_moment(event, detection) for event in wanted]
     model = detection.model
-    return [jpeg(_thumbnail(each, model, source)) for each in seen if each is not None]
+    return [jpeg(_thumbnail(moment, model, source)) for moment in seen if moment is not None]
 
 
 def still_thumbnail(
@@ -157,17 +157,17 @@ def event_pictures(
     Without the footage, or where it cannot be read, thumbnails show the model's picture of the
     scene. Empty if the model has no vocabulary.
     """
-    model, found = detection.model, {}
+    model, pictures = detection.model, {}
     for k in range(len(detection.moments)) if moments is None else moments:
         seen = seen_moment(detection.moments[k], detection)
         if seen is not None:
             plain = background(model.picture_, seen.vocabulary, FINER * NARROW)
-            found[k] = EventPictures(
+            pictures[k] = EventPictures(
                 jpeg(_thumbnail(seen, model, source)),
                 jpeg(reduced(_expected(seen, plain.copy()))),
                 jpeg(reduced(_observed(seen, plain))),
             )
-    return found
+    return pictures
 
 
 def expected_words(event: Event, model: TopicModel) -> Array:

@@ -404,10 +404,10 @@ def model_facts(model: TopicModel) -> Facts:
 
 def version_facts() -> Facts:
     """Return the versions of the software."""
-    found = [("habitus", __version__), ("Python", platform.python_version())]
+    facts = [("habitus", __version__), ("Python", platform.python_version())]
     for package, name in PACKAGES.items():
         try:
-            found.append((name, version(package)))
+            facts.append((name, version(package)))
         except PackageNotFoundError:  # installed as another distribution, such as opencv-python
-            found.append((name, "unknown"))
-    return [*found, ("system", f"{platform.system()} {platform.machine()}")]
+            facts.append((name, "unknown"))
+    return [*facts, ("system", f"{platform.system()} {platform.machine()}")]

@@ -259,7 +259,7 @@ class MqttSender(Sender):
         }
         if last is not None:
             links = event_links(address_of(self._console.settings), last.id)
-            states[f"{top}/last"] = json.dumps({**described(last), "links": links})
+            states[f"{top}/last"] = json.dumps({**described(last, camera), "links": links})
             if last.thumbnail:
                 folder = self._console.settings.camera_folder(camera.id) / "events"
                 states[f"{top}/picture"] = folder / Path(last.thumbnail).name
