@@ -8,6 +8,7 @@ make it as large as a benchmark wants; only the newest events have files then.
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +20,12 @@ from sqlalchemy import insert
 
 import habitus
 from habitus.lab.junction import Anomaly, Junction, to_bgr
+from habitus.scene.events import TrackPoint
+from habitus.scene.localisation import Box
 from habitus.web import database as tables
 from habitus.web.server import Console, open_console
 from habitus.web.server_settings import ServerSettings
+from habitus.web.store import unusualness
 
 NOW = 1_794_830_400.0
 """Monday 16 November 2026, 10:40 UTC, where a test needs the same pictures each time."""
@@ -74,8 +78,10 @@ RARITIES = (
     "about once in 3 hours of normal footage",
     "about once in 11 hours of normal footage",
     "about once in 2 days of normal footage",
-    "rarer than anything in the 46 hours learnt from",
+    "rarer than anything in the 46 hours learnt from, about once in 9 days",
 )
+EVERY = (3 * 3600.0, 11 * 3600.0, 2 * DAY, 9 * DAY)
+"""Seconds in which such a thing comes once, of each of these."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ class Scene:
     seconds: float
     files: Path | None
     """Path of its pictures and clip, without their suffix, if there are any."""
+    track: tuple[tuple[int, int, int, int], ...] = ()
+    """Its box at each second."""
 
 
 def seeded_console(
@@ -189,7 +197,13 @@ def _scenes(folder: Path, place: Place, seconds: float, *, pictures: bool) -> li
     )
     if not pictures:
         return [
-            Scene(anomaly.kind, (_peak(junction, anomaly)[1],), _seconds(anomaly), None)
+            Scene(
+                anomaly.kind,
+                (_peak(junction, anomaly)[1],),
+                _seconds(anomaly),
+                None,
+                _boxes_by_second(junction, anomaly),
+            )
             for anomaly in junction.truth()
         ]
     wanted = {number for anomaly in junction.truth() for number in _span(junction, anomaly)}
@@ -227,7 +241,14 @@ def _scene(files: Path, junction: Junction, frames: dict[int, Any], anomaly: Ano
     picture = to_bgr(frames[frame])
     cv2.imwrite(str(files.with_suffix(".jpg")), picture, [cv2.IMWRITE_JPEG_QUALITY, 85])
     cv2.imwrite(str(files.with_suffix(".heat.jpg")), _heated(picture, box))
-    return Scene(anomaly.kind, (box,), _seconds(anomaly), files)
+    seconds, track = _seconds(anomaly), _boxes_by_second(junction, anomaly)
+    return Scene(anomaly.kind, (box,), seconds, files, track)
+
+
+def _boxes_by_second(junction: Junction, anomaly: Anomaly) -> tuple[tuple[int, int, int, int], ...]:
+    frames = [min(round(n * junction.fps), len(anomaly.boxes) - 1) for n in range(int(LONGEST))]
+    boxes = (tuple(map(int, anomaly.boxes[frame][1:])) for frame in frames)
+    return tuple(list(boxes)[: int(_seconds(anomaly)) + 1])  # type: ignore[arg-type]
 
 
 def _encode(path: Path, frames: list[Any], junction: Junction) -> None:
@@ -281,7 +302,8 @@ def _event_rows(
             number=k,
             normality=normality if alarm else THRESHOLD + 1.0,
             alarm=alarm,
-            rarity=RARITIES[min(int((THRESHOLD - normality) / 3), 3)],
+            rarity=RARITIES[(rank := min(int((THRESHOLD - normality) / 3), 3))],
+            probability=1 / EVERY[rank],
             signature=_signature(scene, rng),
             review=review,
             reviewer=reviewer,
@@ -321,9 +343,13 @@ def _event_row(
         explanation=explanation,
         surprisals=(8.5, 6.25),
         alarm=known["alarm"],
-        probability=1e-4,
+        probability=known["probability"],
         rarity=known["rarity"],
         cue=cue,
+        track=tuple(
+            TrackPoint(start + second, normality, (Box(*box),))
+            for second, box in enumerate(scene.track)
+        ),
     )
     files = _files(console, place, scene.files, identity) if number < WITH_FILES else {}
     sizes = {suffix: _folder(console, place, name).stat().st_size for suffix, name in files.items()}
@@ -335,7 +361,10 @@ def _event_row(
         "peak": peak,
         "normality": normality,
         "threshold": THRESHOLD,
-        "probability": details.probability,
+        "unusual": unusualness(details.probability),
+        "hour": datetime.fromtimestamp(start).hour,
+        "words": explanation.lower(),
+        "clip_start": start - BEFORE,
         "cue": cue,
         "explanation": explanation,
         "behaviour": behaviour,

@@ -19,7 +19,15 @@ TWO_HOURS = NormalFootage(7200.0, 0.5, -8.0)
         (-5.0, 0.002, "about once in 17 minutes of normal footage"),
         # The tail says ten hours, but two hours had something as rare.
         (-8.0, 1 / 18_000, "about once in 2 hours of normal footage"),
-        (-8.1, 1 / 18_000, "rarer than anything in the 2 hours learnt from"),
+        # Beyond all that was learnt from, the extrapolated tail ranks.
+        (
+            -8.1,
+            1 / 18_000,
+            "rarer than anything in the 2 hours learnt from, about once in 10 hours",
+        ),
+        (-9.0, 1e-5, "rarer than anything in the 2 hours learnt from, about once in 2.3 days"),
+        (-8.1, 1 / 900, "rarer than anything in the 2 hours learnt from, about once in 2 hours"),
+        (-40.0, 1e-15, "rarer than anything in the 2 hours learnt from, less than once in a year"),
     ],
 )
 def test_rarity(normality, probability, words):

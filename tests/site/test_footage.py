@@ -19,7 +19,9 @@ from habitus.site.footage import (
     FootageWriter,
     join_hours,
     read_footage,
+    thin,
 )
+from habitus.site.relearning import ThinningJob
 from reference.processes import LONG, wait_until
 
 SETTINGS = DocumentSettings()
@@ -167,6 +169,20 @@ def test_documents_of_many_words_are_fewer(tmp_path):
     corpus = read_footage(tmp_path, most_counts=900).corpus
     assert len(corpus) == 300
     assert corpus.counts.nnz == 900
+
+
+def test_footage_is_thinned_evenly_and_learnt_from_as_before(tmp_path):
+    write(tmp_path, 2 * 3600)
+    before = read_footage(tmp_path).corpus
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    thin(ThinningJob(tmp_path, 0.25, START + 4 * 3600))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 0.4 * size
+    after = read_footage(tmp_path).corpus
+    assert 0.2 * len(before) < len(after) < 0.3 * len(before)
+    assert set(after.times) < set(before.times)
+    assert after.times.max() - after.times.min() > 0.9 * 2 * 3600
+    thin(ThinningJob(tmp_path, 0.01, START + 4 * 3600))
+    assert len(read_footage(tmp_path).corpus) == len(after), "less than a segment would stay"
 
 
 def test_a_damaged_file_is_left_out_with_a_note(tmp_path):

@@ -10,8 +10,10 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 import habitus
+from habitus.web import queries
 from habitus.web.database import Base, Database, Setting
 from habitus.web.migrations import FOLDER, revision_of, scripts, upgrade
+from habitus.web.queries import EventFilter
 from habitus.web.server import Console
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "console_migration.py"
@@ -75,8 +77,8 @@ SECOND = '''"""A step that a later version might have."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 
 
 def upgrade() -> None:
@@ -86,24 +88,57 @@ def upgrade() -> None:
 
 def test_an_older_database_is_brought_up_to_date(any_console: Console, tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "versions", tmp_path / "versions")
-    (tmp_path / "versions" / "0002_note.py").write_text(SECOND)
+    (tmp_path / "versions" / "0003_note.py").write_text(SECOND)
     database = any_console.database
     with database.transaction() as session:
         session.add(Setting(key="quota", value={"bytes": 1}))
     upgrade(database, steps=scripts(tmp_path))
-    assert revision_of(database) == "0002"
+    assert revision_of(database) == "0003"
     with database.engine.connect() as connection:
         row = connection.execute(text("SELECT key, note FROM settings")).one()
     assert tuple(row) == ("quota", "none")
     with pytest.raises(habitus.InvalidInputError, match="newer"):
         upgrade(database)
     if database.is_sqlite:
-        before = any_console.settings.data / "habitus.sqlite.before-0002"
+        before = any_console.settings.data / "habitus.sqlite.before-0003"
         with closing(Database(f"sqlite:///{before}")) as copy:
-            assert revision_of(copy) == "0001"
+            assert revision_of(copy) == "0002"
             with copy.session() as session:
                 assert session.get_one(Setting, "quota").value == {"bytes": 1}
 
 
 def test_there_is_one_line_of_steps() -> None:
     assert len(scripts().get_heads()) == 1
+
+
+def test_events_of_before_are_found_as_new_ones(tmp_path: Path) -> None:
+    with closing(Database.in_folder(tmp_path)) as database:
+        upgrade(database, "0001")
+        with database.engine.begin() as connection:
+            for table, values in (("cameras", CAMERA), ("events", EVENT)):
+                names, binds = (
+                    ", ".join(f'"{k}"' for k in values),
+                    ", ".join(f":{k}" for k in values),
+                )
+                connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({binds})"), values)  # noqa: S608
+        upgrade(database)
+        assert differences(database) == []
+        wanted = EventFilter(words="LEFT", least_unusual=50)
+        (found,) = database.read(queries.events, wanted).events
+        assert (found.unusual, found.starred, found.note) == (55, False, "")
+
+
+CAMERA = {
+    **dict.fromkeys(("id", "name", "kind", "shown_address", "state", "reason"), "north"),
+    **dict.fromkeys(("mask", "region", "options"), "[]"),
+    **dict.fromkeys(("alerts_per_day", "learn_days", "created", "since", "enabled"), 1),
+    "secret_address": b"",
+}
+EVENT = {
+    **dict.fromkeys(("id", "camera_id", "rarity", "cue"), "north"),
+    **dict.fromkeys(("start", "peak", "normality", "threshold", "behaviour", "n_bytes"), 1),
+    **dict.fromkeys(("alarm", "at_half", "clip_bytes"), True),
+    "probability": 1 / 86_400,
+    "explanation": "On the Left",
+    "details": "{}",
+}

@@ -1,20 +1,25 @@
 """The pages in a real browser: every flow, by mouse, finger and keys."""
 
 import contextlib
+import csv
 import json
 import re
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from playwright.sync_api import Route, TimeoutError, expect
 from sqlalchemy import select
 
+from habitus.site.pipe_messages import Seen
 from habitus.web import administration, queries, reviews
 from habitus.web.answers import EventSummary
 from habitus.web.database import CameraRow, Channel, EventRow, Token
-from reference.console_pages import LOOKS, Site
+from habitus.web.supervisor import LatestReports
+from reference.console_pages import LOOKS, RULES, Site
 from reference.footage import encode, moving_square
 from reference.processes import wait_until
 from reference.telling import receiver
@@ -70,6 +75,27 @@ def test_the_wall_shows_cameras_and_news_by_themselves(site: Site, look: Look) -
         expected=[0.1, 0.2, 0.7],
     )
     expect(page.locator("#tile-market-junction")).to_contain_text("behaviour 2 → 3 next, 70 %")
+
+
+def test_pictures_that_are_not_of_now_look_so(site: Site) -> None:
+    picture = next(site.console.settings.data.glob("cameras/*/events/*.jpg")).read_bytes()
+    seen = [Seen(time.time(), picture, 360, 288, [], [])]
+    site.console.supervisor = Mock()
+    site.console.supervisor.latest = lambda camera: LatestReports(seen[0], None, [], None, 1, 0)
+    page = site.visit("/", allowed=("ERR_FAILED",)).page
+    view = page.locator("#tile-station-road .view")
+    expect(view.locator("img:not([data-waiting])")).to_be_visible()
+    expect(view).not_to_have_class(re.compile("old"))
+    seen[0] = seen[0]._replace(time=time.time() - 60)
+    page.reload()
+    expect(view).to_have_class(re.compile("old"))
+    expect(view.locator(".taken")).to_contain_text("picture of")
+    expect(page.locator("body")).to_have_attribute("data-link", "live")
+    page.route("**/api/stream", lambda route: route.abort())
+    page.reload()
+    expect(page.locator("body")).to_have_attribute("data-link", "away")
+    dimmed = "element => getComputedStyle(element, '::after').content"
+    assert "no connection" in view.evaluate(dimmed)
 
 
 def test_the_wall_screen_has_pictures_alone(site: Site) -> None:
@@ -327,6 +353,152 @@ def test_events_are_filtered_in_the_address_bar_and_endless(site: Site, look: Lo
     expect(page.locator("#event-other")).to_have_count(0)
     reviews.review(site.console, "new2", "unusual", "bo")
     expect(page.locator("#event-new2")).to_have_count(0)
+
+
+def test_events_are_searched_sorted_and_chosen(site: Site, look: Look) -> None:
+    site.happen("first", explanation="a cow on the left", probability=1e-9)
+    site.happen("second", explanation="a cow on the right", probability=0.01)
+    page = site.visit("/events?sort=unusual", **look).page
+    cards = page.locator("#results > .event")
+    expect(cards.first).to_contain_text("100")
+    page.get_by_label("Search").fill("Cow LEFT")
+    expect(cards).to_have_count(1)
+    expect(page.locator("#how-many")).to_have_text("1 event")
+    page.get_by_label("Search").fill("cow")
+    expect(cards).to_have_count(2)
+    expect(cards.first).to_have_attribute("data-event", "first")
+    page.get_by_text("More filters").click()
+    page.get_by_label("How rare").select_option("81")
+    expect(cards).to_have_count(1)
+    page.get_by_label("How rare").select_option("")
+    expect(cards).to_have_count(2)
+    for event in ("first", "second"):
+        page.locator(f"#event-{event} .choose input").check()
+    expect(page.locator("#act")).to_contain_text("2 chosen")
+    page.locator("#act").get_by_role("button", name="Normal").click()
+    expect(page).to_have_url(re.compile("words=cow"))
+    expect(page.locator("#results .verdict-normal")).to_have_count(2)
+    assert {card.id for card in alarms(site, "normal")} >= {"first", "second"}
+
+
+def test_events_are_taken_away_and_noted(site: Site) -> None:
+    event = alarms(site)[0].id
+    page = site.visit(f"/events/{event}").page
+    page.get_by_label("Note").fill("=a dog, not a car")
+    page.get_by_label("Mark this event").check()
+    page.locator(".note-form").get_by_role("button", name="Save").click()
+    expect(page.locator(".flash.good")).to_contain_text("written down")
+    page.goto(f"{site.address}/events?words=dog&starred=yes")
+    expect(page.locator("#results > .event")).to_have_count(1)
+    page.locator(".choose input").check()
+    with page.expect_download() as download:
+        page.locator("#act").get_by_role("button", name="ZIP").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert sorted(name.partition(".")[2] for name in archive.namelist()) == [
+            *("csv", "heat.jpg", "jpg", "mp4")
+        ]
+        lines = list(csv.DictReader(archive.read("events.csv").decode().splitlines()))
+    assert [(line["id"], line["note"]) for line in lines] == [(event, "'=a dog, not a car")]
+    assert not list(site.console.settings.data.glob("export-*"))
+
+
+def test_the_calendar_leads_to_days_and_hours(site: Site, look: Look) -> None:
+    visit = site.visit("/calendar", **look)
+    page = visit.page
+    assert visit.violations(RULES) == []
+    assert visit.overflow() <= 0
+    day = page.locator(".calendar a").last
+    n_events = day.locator("strong").inner_text()
+    day.click()
+    expect(page.locator("#how-many")).to_have_text(re.compile(f"^{n_events} event"))
+    expect(page).to_have_url(re.compile(r"since=(\d+-\d+-\d+)&until=\1"))
+
+
+def test_marks_are_drawn_over_the_clip_in_time_with_it(site: Site, look: Look) -> None:
+    allowed = ("willReadFrequently",)  # as nobody but this test reads what is drawn
+    visit = site.visit(f"/events/{EVENT}", allowed=allowed, reduced_motion="reduce", **look)
+    page = visit.page
+    ready = "document.getElementById('clip').readyState"
+    wait_until(lambda: page.evaluate(ready) >= 2, "a clip")
+
+    def inked() -> bool:
+        return page.evaluate("""() => {
+            const canvas = document.getElementById("marks");
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            return data.some((value) => value > 0);
+        }""")
+
+    stage = page.locator("#stage")
+    page.evaluate("document.getElementById('clip').currentTime = 0.5")  # before the event
+    expect(stage).to_have_attribute("data-drawn", "")
+    assert not inked()
+    page.evaluate("document.getElementById('clip').currentTime = 4.2")
+    expect(stage).to_have_attribute("data-drawn", "1")
+    assert inked()
+    page.keyboard.press(".")
+    page.keyboard.press("]")
+    assert page.evaluate("document.getElementById('clip').playbackRate") == 2
+    assert page.evaluate("document.getElementById('clip').currentTime") == pytest.approx(4.24)
+    page.keyboard.press("b")
+    expect(page.locator("#marks")).to_be_hidden()
+    events = "getComputedStyle(document.getElementById('heat')).pointerEvents"
+    assert page.evaluate(events) == "none", "the controls of the video can be used"
+
+
+def test_silenced_events_leave_the_queue_and_push_nothing_away(
+    site: Site, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = alarms(site, "none")
+    quiet = [card for card in waiting[1:] if card.camera_id == waiting[0].camera_id][:3]
+    monkeypatch.setattr(reviews, "_silenced", lambda *_: quiet)
+    site.console.supervisor = Mock()
+    page = site.visit("/review", **look).page
+    page.keyboard.press("n")
+    expect(page.locator("#said")).to_contain_text(f"{len(quiet)} other events")
+    assert {card.id for card in alarms(site, "none")} == {
+        card.id for card in waiting[1:] if card not in quiet
+    }
+    expect(page.locator("#to-review [data-count]")).to_have_text(str(len(alarms(site, "none"))))
+    expect(page.locator("#clip")).to_be_in_viewport(ratio=0.5)
+    expect(page.locator("[data-verdict=normal]")).to_be_in_viewport(ratio=1)
+    page.keyboard.press("a")
+    expect(page.locator("#said")).to_contain_text(f"So are {len(quiet)} others")
+    assert {card.id for card in alarms(site, "normal")} >= {card.id for card in quiet}
+
+
+def test_a_review_that_is_taken_back_brings_the_silenced_back(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = alarms(site, "none")
+    monkeypatch.setattr(reviews, "_silenced", lambda *_: waiting[1:3])
+    site.console.supervisor = Mock()
+    reviews.review(site.console, waiting[0].id, "normal", "ann")
+    assert len(alarms(site, "none")) == len(waiting) - 3
+    assert [card.id for card in alarms(site, "silenced")] == [card.id for card in waiting[1:3]]
+    reviews.undo(site.console, waiting[0].id, "ann")
+    assert alarms(site, "none") == waiting
+
+
+def test_recordings_show_where_and_a_date_only_if_it_is_known(site: Site) -> None:
+    def camera(**options: float) -> None:
+        with site.console.database.transaction() as session:
+            row = session.get_one(CameraRow, "market-junction")
+            row.kind, row.options = "recording", options
+
+    camera()
+    started = 1.7e9
+    site.happen("take", start=started, explanation="a cow", **{"end": 84.0, "peak": 83.0})
+    with site.console.database.transaction() as session:
+        session.get_one(EventRow, "take").offset = 83.0
+    page = site.visit("/events/take").page
+    expect(page.locator("h1")).to_have_text("1:23 into the recording")
+    assert "2023" not in page.locator("main").inner_text()
+    page.goto(f"{site.address}/events?words=cow")
+    expect(page.locator("#event-take a.whole")).to_have_text("1:23 into the recording")
+    camera(starts=started - 83)
+    page.goto(f"{site.address}/events/take")
+    expect(page.locator("h1")).to_contain_text("2023")
 
 
 def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> None:

@@ -2,12 +2,15 @@ import os
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import select
 
+from habitus.jobs.fork_server import ForkServer
 from habitus.site.pipe_messages import CameraState, Judged, StateChanged
+from habitus.site.relearning import ThinningJob
 from habitus.web import queries, retention, store
 from habitus.web.administration import remove_camera
 from habitus.web.database import CameraRow, Channel, EventRow, Minute, OutboxEntry, TroubleRow
@@ -109,6 +112,33 @@ def test_the_quota_is_never_taken_by_footage_alone(cameras: Console) -> None:
         write_preferences(session, {"quota_bytes": 200 * MB})
     keep_quota(cameras)
     assert left(cameras) == {"a": "PC"}
+
+
+def test_documents_are_thinned_before_a_clip_goes(
+    cameras: Console, fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they are plenty; otherwise clips go first, and documents at the end."""
+    asked: list[ThinningJob] = []
+    monkeypatch.setattr(fork_server, "ask", lambda target, job, within: asked.append(job))
+    cameras.supervisor = Mock(fork_server=fork_server, learner=Mock(now=None))
+    documents = cameras.settings.camera_folder("north") / "documents"
+    put(cameras, "a", START)
+    with (documents / "20250615T15.corpus").open("wb") as file:
+        file.truncate(200 * MB)
+    with cameras.database.transaction() as session:
+        write_preferences(session, {"quota_bytes": 250 * MB})
+    keep_quota(cameras)
+    assert asked[0].folder == documents
+    assert asked[0].share == pytest.approx(1 - 61 / 300, abs=0.01)
+
+    (documents / "20250615T15.corpus").unlink()
+    asked.clear()
+    with cameras.database.transaction() as session:
+        write_preferences(session, {"quota_bytes": 100 * MB})
+    retention.thin_documents(cameras, 0, retention.PLENTY)
+    assert asked == [], "100 MB are not plenty"
+    keep_quota(cameras)
+    assert len(asked) == 1
 
 
 def test_old_events_and_rows_are_deleted(cameras: Console) -> None:

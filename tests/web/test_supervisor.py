@@ -348,3 +348,21 @@ def test_a_process_that_takes_no_orders_holds_nothing_up(
     supervisor.refresh()
     wait_until(lambda: not running(before), "it was killed")
     wait_until(lambda: pid_of(supervisor) != before, "another process")
+
+
+def test_after_a_start_nothing_is_watched_before_a_process_says_so(
+    console: Console, fork_server: ForkServer
+) -> None:
+    add_camera(console, "north", state="watching")
+    add_camera(console, "south", state="off", enabled=False)
+    add_camera(console, "east", kind="recording", state="ended")
+    supervisor = Supervisor(console, fork_server)
+    supervisor._look()
+    states = [camera(console, camera_id).state for camera_id in ("north", "south", "east")]
+    assert states == ["connecting", "off", "ended"]
+
+
+def test_a_camera_that_is_not_to_be_watched_is_off_at_once(console: Console) -> None:
+    address = "rtsp://192.0.2.1/"
+    made = add_by_admin(console, "ann", name="Gate", address=address, enabled=False)
+    assert made.state == "off"

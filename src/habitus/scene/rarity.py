@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 COMMON = 0.5
 """Probability from which on a document is not rare at all."""
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+MINUTE, HOUR, DAY, YEAR = 60.0, 3600.0, 86_400.0, 365 * 86_400.0
 
 
 class NormalFootage(NamedTuple):
@@ -27,15 +27,21 @@ def rarity_in_words(normality: float, probability: float, normal: NormalFootage)
     >>> rarity_in_words(-5.0, 0.01, half_an_hour)
     'about once in 3 minutes of normal footage'
     >>> rarity_in_words(-8.0, 0.0003, half_an_hour)
-    'rarer than anything in the 30 minutes learnt from'
+    'rarer than anything in the 30 minutes learnt from, about once in 111 minutes'
+    >>> rarity_in_words(-30.0, 1e-12, half_an_hour)
+    'rarer than anything in the 30 minutes learnt from, less than once in a year'
     """
-    if normality < normal.lowest:
-        return f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
     if probability >= COMMON:
         return "no rarer than most of normal footage"
+    once = probability * normal.judged_per_second, 1 / normal.seconds
+    if normality < normal.lowest:  # how much rarer, the extrapolated tail says
+        every = 1 / max(min(once), 1 / (2 * YEAR))
+        known = f"rarer than anything in the {duration_in_words(normal.seconds)} learnt from"
+        if every > YEAR:
+            return f"{known}, less than once in a year"
+        return f"{known}, about once in {duration_in_words(every)}"
     # As it is not rarer than all of the footage, no more than the footage is needed to see it once.
-    every = 1 / max(probability * normal.judged_per_second, 1 / normal.seconds)
-    return f"about once in {duration_in_words(every)} of normal footage"
+    return f"about once in {duration_in_words(1 / max(once))} of normal footage"
 
 
 def duration_in_words(seconds: float) -> str:

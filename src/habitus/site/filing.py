@@ -146,7 +146,8 @@ class Filing:
         clip = self._clip(entry)
         if clip is not None:
             files = JournalFiles(clip=clip.path.name)
-            self._enter(replace(entry, files=files, n_bytes=clip.n_bytes))
+            at = clip.start + (self.recording[1] if self.recording else 0.0)
+            self._enter(replace(entry, files=files, n_bytes=clip.n_bytes, clip_start=at))
         Path(self.folder, "clips", entry.file_name).unlink(missing_ok=True)
 
     def _clip(self, entry: JournalEntry) -> Clip | None:

@@ -27,8 +27,9 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.errors import FileError, HabitusError
 from habitus.files import write_file
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.scene.scene_model import spread_numbers
+from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
+from habitus.site.relearning import ThinningJob
 from habitus.site.shard_store import latest_era, shard_bytes
 
 # Seconds of documents in a file as it is written first.
@@ -376,6 +377,24 @@ def join_hours(folder: Path, before: float) -> None:
         for file in files:
             if not file.is_whole_hour:
                 file.path.unlink(missing_ok=True)
+
+
+def thin(job: ThinningJob) -> None:
+    """Keep a share of the documents of each past hour, in segments that are spread over it.
+
+    Learning takes such segments anyway where there is more than it reads. An hour of which less
+    than a segment would stay, or that is damaged, stays as it is.
+    """
+    join_hours(job.folder, job.now)
+    for file in _files(job.folder, []):
+        n_documents = len(file.times)
+        most = int(job.share * n_documents)
+        if not file.is_whole_hour or not SEGMENT <= most < n_documents:
+            continue
+        corpus, after = _joined([file], spread_numbers(n_documents, most), [])
+        if corpus is not None:
+            settings = {**(corpus.settings or {}), **({} if after is None else {AFTER: after})}
+            write_file(file.path, shard_bytes(replace(corpus, settings=settings)))
 
 
 def _joined(

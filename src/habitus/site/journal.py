@@ -48,6 +48,8 @@ class JournalEntry:
     files: JournalFiles = field(default_factory=JournalFiles)
     n_bytes: int = 0
     """Of these files."""
+    clip_start: float | None = None
+    """Time of the first frame of its clip, with a clip."""
     thresholds: tuple[float, ...] = ()
     """Below which normality is an alarm at half the budget, the budget, and twice the budget."""
 

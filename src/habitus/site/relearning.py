@@ -140,6 +140,14 @@ class LearningJob:
     seed: int = 0
 
 
+class ThinningJob(NamedTuple):
+    """Documents of a camera of which a share is to stay; see `habitus.site.footage.thin`."""
+
+    folder: Path
+    share: float
+    now: float
+
+
 class LearntModel(NamedTuple):
     """A model was learnt."""
 

@@ -8,7 +8,7 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from itertools import count
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from sqlalchemy import delete, func, inspect, select
+from sqlalchemy import delete, func, inspect, select, update
 from sqlalchemy.orm import Session
 
 import habitus
 from habitus.errors import InvalidInputError, VideoError
+from habitus.site.pipe_messages import CameraState
 from habitus.web import channels, outbox, uploads
 from habitus.web.answers import CameraChanges, CameraOptions, NewCamera, NewToken
 from habitus.web.database import (
@@ -28,6 +29,7 @@ from habitus.web.database import (
     Base,
     CameraRow,
     Channel,
+    EventRow,
     Login,
     Setting,
     Token,
@@ -43,7 +45,7 @@ from habitus.web.preferences import Preferences, read_preferences, write_prefere
 from habitus.web.security import OWNER, PASSWORDS, Role, digest, new_token
 from habitus.web.server import Console
 from habitus.web.server_settings import REMOVED
-from habitus.web.store import write_audit
+from habitus.web.store import searched, write_audit
 
 T = TypeVar("T", User, Token, Channel)
 C = TypeVar("C", bound=CameraChanges)
@@ -89,6 +91,8 @@ def add_camera(
         source = str(uploads.path_of(console.settings, camera.upload))
     row.secret_address, row.kind = console.vault.seal(source), camera.kind
     row.created = row.since = time.time()
+    if not row.enabled:
+        row.state = CameraState.OFF.value
     with console.database.transaction() as session:
         row.id = camera_id or _free_id(console, session, row.name)
         session.add(row)
@@ -262,6 +266,36 @@ def _refresh(console: Console, camera_id: str) -> None:
     if console.supervisor is not None:
         console.supervisor.refresh()
     console.bulletin.publish("camera", camera=camera_id)
+
+
+# Events.
+
+
+def note_event(
+    console: Console,
+    actor: str,
+    event_id: str,
+    *,
+    note: str | None = None,
+    starred: bool | None = None,
+) -> None:
+    """Write about an event, or mark it."""
+    with console.database.transaction() as session:
+        event = session.get(EventRow, event_id)
+        if event is None:
+            raise NotFoundError(f"there is no event {event_id[:40]!r}")
+        if note is not None and note.strip() != event.note:
+            event.note = note.strip()
+            event.words = searched(event)
+            write_audit(session, actor, "note written", event_id)
+        if starred is not None:
+            event.starred = starred
+
+
+def star_events(console: Console, ids: Sequence[str], *, starred: bool) -> None:
+    """Mark events, or take the mark away."""
+    with console.database.transaction() as session:
+        session.execute(update(EventRow).where(EventRow.id.in_(ids)).values(starred=starred))
 
 
 # Users.

@@ -251,13 +251,22 @@ class EventSummary(TimelineMark):
     threshold: float
     probability: float | None
     rarity: str
+    unusual: int = Field(description="From 0, each minute, to 100, once a year.")
     cue: str
     behaviour: int
+    offset: float | None = Field(description="Of a recording: seconds from its beginning.")
+    dated: bool = Field(description="False for a recording of which nobody knows when it was.")
     thumbnail: str | None
     heat: str | None
     clip: str | None
+    clip_start: float | None = Field(description="Time of the first frame of its clip.")
     reviewed: float | None
     reviewer: str | None
+    silenced_by: str | None = Field(
+        description="Event that was called normal, so that this one would not be raised."
+    )
+    note: str
+    starred: bool
 
 
 class EventList(ResponseBody):
@@ -296,6 +305,26 @@ class ReviewOutcome(ResponseBody):
     verdict: str | None = Field(description="normal, unusual, or null once it was undone.")
     silenced: list[EventSummary] = Field(description="Recent alarms it would have silenced.")
     note: str = Field(description="Why nothing could be learnt from it, if so.")
+
+
+class ManyReviews(RequestBody):
+    """What a person says of many events."""
+
+    events: list[Id] = Field(max_length=500)
+    verdict: Literal["normal", "unusual"] | None = Field(description="null takes reviews back.")
+
+
+class ManyReviewed(ResponseBody):
+    """What reviewing many events did."""
+
+    changed: int
+
+
+class EventChanges(RequestBody):
+    """What is to be changed of an event; the rest stays as it is."""
+
+    note: Annotated[str, Field(max_length=2000)] | None = None
+    starred: bool | None = None
 
 
 class BudgetFigures(ResponseBody):

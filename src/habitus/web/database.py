@@ -35,7 +35,7 @@ MOST_THREADS = 40
 # Seconds that a writer waits for another one (SQLite).
 PATIENCE = 10.0
 # What events are filtered by.
-FILTERED = ("review", "cue", "at_half")
+FILTERED = ("review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred")
 
 
 class Base(DeclarativeBase):
@@ -158,6 +158,8 @@ class CameraRow(Base):
     """One line for a person; may be empty."""
     model: Mapped[str | None]
     """Name of the model file in its folder, if there is one."""
+    behaviour_names: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Names that people gave to behaviours of its model, by their number."""
 
 
 NEW_CAMERA: dict[str, Any] = {
@@ -184,6 +186,8 @@ class EventRow(Base):
         Index("ix_events_camera_start", "camera_id", "start", "id", *FILTERED, "alarm"),
         Index("ix_events_camera_alarm_start", "camera_id", "alarm", "start", "id", *FILTERED),
         Index("ix_events_camera_bytes", "camera_id", "n_bytes", "clip_bytes"),
+        Index("ix_events_words", "alarm", "start", "id", *FILTERED, "camera_id", "words"),
+        Index("ix_events_unusual", "alarm", "unusual", "start", "id", "camera_id"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -207,6 +211,8 @@ class EventRow(Base):
     """File names in the camera's folder `events`."""
     heat: Mapped[str | None]
     clip: Mapped[str | None]
+    clip_start: Mapped[float | None]
+    """Time of its first frame."""
     n_bytes: Mapped[int]
     """Of its files, with the clip."""
     clip_bytes: Mapped[int] = mapped_column(default=0)
@@ -214,6 +220,19 @@ class EventRow(Base):
     """normal, unusual, or None."""
     reviewed: Mapped[float | None]
     reviewer: Mapped[str | None]
+    silenced_by: Mapped[str | None]
+    """Event that was called normal, so that this one would not be raised: nobody need review it."""
+    unusual: Mapped[int] = mapped_column(default=0)
+    """From 0 (each minute) to 100 (once a year or less); see `store.unusualness`."""
+    hour: Mapped[int] = mapped_column(default=0)
+    """Of the day at which it started, by this machine's clock."""
+    offset: Mapped[float | None]
+    """Of a recording: seconds from its beginning."""
+    note: Mapped[str] = mapped_column(default="")
+    """What people wrote about it."""
+    starred: Mapped[bool] = mapped_column(default=False)
+    words: Mapped[str] = mapped_column(default="")
+    """What a search looks through, in lower case: explanation and note."""
     signature: Mapped[bytes | None]
     """What similar events are found by."""
     details: Mapped[dict[str, Any]]

@@ -1,18 +1,23 @@
 """Events: their list, each of them, and what people say of them."""
 
+from collections import Counter
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
 
-from habitus.web import queries, reviews
+from habitus.web import administration, queries, reviews
 from habitus.web.answers import (
+    EventChanges,
     EventDetails,
     EventList,
     Id,
+    ManyReviewed,
+    ManyReviews,
     Moment,
     PrecisionReport,
     ReviewOutcome,
@@ -20,6 +25,7 @@ from habitus.web.answers import (
     SimilarEvent,
 )
 from habitus.web.database import CameraRow
+from habitus.web.exports import table_lines, write_archive
 from habitus.web.http_errors import NotFoundError
 from habitus.web.rendering import JPEG, VIDEO, Page, ReviewerPage, ViewerPage, file_answer, go
 from habitus.web.security import Reviewer, ThisConsole, Viewer
@@ -28,6 +34,24 @@ from habitus.web.server import Console
 pages = APIRouter()
 api = APIRouter(prefix="/api", tags=["events"])
 PER_PART = 48
+LONGEST_WORDS, LONGEST_NOTE = 200, 2000
+MOST_CHOSEN = 500
+"""Events that something is done with at once."""
+HOURS = {
+    "0-6": "night, 0 to 6",
+    "6-12": "morning, 6 to 12",
+    "12-18": "afternoon",
+    "18-24": "evening",
+}
+UNUSUAL = {"31": "once an hour or less", "55": "once a day or less", "81": "once a month or less"}
+LENGTHS = {
+    "short": (0.0, 5.0),
+    "medium": (5.0, 30.0),
+    "long": (30.0, None),
+}
+"""Seconds of an event, from and to."""
+N_WEEKS = 5
+"""Weeks that the calendar shows."""
 FIRST_YEAR, LAST_YEAR = 1971, 9000
 """Days that are looked for, in any time zone."""
 
@@ -58,6 +82,15 @@ class EventFilterForm(NamedTuple):
     """The last day, whole."""
     cue: str = ""
     review: str = "any"
+    words: str = ""
+    hours: str = ""
+    """As 22-6."""
+    unusual: str = ""
+    """The least, from 0 to 100."""
+    length: str = ""
+    """One of `LENGTHS`."""
+    starred: str = ""
+    sort: str = "newest"
 
     @classmethod
     def of(cls, request: Request) -> "EventFilterForm":
@@ -66,7 +99,13 @@ class EventFilterForm(NamedTuple):
         return form._replace(
             since=form.since if _midnight(form.since) else "",
             until=form.until if _midnight(form.until) else "",
-            review=form.review if form.review in ("none", "normal", "unusual") else "any",
+            review=form.review if form.review in get_args(queries.Review) else "any",
+            words=form.words[:LONGEST_WORDS].strip(),
+            hours=form.hours if _hours(form.hours) else "",
+            unusual=form.unusual if form.unusual in UNUSUAL else "",
+            length=form.length if form.length in LENGTHS else "",
+            starred="yes" if form.starred else "",
+            sort=form.sort if form.sort in get_args(queries.Sort) else "newest",
         )
 
     def filter(self) -> queries.EventFilter:
@@ -78,12 +117,42 @@ class EventFilterForm(NamedTuple):
             until=(last + timedelta(days=1)).timestamp() if last else None,
             cue=self.cue or None,
             review=cast(queries.Review, self.review),
+            words=self.words,
+            hours=_hours(self.hours),
+            least_unusual=int(self.unusual or 0),
+            shortest=LENGTHS[self.length][0] if self.length else None,
+            longest=LENGTHS[self.length][1] if self.length else None,
+            starred=bool(self.starred),
+            sort=cast(queries.Sort, self.sort),
         )
+
+    def query(self, **more: str) -> str:
+        """Return these filters as the query of an address, with a question mark if there is any."""
+        named = {**self._asdict(), **more}
+        defaults = EventFilterForm()._asdict()
+        named = {k: v for k, v in named.items() if v and v != defaults.get(k)}
+        return f"?{urlencode(named)}" if named else ""
 
     def address(self, **more: str) -> str:
         """Return the address of the list with these filters."""
-        named = {k: v for k, v in {**self._asdict(), **more}.items() if v and v != "any"}
-        return f"/events?{urlencode(named)}" if named else "/events"
+        return f"/events{self.query(**more)}"
+
+    @property
+    def n_folded(self) -> int:
+        """Number of filters beyond those that are always seen."""
+        seen = EventFilterForm(
+            camera=self.camera, review=self.review, words=self.words, sort=self.sort
+        )
+        return sum(one != other for one, other in zip(self, seen, strict=True))
+
+
+def _hours(text: str) -> tuple[int, int] | None:
+    """Return the hours of a span such as 22-6."""
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and len(text) <= len("00-00")):
+        return None
+    hours = int(first), int(last)
+    return hours if hours[0] < 24 and 0 <= hours[1] <= 24 and hours[0] != hours[1] else None
 
 
 def _midnight(day: str) -> datetime | None:
@@ -111,7 +180,65 @@ def show_events(page: ViewerPage, before: str | None = None) -> HTMLResponse:
             return page.part("results.html", **shown)
         shown["n_events"] = queries.count(session, chosen.filter())
         shown["cameras"], shown["cues"] = queries.wall(session), queries.cues(session)
-    return page("events.html", section="Events", chosen=chosen, **shown)
+    choices = {"HOURS": HOURS, "UNUSUAL": UNUSUAL, "LENGTHS": LENGTHS}
+    return page("events.html", section="Events", chosen=chosen, **choices, **shown)
+
+
+@pages.get("/calendar")
+def show_calendar(page: ViewerPage, until: str = "") -> HTMLResponse:
+    """Show the events of some weeks by day and hour, and which camera has the most."""
+    chosen = EventFilterForm.of(page.request)._replace(since="", until="")
+    last = (_midnight(until) or datetime.now()).date()
+    last += timedelta(days=6 - last.weekday())
+    days = page.database.read(queries.calendar, chosen.filter(), last, 7 * N_WEEKS)
+    by_hour = [sum(hours) for hours in zip(*(day.hours for day in days), strict=True)]
+    by_camera = sum((Counter(day.cameras) for day in days), Counter[str]())
+    with page.database.session() as session:
+        ids = {camera.name: camera.id for camera in queries.wall(session)}
+    return page(
+        "calendar.html",
+        section="Events",
+        chosen=chosen,
+        weeks=[days[n : n + 7] for n in range(0, len(days), 7)],
+        most=max(1, *(day.total for day in days)),
+        by_hour=by_hour,
+        by_camera=by_camera.most_common(),
+        ids=ids,
+        today=datetime.now().date().isoformat(),
+        before=(last - timedelta(weeks=N_WEEKS)).isoformat(),
+        after=(last + timedelta(weeks=N_WEEKS)).isoformat(),
+    )
+
+
+@pages.post("/events")
+def act_on_chosen(
+    page: ReviewerPage,
+    action: Annotated[str, Form()],
+    event: Annotated[list[str], Form(max_length=MOST_CHOSEN)] = [],  # noqa: B006 - FastAPI's way
+    back: Annotated[str, Form()] = "",
+) -> Response:
+    """Do the same with all events that were chosen, and show the list again."""
+    if action in ("star", "unstar"):
+        administration.star_events(page.console, event, starred=action == "star")
+    else:
+        verdict = None if action == "undo" else action
+        reviews.review_all(page.console, event, verdict, page.actor.name)
+    query = back if back.startswith("?") else ""
+    return go(f"/events{query}" if query else "/events", "" if query else "changed")
+
+
+@pages.post("/events/{event}/note")
+def write_note(
+    page: ReviewerPage,
+    event: str,
+    note: Annotated[str, Form(max_length=LONGEST_NOTE)] = "",
+    starred: Annotated[str, Form()] = "",
+) -> Response:
+    """Write about an event, and mark it or not."""
+    administration.note_event(
+        page.console, page.actor.name, event, note=note, starred=bool(starred)
+    )
+    return go(f"/events/{event}", "noted")
 
 
 @pages.get("/events/{event}")
@@ -128,6 +255,20 @@ def review_and_show(page: ReviewerPage, event: str, verdict: Annotated[str, Form
     """Write a review down, and show the event again."""
     _review(page, event, verdict)
     return go(f"/events/{event}", "undone" if verdict == "undo" else "reviewed")
+
+
+@pages.post("/review/{event}/too")
+def accept_silenced(
+    page: ReviewerPage, event: str, camera: Annotated[str, Form()] = ""
+) -> Response:
+    """Call all events normal that one silenced, and show the next one to review."""
+    n_events = reviews.accept_silenced(page.console, event, page.actor.name)
+    row = page.database.read(_event, event)
+    shown = page.database.read(_next, camera, f"{row.start!r}:{event}")
+    outcome = ReviewOutcome(
+        event_id=event, camera_id=row.camera_id, verdict="normal", silenced=[], note=""
+    )
+    return _review_page(page, shown, camera, outcome, n_too=n_events)
 
 
 @pages.get("/review")
@@ -172,7 +313,12 @@ def _next(session: Session, camera: str, after: str | None) -> str | None:
 
 
 def _review_page(
-    page: Page, event: str | None, camera: str, outcome: ReviewOutcome | None = None
+    page: Page,
+    event: str | None,
+    camera: str,
+    outcome: ReviewOutcome | None = None,
+    *,
+    n_too: int = 0,
 ) -> HTMLResponse:
     cameras = [camera] if camera else []
     with page.database.session() as session:
@@ -181,9 +327,11 @@ def _review_page(
             "camera": camera,
             "cameras": queries.wall(session),
             "n_waiting": queries.count(session, queries.EventFilter(cameras, review="none")),
-            "n_events": queries.count(session, queries.EventFilter(cameras)),
+            "n_events": queries.count(session, queries.EventFilter(cameras))
+            - queries.count(session, queries.EventFilter(cameras, review="silenced")),
             "precision": queries.precision(session, camera or None),
             "said": outcome,
+            "n_too": n_too,
             "review_action": f"/review/{event}",
         }
         if event is not None:
@@ -198,9 +346,30 @@ def _stage(session: Session, event: EventDetails) -> dict[str, Any]:
     has_expected = 1 <= event.behaviour <= len(expected)
     return {
         "event": event,
+        "track": _track(event),
+        "names": camera.behaviour_names if camera else {},
+        "lead": event.start - (event.clip_start or event.start - CLIP_BEFORE),
+        "size": (camera.width, camera.height) if camera and camera.width else None,
         "ratio": f"{camera.width} / {camera.height}" if camera and camera.width else "5 / 4",
         "expected": expected[event.behaviour - 1] if has_expected else None,
     }
+
+
+CLIP_BEFORE = 5.0
+"""Seconds of a clip before its event."""
+
+
+def _track(event: EventDetails) -> list[dict[str, Any]]:
+    """Return where an event was unusual, by the seconds from its start; its peak, if no more."""
+    details = event.details
+    points = details.get("track") or [
+        {"time": details.get("peak", 0.0), "boxes": details.get("boxes", []), "heat": []}
+    ]
+    start = details.get("start", 0.0)
+    return [
+        {"at": round(p["time"] - start, 3), "boxes": p["boxes"], "heat": p.get("heat", [])}
+        for p in points
+    ]
 
 
 # The API.
@@ -216,12 +385,85 @@ def list_events(
     cue: Annotated[str | None, Query(max_length=100)] = None,
     review: queries.Review = "any",
     alarms_only: bool = True,
+    words: Annotated[str, Query(max_length=LONGEST_WORDS)] = "",
+    hours: Annotated[str, Query(max_length=5, description="As 22-6.")] = "",
+    unusual: Annotated[int, Query(ge=0, le=100)] = 0,
+    shortest: Annotated[float | None, Query(ge=0, le=1e9)] = None,
+    longest: Annotated[float | None, Query(ge=0, le=1e9)] = None,
+    starred: bool = False,
+    sort: queries.Sort = "newest",
     before: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 60,
 ) -> EventList:
-    """List events, the newest first, in parts."""
-    wanted = queries.EventFilter(tuple(camera), since, until, cue, review, alarms_only)
+    """List events, the newest first unless sorted otherwise, in parts."""
+    wanted = queries.EventFilter(
+        tuple(camera),
+        since,
+        until,
+        cue,
+        review,
+        alarms_only,
+        words,
+        _hours(hours),
+        unusual,
+        shortest,
+        longest,
+        starred,
+        sort,
+    )
     return console.database.read(queries.events, wanted, before=before, limit=limit)
+
+
+Chosen = Annotated[list[Id], Query(max_length=MOST_CHOSEN)]
+
+
+@api.get("/events.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+def export_table(
+    request: Request,
+    console: ThisConsole,
+    actor: Viewer,
+    event: Chosen = [],  # noqa: B006
+) -> StreamingResponse:
+    """Export chosen events, or all that fit the filters of the page, as a table."""
+    wanted = EventFilterForm.of(request).filter()
+    return StreamingResponse(
+        table_lines(console, wanted, event),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="habitus-events.csv"'},
+    )
+
+
+@api.get(
+    "/events.zip",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/zip": {}}}},
+)
+def export_files(console: ThisConsole, actor: Viewer, event: Chosen) -> FileResponse:
+    """Export chosen events with their pictures and clips."""
+    path = write_archive(console, event)
+    return FileResponse(
+        path,
+        media_type="application/zip",
+        filename="habitus-events.zip",
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )
+
+
+@api.post("/events/review")
+def review_events(console: ThisConsole, actor: Reviewer, chosen: ManyReviews) -> ManyReviewed:
+    """Say the same of many events, or take it back; what else it silences is not looked for."""
+    n_changed = reviews.review_all(console, chosen.events, chosen.verdict, actor.name)
+    return ManyReviewed(changed=n_changed)
+
+
+@api.patch("/events/{event}", response_model=EventDetails)
+def change_event(
+    console: ThisConsole, actor: Reviewer, event: OneEvent, changes: EventChanges
+) -> EventDetails:
+    """Write a note about an event, or mark it."""
+    values = changes.model_dump(exclude_none=True)
+    administration.note_event(console, actor.name, event.id, **values)
+    return console.database.read(_event, event.id)
 
 
 @api.get("/events/{event}")

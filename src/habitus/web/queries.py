@@ -3,14 +3,15 @@
 import math
 import shutil
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from habitus.errors import InvalidInputError
@@ -48,7 +49,8 @@ Z_90 = 1.6448536269514722
 SIMILAR_AMONG = 2000
 """Newest events of a camera that similar ones are looked for among."""
 
-Review = Literal["any", "none", "normal", "unusual"]
+Review = Literal["any", "none", "normal", "unusual", "silenced"]
+Sort = Literal["newest", "oldest", "unusual", "longest"]
 
 
 class EventFilter(NamedTuple):
@@ -61,7 +63,19 @@ class EventFilter(NamedTuple):
     cue: str | None = None
     """How the cue begins, such as "direction"."""
     review: Review = "any"
+    """Silenced ones are those that a review made needless; "none" are those that are left."""
     alarms_only: bool = True
+    words: str = ""
+    """Words of explanation or note, in any order."""
+    hours: tuple[int, int] | None = None
+    """Hour of the day from and until, the second one not included; past midnight too."""
+    least_unusual: int = 0
+    """From 0 to 100."""
+    shortest: float | None = None
+    """Seconds."""
+    longest: float | None = None
+    starred: bool = False
+    sort: Sort = "newest"
 
 
 def wall(
@@ -90,8 +104,14 @@ def midnight(now: float | None = None) -> float:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
+_OTHERS = {
+    "camera": CameraRow.name.label("camera"),
+    "dated": or_(
+        CameraRow.kind != "recording", CameraRow.options["starts"].as_float().is_not(None)
+    ).label("dated"),
+}
 _SUMMARY = [
-    CameraRow.name.label(name) if name == "camera" else getattr(EventRow, name)
+    _OTHERS[name] if name in _OTHERS else getattr(EventRow, name)
     for name in EventSummary.model_fields
 ]
 
@@ -104,15 +124,30 @@ def events(
     limit: int = 60,
 ) -> EventList:
     """Return a part of the events, the newest first; `before` is `next` of the part before."""
-    chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted or EventFilter()))
-    if before is not None:
-        chosen = chosen.where(*_older_than(*_cursor(before)))
+    wanted = wanted or EventFilter()
+    chosen = select(EventRow.id, EventRow.start).where(*_conditions(wanted))
+    skipped = 0
+    if wanted.sort == "newest":
+        chosen = chosen.where(*_older_than(*_cursor(before))) if before is not None else chosen
+    elif before is not None:  # the place in the list
+        skipped = int(before) if before.isdecimal() and len(before) < MOST_DIGITS else 0
     keys = session.execute(
-        chosen.order_by(EventRow.start.desc(), EventRow.id.desc()).limit(limit + 1)
+        chosen.order_by(*_ORDERS[wanted.sort]).offset(skipped).limit(limit + 1)
     ).all()
-    more = len(keys) > limit
-    last = f"{keys[limit - 1].start!r}:{keys[limit - 1].id}" if more else None
+    last = None
+    if len(keys) > limit:
+        key = keys[limit - 1]
+        last = f"{key.start!r}:{key.id}" if wanted.sort == "newest" else f"{skipped + limit}"
     return EventList(events=summaries(session, [key.id for key in keys[:limit]]), next=last)
+
+
+MOST_DIGITS = 10
+_ORDERS: dict[Sort, tuple[ColumnElement[Any], ...]] = {
+    "newest": (EventRow.start.desc(), EventRow.id.desc()),
+    "oldest": (EventRow.start.asc(), EventRow.id.asc()),
+    "unusual": (EventRow.unusual.desc(), EventRow.start.desc(), EventRow.id.desc()),
+    "longest": ((EventRow.end - EventRow.start).desc(), EventRow.start.desc(), EventRow.id.desc()),
+}
 
 
 def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
@@ -129,9 +164,62 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
         conditions.append(EventRow.start < wanted.until)
     if wanted.cue:
         conditions.append(EventRow.cue.startswith(wanted.cue, autoescape=True))
-    if wanted.review != "any":
-        conditions.append(EventRow.review == (None if wanted.review == "none" else wanted.review))
+    if wanted.review in ("none", "silenced"):
+        conditions.append(EventRow.review.is_(None))
+        silenced = EventRow.silenced_by
+        conditions.append(silenced.is_(None) if wanted.review == "none" else silenced.is_not(None))
+    elif wanted.review != "any":
+        conditions.append(EventRow.review == wanted.review)
+    conditions += [
+        EventRow.words.contains(word, autoescape=True) for word in wanted.words.lower().split()
+    ]
+    if wanted.hours is not None:
+        first, last = wanted.hours
+        within = EventRow.hour >= first, EventRow.hour < last
+        conditions.append(and_(*within) if first < last else or_(*within))
+    if wanted.least_unusual > 0:
+        conditions.append(EventRow.unusual >= wanted.least_unusual)
+    if wanted.shortest is not None:
+        conditions.append(EventRow.end - EventRow.start >= wanted.shortest)
+    if wanted.longest is not None:
+        conditions.append(EventRow.end - EventRow.start <= wanted.longest)
+    if wanted.starred:
+        conditions.append(EventRow.starred.is_(True))
     return conditions
+
+
+class DayCount(NamedTuple):
+    """Events of a day, by the hour."""
+
+    day: str
+    """As 2026-11-18."""
+    hours: list[int]
+    cameras: dict[str, int]
+    """By the name of the camera."""
+
+    @property
+    def total(self) -> int:
+        """Events of the whole day."""
+        return sum(self.hours)
+
+
+def calendar(session: Session, wanted: EventFilter, last: date, n_days: int) -> list[DayCount]:
+    """Return the events of some days up to the last one, by day, hour and camera."""
+    days = [last - timedelta(days=n) for n in reversed(range(n_days))]
+    edges = [datetime.combine(day, datetime.min.time()).timestamp() for day in days]
+    end = datetime.combine(last + timedelta(days=1), datetime.min.time()).timestamp()
+    span = wanted._replace(since=edges[0], until=end)
+    rows = session.execute(
+        select(EventRow.start, EventRow.hour, CameraRow.name)
+        .join(CameraRow, CameraRow.id == EventRow.camera_id)
+        .where(*_conditions(span))
+    )
+    counts = [DayCount(day.isoformat(), [0] * 24, {}) for day in days]
+    for start, hour, name in rows:
+        found = counts[bisect_right(edges, start) - 1]
+        found.hours[hour] += 1
+        found.cameras[name] = found.cameras.get(name, 0) + 1
+    return counts
 
 
 def _older_than(start: float, event_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -487,6 +575,12 @@ def disk_use(session: Session, settings: ServerSettings) -> DiskUse:
     }
     free = shutil.disk_usage(settings.data).free
     return DiskUse(**used, total=sum(used.values()), free=free)
+
+
+def document_folders(settings: ServerSettings) -> list[tuple[int, Path]]:
+    """Return the bytes of each camera's documents, and where they are."""
+    folders = [folder / "documents" for folder in (settings.data / "cameras").glob("*")]
+    return [(_bytes_in(folder), folder) for folder in folders]
 
 
 def _bytes_in(folder: Path, pattern: str = "*") -> int:

@@ -74,6 +74,7 @@ SAID = {
     "reviewed": "The review is written down.",
     "dismissed": "The notices are dismissed.",
     "undone": "The review is taken back.",
+    "noted": "It is written down.",
 }
 """What pages say after an action, by the word in the address."""
 STALE = 30.0
@@ -178,6 +179,8 @@ def _environment() -> Environment:
         iso=iso,
         local=local_time,
         cue_in_words=cue_in_words,
+        how_often=how_often,
+        offset=offset,
         duration=duration,
         sentence=sentence,
         bytes=in_bytes,
@@ -213,6 +216,28 @@ def duration(seconds: float) -> str:
             n = round(seconds / length)
             return f"{n} {unit}{'s' if unit == 'day' and n != 1 else ''}"
     return f"{seconds:.0f} s"
+
+
+def how_often(rarity: str) -> str:
+    """Return how often something so rare comes, of what is said of its rarity.
+
+    >>> how_often("about once in 3 hours of normal footage")
+    'about once in 3 hours'
+    >>> how_often("rarer than anything in the 5 minutes learnt from, about once in 3 days")
+    'about once in 3 days'
+    """
+    return rarity.rpartition("learnt from, ")[2].removesuffix(" of normal footage")
+
+
+def offset(seconds: float) -> str:
+    """Return where in a recording something is.
+
+    >>> offset(83.4), offset(4000)
+    ('1:23', '1:06:40')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def cue_in_words(cue: str) -> str:

@@ -1,9 +1,10 @@
 """Keeping the data folder within its quota, and old things no longer than they are wanted.
 
-Clips go first, the oldest before the others; then events that nobody called unusual; those that
-were called unusual stay longest. What was called normal stays as a row without files: it is what
-its camera has learnt. A row is changed before its files are deleted: after a crash in between,
-files that no row knows are swept.
+Documents to learn from are thinned first, where a camera has more than learning reads. Then clips
+go, the oldest before the others; then events that nobody called unusual; those that were called
+unusual stay longest. Where that is not enough, documents are thinned further. What was called
+normal stays as a row without files: it is what its camera has learnt. A row is changed before its
+files are deleted: after a crash in between, files that no row knows are swept.
 """
 
 import logging
@@ -20,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from habitus.errors import FileError, HabitusError
+from habitus.site.relearning import ThinningJob
 from habitus.web import queries
 from habitus.web.database import (
     AuditEntry,
@@ -48,6 +50,11 @@ LEAST_FREE, LEAST_FREE_SHARE = 200 * 10**6, 0.05
 """Bytes, or on a small disk a share of it, that are left free: databases cannot write without."""
 QUOTA_EVERY, SWEEP_EVERY = 60.0, 6 * 3600.0
 """Seconds between two looks at the quota, and at everything else."""
+PLENTY, LEAST_DOCUMENTS = 100 * 10**6, 10 * 10**6
+"""Bytes of a camera's documents beyond which they are more than learning reads; and those that are
+left in any case."""
+THINNING = 300.0
+"""Seconds that thinning the documents of a camera may take."""
 UNKNOWN_FOR = 3600.0
 """Seconds after which a file that no row knows is deleted."""
 
@@ -98,7 +105,7 @@ class Retention:
 
 
 def keep_quota(console: "Console") -> SweepCounts:
-    """Delete clips and events, as far as the quota asks for that, or a disk that is nearly full.
+    """Thin documents, delete clips and events, as far as the quota or a full disk asks for that.
 
     Where others have filled the disk, what was called unusual stays.
     """
@@ -106,6 +113,35 @@ def keep_quota(console: "Console") -> SweepCounts:
     missing = int(min(LEAST_FREE, LEAST_FREE_SHARE * disk.total)) - disk.free
     if missing > 0:
         console.bulletin.post("the disk is nearly full: the oldest clips and events are deleted")
+    thin_documents(console, missing, PLENTY)
+    counts = _keep_events(console, missing)
+    thin_documents(console, missing, LEAST_DOCUMENTS)
+    return counts
+
+
+def thin_documents(console: "Console", missing: int, least: int) -> None:
+    """Thin the documents of cameras that have more bytes of them than `least`, if need be.
+
+    `missing` bytes are to be free on the disk.
+    """
+    supervisor = console.supervisor
+    if supervisor is None or supervisor.learner.now is not None:  # which reads them
+        return
+    with console.database.session() as session:
+        quota = read_preferences(session).quota_bytes
+        used = queries.disk_use(session, console.settings)
+    excess = max(used.total - quota, missing)
+    for size, folder in sorted(queries.document_folders(console.settings), reverse=True):
+        if excess <= 0 or size <= least:
+            return
+        share = max(least / size, 1 - excess / size)
+        job = ThinningJob(folder, share, time.time())
+        supervisor.fork_server.ask("habitus.site.footage:thin", job, within=THINNING)
+        excess -= int((1 - share) * size)
+
+
+def _keep_events(console: "Console", missing: int) -> SweepCounts:
+    """Delete clips and events."""
     with console.database.session() as session:
         quota = read_preferences(session).quota_bytes
         used = queries.disk_use(session, console.settings)
@@ -205,6 +241,7 @@ def sweep(console: "Console", now: float | None = None) -> SweepCounts:
     _delete_rows(console, oldest, now)
     old = _written_before(console.settings.uploads, "*", now - DAY)
     n_files = _unlink(path for path in old if path.name not in uploads)
+    n_files += _unlink(_written_before(console.settings.data, "export-*.zip", now - DAY))
     n_files += _delete_removed(console, cameras.keys())
     for camera_id, learn_days in cameras.items():
         folder = console.settings.camera_folder(camera_id)

@@ -5,9 +5,10 @@ taking one back is the same list without it, so that nothing is left of it.
 """
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from habitus.errors import HabitusError, InvalidInputError
@@ -57,6 +58,8 @@ def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> 
             event.reviewer = None if verdict is None else actor
             action = "review undone" if verdict is None else "event reviewed"
             write_audit(session, actor, action, event_id, verdict=verdict, before=before)
+            freed = update(EventRow).where(EventRow.silenced_by == event_id)
+            session.execute(freed.values(silenced_by=None))
     console.bulletin.publish(
         "review", camera=camera_id, event=event_id, verdict=verdict, actor=actor
     )
@@ -68,9 +71,48 @@ def _set(console: "Console", event_id: str, verdict: str | None, actor: str) -> 
             silenced = _silenced(console, console.supervisor.fork_server, event_id, camera_id)
         except HabitusError as error:
             note = str(error)
+        with console.database.transaction() as session:
+            ids = [card.id for card in silenced]
+            quiet = update(EventRow).where(EventRow.id.in_(ids), EventRow.silenced_by.is_(None))
+            session.execute(quiet.values(silenced_by=event_id))
     return ReviewOutcome(
         event_id=event_id, camera_id=camera_id, verdict=verdict, silenced=silenced, note=note
     )
+
+
+def accept_silenced(console: "Console", event_id: str, actor: str) -> int:
+    """Call all events normal that one silences; return how many there were."""
+    with console.database.session() as session:
+        ids = session.scalars(select(EventRow.id).where(EventRow.silenced_by == event_id)).all()
+    return review_all(console, ids, "normal", actor)
+
+
+def review_all(console: "Console", ids: Sequence[str], verdict: str | None, actor: str) -> int:
+    """Write the same of many events, or take it back if None; return how many it is news of.
+
+    What else that silences is not looked for.
+    """
+    if verdict not in ("normal", "unusual", None):
+        raise InvalidInputError(
+            f"events are normal or unusual, found {verdict[:40]!r}", parameter="verdict"
+        )
+    with console.database.transaction() as session:
+        rows = session.scalars(select(EventRow).where(EventRow.id.in_(ids))).all()
+        changed = [event for event in rows if event.review != verdict]
+        for event in changed:
+            event.review, event.silenced_by = verdict, None
+            event.reviewed = None if verdict is None else time.time()
+            event.reviewer = None if verdict is None else actor
+        if changed:
+            said = {"verdict": verdict, "events": [event.id for event in changed][:MOST_RECENT]}
+            write_audit(session, actor, "events reviewed", f"{len(changed)} events", **said)
+    for event in changed:
+        console.bulletin.publish(
+            "review", camera=event.camera_id, event=event.id, verdict=verdict, actor=actor
+        )
+    if changed and console.supervisor is not None:
+        console.supervisor.refresh()
+    return len(changed)
 
 
 def _silenced(
@@ -89,6 +131,7 @@ def _silenced(
                 EventRow.alarm.is_(True),
                 EventRow.start >= since,
                 EventRow.review.is_(None),
+                EventRow.silenced_by.is_(None),
             )
             .order_by(EventRow.start.desc())
             .limit(MOST_RECENT)

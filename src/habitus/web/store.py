@@ -4,12 +4,14 @@ Each function takes a session, and its caller commits: what others are notified 
 outbox in the same transaction as what it is about. Doing anything twice changes nothing.
 """
 
+import math
 import time
 from collections import Counter
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, or_, select
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from habitus.site.journal import JournalEntry
@@ -53,6 +55,8 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
         if entry.kind == "clip" or session.get(CameraRow, camera_id) is None:
             return False  # of an event, or a camera, that was deleted meanwhile
         event = _new_event(camera_id, entry)
+        if session.get_one(CameraRow, camera_id).kind == "recording":
+            event.offset = entry.event.get("start")
         session.add(event)
         changed = True
     elif entry.kind == "clip":
@@ -73,7 +77,7 @@ def ingest(session: Session, camera_id: str, entry: JournalEntry) -> bool:
 
 
 def _new_event(camera_id: str, entry: JournalEntry) -> EventRow:
-    event = EventRow(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0)
+    event = EventRow(id=entry.id, camera_id=camera_id, start=entry.start, clip_bytes=0, note="")
     _describe(event, entry)
     return event
 
@@ -88,9 +92,34 @@ def _describe(event: EventRow, entry: JournalEntry) -> None:
     event.probability, event.rarity = values.get("probability"), values.get("rarity", "")
     event.cue, event.explanation = values.get("cue", ""), values.get("explanation", "")
     event.behaviour, event.details = values["behaviour"], values
+    event.unusual = unusualness(event.probability)
+    event.hour = datetime.fromtimestamp(event.start).hour
+    event.words = searched(event)
     event.thumbnail = entry.files.get("thumbnail", event.thumbnail)
     event.heat = entry.files.get("heat", event.heat)
     event.n_bytes = entry.n_bytes + event.clip_bytes
+
+
+def unusualness(probability: float | None) -> int:
+    """Return how unusual something is that so many of normal seconds are as unusual as.
+
+    From 0 for what happens each minute to 100 for what happens once a year, by its logarithm.
+
+    >>> [unusualness(1 / seconds) for seconds in (60, 3600, 86_400, 30 * 86_400, 400 * 86_400)]
+    [0, 31, 55, 81, 100]
+    """
+    if not probability:
+        return 0 if probability is None else 100
+    return round(100 * min(1.0, max(0.0, math.log(1 / probability / MINUTE) / LOG_YEAR)))
+
+
+MINUTE = 60.0
+LOG_YEAR = math.log(365 * 86_400 / MINUTE)
+
+
+def searched(event: EventRow) -> str:
+    """Return what a search looks through."""
+    return f"{event.explanation} {event.note or ''}".strip().lower()
 
 
 def _end(entry: JournalEntry) -> float | None:
@@ -115,6 +144,7 @@ def _at_half(entry: JournalEntry) -> bool:
 def _add_clip(session: Session, event: EventRow, entry: JournalEntry) -> bool:
     event.n_bytes += entry.n_bytes - event.clip_bytes
     event.clip_bytes, event.clip = entry.n_bytes, entry.files.get("clip")
+    event.clip_start = entry.clip_start
     if event.end is None:
         event.end = _end(entry)
     return session.is_modified(event)
@@ -144,6 +174,16 @@ def set_size(session: Session, camera_id: str, size: Connected) -> bool:
         return False
     camera.width, camera.height = size.width, size.height
     return True
+
+
+def forget_states(session: Session, now: float) -> None:
+    """Have the cameras that are to be watched wait for their first report; troubles go on."""
+    session.execute(
+        update(CameraRow)
+        .where(CameraRow.enabled.is_(True))
+        .where(CameraRow.state.not_in((CameraState.CONNECTING, CameraState.ENDED)))
+        .values(state=CameraState.CONNECTING.value, since=now, reason="")
+    )
 
 
 def set_state(session: Session, camera_id: str, change: StateChanged) -> bool:

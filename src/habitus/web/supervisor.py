@@ -170,7 +170,7 @@ class Supervisor:
         self._minutes = store.MinuteBuffer()
         self._minutes_written = 0.0
         self._looked = self._database_again = -NET
-        self._refresh = True
+        self._refresh = self._is_new = True
         self._stopping = threading.Event()
         self._waking, self._woken = Pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
@@ -268,6 +268,10 @@ class Supervisor:
         if not self._refresh and now - self._looked < LOOK_AGAIN:
             return
         self._refresh, self._looked = False, now
+        if self._is_new:  # what was reported before the console was started does not hold any more
+            with self.console.database.transaction() as session:
+                store.forget_states(session, time.time())
+            self._is_new = False
         with self.console.database.session() as session:
             found = {camera.id: camera for camera in session.scalars(select(CameraRow))}
             with self._lock:
@@ -371,7 +375,8 @@ class Supervisor:
             self._minutes.add(camera_id, report)
             publish("judged", **{name: getattr(report, name) for name in JUDGED})
         elif isinstance(report, StateChanged | Connected):
-            self._reports.append((camera_id, report))
+            if watched.wanted or isinstance(report, Connected):  # not of one that is switched off
+                self._reports.append((camera_id, report))
             if isinstance(report, StateChanged) and report.state is CameraState.ENDED:
                 watched.ended = True
         elif isinstance(report, Filed):

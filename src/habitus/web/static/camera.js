@@ -6,6 +6,7 @@ import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { showLatest } from "./latest.js";
 import { behaviourChip } from "./behaviours.js";
+import { drawArrows, drawHeat, penOver } from "./overlay.js";
 import { watchPictures } from "./pictures.js";
 import { Timeline } from "./timeline.js";
 
@@ -19,50 +20,10 @@ Object.assign(shown, JSON.parse(localStorage.getItem("overlay") ?? "{}"));
 let latest = null;
 function draw() {
   const canvas = part("overlay");
-  if (!canvas) return;
-  const view = part("view").getBoundingClientRect();
-  const ratio = devicePixelRatio;
-  canvas.width = view.width * ratio;
-  canvas.height = view.height * ratio;
-  if (!latest?.width) return;
-  const scale = Math.min(canvas.width / latest.width, canvas.height / latest.height);
-  const pen = canvas.getContext("2d");
-  pen.translate((canvas.width - scale * latest.width) / 2, (canvas.height - scale * latest.height) / 2);
-  pen.scale(scale, scale);
+  const pen = canvas && penOver(canvas, latest?.width, latest?.height);
+  if (!pen) return;
   if (shown.heat) drawHeat(pen, latest.heat ?? []);
-  if (shown.arrows) drawArrows(pen, latest.arrows ?? [], 1.5 * ratio / scale);
-}
-
-function drawHeat(pen, heat) {
-  for (const [x, y, width, height, strength] of heat) {
-    const radius = 0.75 * Math.max(width, height);
-    const [middleX, middleY] = [x + width / 2, y + height / 2];
-    const glow = pen.createRadialGradient(middleX, middleY, 0, middleX, middleY, radius);
-    glow.addColorStop(0, `rgb(224 0 122 / ${0.7 * strength})`);
-    glow.addColorStop(1, "rgb(224 0 122 / 0)");
-    pen.fillStyle = glow;
-    pen.fillRect(middleX - radius, middleY - radius, 2 * radius, 2 * radius);
-  }
-}
-
-function drawArrows(pen, arrows, width) {
-  for (const [colour, line] of [["rgb(0 0 0 / 60%)", 2.2 * width], ["#f0e442", width]]) {
-    pen.strokeStyle = colour;
-    pen.lineWidth = line;
-    pen.lineCap = pen.lineJoin = "round";
-    pen.beginPath();
-    for (const [x, y, tipX, tipY] of arrows) {
-      const angle = Math.atan2(tipY - y, tipX - x);
-      const barb = Math.min(6, 0.4 * Math.hypot(tipX - x, tipY - y));
-      pen.moveTo(x, y);
-      pen.lineTo(tipX, tipY);
-      for (const side of [-1, 1]) {
-        pen.moveTo(tipX, tipY);
-        pen.lineTo(tipX - barb * Math.cos(angle + side * 0.5), tipY - barb * Math.sin(angle + side * 0.5));
-      }
-    }
-    pen.stroke();
-  }
+  if (shown.arrows) drawArrows(pen, latest.arrows ?? []);
 }
 
 async function look() {

@@ -4,8 +4,6 @@ import { onNews } from "./news.js";
 import { onKeys } from "./keys.js";
 import { click, startClip } from "./stage.js";
 
-const stage = document.getElementById("stage");
-
 onKeys({
   ArrowLeft: () => click("#newer"),
   ArrowRight: () => click("#older"),
@@ -16,9 +14,11 @@ onKeys({
 
 // Somebody else reviewed it, or its clip is cut by now.
 onNews(["event", "review", "again"], async (news, topic) => {
-  if (topic !== "again" && news.event !== stage.dataset.event) return;
+  if (topic !== "again" && news.event !== document.getElementById("stage").dataset.event) return;
   if (topic === "event" && document.getElementById("clip")) return;
-  window.htmx.ajax("GET", location.pathname, { target: "#stage", select: "#stage", swap: "outerHTML" });
+  if (document.activeElement?.matches("#stage textarea")) return; // a note is being written
+  await window.htmx.ajax("GET", location.pathname, { target: "#stage", select: "#stage", swap: "outerHTML" });
+  startClip();
 });
 
 startClip();

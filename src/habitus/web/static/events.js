@@ -17,4 +17,26 @@ function step(by) {
   const here = links.indexOf(document.activeElement);
   links[Math.max(0, Math.min(links.length - 1, here + by))]?.focus();
 }
-onKeys({ j: () => step(1), k: () => step(-1), "/": () => document.getElementById("camera").focus() });
+
+// Choosing: how many there are, and the key for the one that has the focus.
+const act = document.getElementById("act");
+function countChosen() {
+  act.querySelector("[data-chosen]").textContent = document.querySelectorAll(".choose input:checked").length;
+}
+document.addEventListener("change", countChosen);
+act.addEventListener("reset", () => setTimeout(countChosen));
+// The list that is come back to has the filters of now.
+act.addEventListener("submit", () => { act.elements.back.value = location.search; });
+function choose() {
+  const box = document.activeElement?.closest(".event")?.querySelector(".choose input");
+  if (!box) return false;
+  box.click();
+  return true;
+}
+
+onKeys({
+  j: () => step(1),
+  k: () => step(-1),
+  x: choose,
+  "/": () => document.getElementById("words").focus(),
+});

@@ -26,7 +26,7 @@ function emit(topic, data) {
 function show(state, words) {
   const shown = document.getElementById("link-state");
   if (!shown) return;
-  shown.dataset.state = state;
+  shown.dataset.state = document.body.dataset.link = state;
   shown.firstElementChild.textContent = words;
 }
 

@@ -3,9 +3,12 @@
 
 import { ask } from "./asking.js";
 import { onNews } from "./news.js";
+import { timeText } from "./times.js";
 
 // Seconds after which a picture is looked for without any news.
 const ANYWAY = 5;
+// Seconds after which a picture does not show what happens now.
+const OLD = 15;
 const seen = new WeakMap();
 const busy = new WeakSet();
 
@@ -22,7 +25,11 @@ async function renew(image) {
   busy.add(image);
   try {
     const answer = await ask(image.dataset.picture);
-    if (answer.status === 200) await draw(image, await answer.blob());
+    if (answer.status === 200) {
+      image.dataset.time = answer.headers.get("X-Time");
+      await draw(image, await answer.blob());
+      mark(image);
+    }
   } catch { /* away: the next news tries again */ }
   busy.delete(image);
 }
@@ -45,6 +52,23 @@ async function draw(image, blob) {
   if (before.startsWith("blob:")) URL.revokeObjectURL(before);
 }
 
+// A picture that is not of now says of when it is, and is dimmed.
+function mark(image) {
+  const view = image.closest(".view");
+  if (!view || !image.dataset.time || "undated" in image.dataset) return;
+  const time = Number(image.dataset.time);
+  const isOld = Date.now() / 1000 - time > OLD;
+  view.classList.toggle("old", isOld);
+  let said = view.querySelector(".taken");
+  if (!said) {
+    said = document.createElement("span");
+    said.className = "taken";
+    view.append(said);
+  }
+  said.hidden = !isOld;
+  if (isOld) said.textContent = `picture of ${timeText(new Date(1000 * time), Date.now() / 1000 - time < 72000 ? "clock" : "second")}`;
+}
+
 const all = () => document.querySelectorAll("img[data-picture]");
 
 export function watchPictures() {
@@ -56,6 +80,6 @@ export function watchPictures() {
       renew(image);
     }
   });
-  setInterval(() => all().forEach(renew), ANYWAY * 1000);
+  setInterval(() => all().forEach((image) => { renew(image); mark(image); }), ANYWAY * 1000);
   document.addEventListener("visibilitychange", () => all().forEach(renew));
 }

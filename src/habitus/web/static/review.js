@@ -68,7 +68,20 @@ async function undo() {
   if (last) await post(last, "undo");
 }
 
+function tooNormal() {
+  const button = document.querySelector("#said [data-too]");
+  if (!button || busy) return Boolean(button);
+  const body = new URLSearchParams({ camera: camera() });
+  send(`/review/${button.dataset.too}/too`, { method: "POST", body, headers: { "X-CSRF-Token": csrf } });
+  return true;
+}
+
 document.addEventListener("submit", (event) => {
+  if (event.target.querySelector("[data-too]")) {
+    event.preventDefault();
+    tooNormal();
+    return;
+  }
   const button = event.target.querySelector("[data-verdict], [data-undo]");
   if (!button || !event.target.closest("#review")) return;
   event.preventDefault();
@@ -87,6 +100,7 @@ onKeys({
   n: () => { say("normal"); },
   u: () => { say("unusual"); },
   z: () => { undo(); },
+  a: tooNormal,
   ArrowRight: () => click("#older"),
   ArrowLeft: () => click("#newer"),
 });

@@ -1,35 +1,127 @@
-// One event: its clip, its heat map.
+// One event: its clip, and where it was unusual, drawn over the clip in time with it.
 
 import { onKeys } from "./keys.js";
+import { drawBoxes, drawHeat, drawTrack, penOver } from "./overlay.js";
 
+// Seconds of a document, a frame's seconds where they are not known, and nats of the hottest cell.
+const DOCUMENT = 1;
+const FRAME = 0.04;
+const HOTTEST = 5;
+const SPEEDS = [0.25, 0.5, 1, 2, 4];
 const part = (id) => document.getElementById(id);
+const shown = { marks: true, heat: false };
 
-function showHeat() {
-  const heat = part("heat");
-  if (!heat) return;
-  heat.hidden = !heat.hidden;
-  part("show-heat").setAttribute("aria-pressed", String(!heat.hidden));
-  if (!heat.hidden) part("clip")?.pause();
+const centre = ([left, top, right, bottom]) => [(left + right) / 2, (top + bottom) / 2];
+
+// What the stage has to be drawn, by the seconds from the start of the event.
+function staged() {
+  const { track, lead, width, height } = part("stage").dataset;
+  const points = JSON.parse(track);
+  const clip = part("clip");
+  const strongest = points[Math.floor(points.length / 2)];
+  const at = clip ? clip.currentTime - Number(lead) : strongest?.at;
+  const now = points.findLast((point) => point.at <= at + 0.001 && at < point.at + 1.5 * DOCUMENT);
+  return { points, now, at, width: Number(width), height: Number(height) };
+}
+
+function draw() {
+  if (!part("marks")) return;
+  const { points, now, at, width, height } = staged();
+  const heat = penOver(part("heat"), width, height);
+  if (heat && now) drawHeat(heat, heatOf(now));
+  const marks = penOver(part("marks"), width, height);
+  part("stage").dataset.drawn = now ? String(now.at) : "";
+  if (!marks || !now) return;
+  drawTrack(marks, points.filter((point) => point.at <= at && point.boxes.length).map(({ boxes }) => centre(boxes[0])));
+  drawBoxes(marks, now.boxes);
+}
+
+// Of an event whose cells are not known, its boxes glow.
+function heatOf({ heat, boxes }) {
+  const cells = heat.length ? heat : boxes.map((box) => [...box, HOTTEST]);
+  return cells.map(([left, top, right, bottom, nats]) => [left, top, right - left, bottom - top, Math.min(1, nats / HOTTEST)]);
+}
+
+function press() {
+  for (const [name, isShown] of Object.entries(shown)) {
+    if (!part(name)) continue;
+    part(name).hidden = !isShown;
+    part(`show-${name}`).setAttribute("aria-pressed", String(isShown));
+  }
+  draw();
+}
+
+function toggle(name) {
+  if (!part(name)) return false;
+  shown[name] = !shown[name];
+  press();
+  return true;
 }
 
 function play(event) {
   const clip = part("clip");
   if (!clip || event.target.closest("button, a, summary, video")) return false;
-  if (part("heat") && !part("heat").hidden) showHeat();
   if (clip.paused) clip.play(); else clip.pause();
   return true;
 }
 
-document.addEventListener("click", (event) => {
-  if (event.target.closest("#show-heat")) showHeat();
+function step(by) {
+  const clip = part("clip");
+  if (!clip) return false;
+  clip.pause();
+  clip.currentTime = Math.max(0, Math.min(clip.duration || Infinity, clip.currentTime + by * FRAME));
+  return true;
+}
+
+function setSpeed(speed) {
+  const clip = part("clip");
+  if (!clip) return false;
+  clip.playbackRate = speed;
+  part("speed").value = String(speed);
+  return true;
+}
+const faster = (by) => {
+  const here = SPEEDS.indexOf(part("clip")?.playbackRate);
+  return setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, (here < 0 ? 2 : here) + by))]);
+};
+
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("#show-heat")) toggle("heat");
+  if (target.closest("#show-marks")) toggle("marks");
+  const stepping = target.closest("[data-step]");
+  if (stepping) step(Number(stepping.dataset.step));
+});
+document.addEventListener("change", ({ target }) => {
+  if (target.id === "speed") setSpeed(Number(target.value));
 });
 
-onKeys({ h: showHeat, " ": play });
+onKeys({
+  h: () => toggle("heat"),
+  b: () => toggle("marks"),
+  ",": () => step(-1),
+  ".": () => step(1),
+  "[": () => faster(-1),
+  "]": () => faster(1),
+  " ": play,
+});
+addEventListener("resize", draw);
+
+// Draw with each frame of the clip.
+function follow(clip) {
+  if (!clip.isConnected) return;
+  draw();
+  if (clip.requestVideoFrameCallback) clip.requestVideoFrameCallback(() => follow(clip));
+}
 
 // Let the clip run by itself, unless motion is not wanted.
 export function startClip() {
+  const clip = part("clip");
+  press();
+  if (!clip) return;
+  for (const news of ["seeked", "loadeddata", "timeupdate"]) clip.addEventListener(news, draw);
+  follow(clip);
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  part("clip")?.play().catch(() => {});
+  clip.play().catch(() => {});
 }
 
 export function click(selector) {
