@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
+from habitus.corpus.stands import StandingCells
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path
 from habitus.habits.turns import NO_TURN
@@ -91,6 +92,11 @@ class Event:
     turn: Count | None = None
     """By the measure "habits", the turn of the strongest document, where that is a cue: see
     `habitus.habits.turns`."""
+    standing: tuple[Count, ...] = ()
+    """Cells of the thing that stands, where that is the cue: see `habitus.habits.standing`. Then
+    the event starts when it came."""
+    ages: tuple[Count, ...] = ()
+    """For how many documents it had stood in each of them."""
     first_document: Count | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
@@ -228,7 +234,7 @@ class EventJoiner:
 
     def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
         """Return where a document is unusual by habits, in the model's words."""
-        finding = find_unusual(judgement, habits)
+        finding = find_unusual(judgement, habits, self.model.clip_)
         codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
         coarser = self.model.vocabulary_
         words = codes if coarser is None else habits.vocabulary.words_in(coarser, codes)
@@ -248,9 +254,13 @@ class EventJoiner:
         moment: tuple[int, ...] = ()
         if habit is not None and habits is not None:
             moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
+        standing = StandingCells.unknown()
+        if habit is not None and habit.standing_evidence is not None and habit.by_standing:
+            standing = habit.standing.of(habit.standing_evidence.cells)
+        earlier = int(max(standing.ages, default=1)) - 1
         return Event(
             source=self.source,
-            start=time,
+            start=time - earlier * self.model.clip_,
             end=time + self.model.clip_,
             peak=time,
             normality=judgement.normality,
@@ -272,7 +282,9 @@ class EventJoiner:
             behaviours=habit.behaviours if habit else 0.0,
             turn=habit.turn if habit and habit.turn_evidence else None,
             local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
-            first_document=number,
+            standing=tuple(int(cell) for cell in standing.cells),
+            ages=tuple(int(age) for age in standing.ages),
+            first_document=None if number is None else max(number - earlier, 0),
             last_document=number,
             peak_document=number,
         )
@@ -308,6 +320,11 @@ def _joined(event: Event, later: Event) -> Event:
     )
 
 
+def standing_of(event: Event) -> StandingCells:
+    """Return what stands in the strongest document of an event, where that is the cue."""
+    return StandingCells(np.array(event.standing), np.array(event.ages), bool(event.standing))
+
+
 def judge_moment(event: Event, habits: HabitModel) -> HabitJudgement:
     """Judge the strongest document of an event, by the habits that found it or later ones."""
     return habits.judge(
@@ -315,6 +332,7 @@ def judge_moment(event: Event, habits: HabitModel) -> HabitJudgement:
         event.behaviours,
         clock=event.minute,
         turn=NO_TURN if event.turn is None else event.turn,
+        standing=standing_of(event),
     )
 
 

@@ -30,7 +30,7 @@ from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
 from habitus.scene.detector import Detector
-from habitus.scene.events import Event, judge_moment
+from habitus.scene.events import Event, judge_moment, standing_of
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import LAYOUTS as HABIT_LAYOUTS
@@ -157,14 +157,18 @@ class SceneModel:
         """
         habits = self._known_habits("told what is normal", "model")
         moment = _moment(event, habits)
-        scene = replace(self, habits=habits.accept(moment, clock=event.minute))
+        scene = replace(
+            self, habits=habits.accept(moment, clock=event.minute, standing=standing_of(event))
+        )
         return Acceptance(scene, scene.silenced(recent))
 
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
         moment = _moment(event, habits)
-        return replace(self, habits=habits.withdraw(moment, clock=event.minute))
+        return replace(
+            self, habits=habits.withdraw(moment, clock=event.minute, standing=standing_of(event))
+        )
 
     def silenced(self, recent: Sequence[Event]) -> list[Event]:
         """Return the alarms whose strongest moment is no longer below their threshold."""
