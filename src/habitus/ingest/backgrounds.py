@@ -4,9 +4,11 @@ The slow background of a cell is its median brightness of the first two minutes,
 it by a small step a document, up or down: a running median that what stands for minutes hardly
 moves. The fast one is what the cell shows for some documents, unchanged: road, or the car that
 stands on it, also while others pass in front. A change of light that the frame has in common is no
-change: the medians of its darker and of its brighter half, before and now, say how bright the slow
-background would be in the light of now.
+change: the medians of what changed in its darker and in its brighter half say how bright anything
+would be in the light of now, and all that is remembered is kept in that light.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +32,8 @@ STEP = 1 / 32
 """Grey levels a second by which the slow background follows."""
 RELIT = 0.3
 """Share of the cells from which on a change is one of light or of the view: all begins anew."""
-LEAST_GAIN, MOST_GAIN = 0.5, 2.0
-"""Limits of the factor between two lights."""
+LEAST_SLOPE, MOST_SLOPE = -0.5, 1.0
+"""Limits of the change of light per grey level from one document to the next."""
 
 
 class Backgrounds:
@@ -51,7 +53,8 @@ class Backgrounds:
         self, vocabulary: Vocabulary, clip: float = 1.0, watched: Flags | None = None
     ) -> None:
         self.grid, self.clip = (vocabulary.rows, vocabulary.columns), clip
-        self.watched = None if watched is None else watched.reshape(-1)
+        every = np.ones(vocabulary.n_cells, dtype=np.bool_)
+        self.watched = every if watched is None else watched.reshape(-1)
         self.new_sequence()
 
     def new_sequence(self) -> None:
@@ -83,25 +86,28 @@ class Backgrounds:
         """Go on from the median of the first documents."""
         self._first, self._known = [], True
         self.slow, self.former = slow, slow.copy()
-        self.fast, self.candidate = np.full((2, slow.size), np.inf)
-        self.since, self.seen, self.appeared = np.zeros((3, slow.size), dtype=np.int64)
+        self.fast, self.candidate = np.full((2, slow.size), np.nan)
+        self.since, self.came, self.seen, self.appeared = np.zeros((4, slow.size), dtype=np.int64)
         self.standing = np.zeros(slow.size, dtype=np.bool_)
 
     def _compared(self, brightness: Array) -> StandingCells:
         """Compare a document with both backgrounds, which then follow it."""
-        value = in_former_light(brightness, self.slow)
-        if (np.abs(value - self.slow) > DIFFERS).mean() > RELIT:
+        light = Light.between(self.slow, brightness)
+        for remembered in (self.slow, self.former, self.fast, self.candidate):
+            remembered += light.change(remembered)
+        if (np.abs(brightness - self.slow) > DIFFERS).mean() > RELIT:
             self.new_sequence()
             return StandingCells.unknown()
-        self._follow(value)
+        self._follow(brightness)
         apart = np.minimum(np.abs(self.fast - self.slow), np.abs(self.fast - self.former))
         differs, seen = apart > DIFFERS, self.seen == self._number
         # Where a thing left, the background is as before it came, and no new thing.
-        np.copyto(self.former, self.slow, where=seen & differs & ~self.standing)
+        came = seen & differs & (self.since > self.came)
+        np.copyto(self.former, self.slow, where=came)
+        np.copyto(self.came, self.since, where=came)
         np.copyto(self.standing, differs, where=seen)
-        self.slow += np.sign(value - self.slow) * STEP * self.clip
-        shown = seen & differs if self.watched is None else seen & differs & self.watched
-        cells = np.flatnonzero(shown)
+        self.slow += np.sign(brightness - self.slow) * STEP * self.clip
+        cells = np.flatnonzero(self.standing & self.watched)
         return StandingCells(cells, self._number - self.since[cells] + 1, True)
 
     def _follow(self, value: Array) -> None:
@@ -117,7 +123,7 @@ class Backgrounds:
         np.copyto(self.since, self.appeared, where=new)
         np.copyto(self.seen, now, where=same | new)
         lost = now - self.seen > HIDDEN
-        np.copyto(self.fast, np.inf, where=lost)
+        np.copyto(self.fast, np.nan, where=lost)
         self.standing &= ~(new | lost)
 
 
@@ -129,20 +135,34 @@ def cell_means(thumbnail: Image, grid: tuple[int, int]) -> Array:
     return np.asarray(parts.mean(axis=(1, 3)).reshape(-1), dtype=np.float64)
 
 
-def in_former_light(brightness: Array, slow: Array) -> Array:
-    """Return brightness as it would be in the light of the slow background.
+class Light(NamedTuple):
+    """A change of light that a frame has in common: linear in the brightness before."""
 
-    Examples
-    --------
-    >>> slow = np.array([10.0, 20.0, 30.0, 100.0, 110.0, 120.0])
-    >>> in_former_light(1.5 * slow + 10, slow).round(6).tolist()
-    [10.0, 20.0, 30.0, 100.0, 110.0, 120.0]
-    """
-    bright = slow > np.median(slow)
-    if not bright.any():
-        return np.asarray(brightness - np.median(brightness - slow))
-    dark_before, dark_now = np.median(slow[~bright]), np.median(brightness[~bright])
-    bright_before, bright_now = np.median(slow[bright]), np.median(brightness[bright])
-    gain = (bright_now - dark_now) / max(bright_before - dark_before, 1.0)
-    gain = min(max(gain, LEAST_GAIN), MOST_GAIN)
-    return np.asarray((brightness - dark_now) / gain + dark_before)
+    offset: float
+    slope: float
+    middle: float
+    """Brightness that changes by `offset`."""
+
+    @classmethod
+    def between(cls, before: Array, after: Array) -> "Light":
+        """Return the change of light from one brightness of cells to another.
+
+        Examples
+        --------
+        >>> road = np.array([10.0, 20.0, 30.0, 100.0, 110.0, 120.0])
+        >>> light = Light.between(road, 1.5 * road + 10)
+        >>> (road + light.change(road)).tolist()
+        [25.0, 40.0, 55.0, 160.0, 175.0, 190.0]
+        """
+        changed, bright = after - before, before > np.median(before)
+        dark = ~bright
+        if not bright.any():
+            return cls(float(np.median(changed)), 0.0, 0.0)
+        offset, middle = float(np.median(changed[dark])), float(np.median(before[dark]))
+        apart = max(float(np.median(before[bright])) - middle, 1.0)
+        slope = (float(np.median(changed[bright])) - offset) / apart
+        return cls(offset, min(max(slope, LEAST_SLOPE), MOST_SLOPE), middle)
+
+    def change(self, brightness: Array) -> Array:
+        """Return by how much brightness changes."""
+        return np.asarray(self.offset + self.slope * (brightness - self.middle))
