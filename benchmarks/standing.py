@@ -2,7 +2,7 @@
 
     python benchmarks/standing.py [--seeds 701 702 ...] [--scenes road plaza] [--folder FOLDER]
 
-Each scene is 20 minutes of 256x192 pixels at 5 frames a second; its light drifts, and its camera and
+Each scene is 20 minutes of 256x192 pixels at 5 frames a second; its light drifts, and camera and
 codec make noise. On the road, two lanes have a traffic light each, at which vehicles queue, and
 later a vehicle breaks down for a minute, far from it. On the plaza, people walk from door to door,
 wait for half a minute at benches, or stop anywhere for some seconds; later somebody leaves a bag
@@ -12,9 +12,10 @@ together, and how many alarms a budget of 2 an hour raises. With `--folder`, cor
 """
 
 import argparse
+import json
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +62,23 @@ class Scene(NamedTuple):
     span: Span
 
 
+@dataclass
+class Vehicle:
+    """A vehicle on its lane: how far, how fast, how fast it would go."""
+
+    at: float
+    speed: float
+    wished: float
+    pixels: NDArray[np.float64]
+
+    def go(self, room: float) -> None:
+        """Go on for one frame, with so many pixels free ahead."""
+        wished = min(self.wished, max(room, 0.0) / 0.6)
+        self.speed += float(np.clip(wished - self.speed, -40 / FPS, 14 / FPS))
+        self.speed = max(self.speed, 0.0) if room > 0.5 else 0.0
+        self.at += self.speed / FPS
+
+
 def texture(rng: np.random.Generator, height: int, width: int) -> NDArray[np.float64]:
     """Return a thing's pixels: of one brightness, with darker and brighter parts."""
     shade = rng.choice([rng.uniform(20, 70), rng.uniform(150, 230)])
@@ -68,56 +86,45 @@ def texture(rng: np.random.Generator, height: int, width: int) -> NDArray[np.flo
     return shade + parts[:height, :width]
 
 
-def road(rng: np.random.Generator, start: float) -> Iterator[list[Sprite]]:
-    """Yield the vehicles of each frame; one breaks down at `start`."""
-    vehicles: list[list[list]] = [[] for _ in LANES]  # position, speed, wished speed, pixels
-    due = [rng.exponential(6.0) for _ in LANES]
-    broken_lane, broken_at = int(rng.integers(2)), rng.uniform(45, 90)
-    broken: list | None = None
+def road(rng: np.random.Generator, start: float, onset: list[float]) -> Iterator[list[Sprite]]:
+    """Yield the vehicles of each frame; one breaks down after `start`, at `onset`."""
+    lanes: list[list[Vehicle]] = [[] for _ in LANES]
+    due = [rng.exponential(9.0) for _ in LANES]
+    its_lane, its_place = int(rng.integers(2)), rng.uniform(40, 75)
+    broken: Vehicle | None = None
     for frame in range((NORMAL + TEST) * FPS):
-        time = frame / FPS
-        drawn = []
+        time, drawn = frame / FPS, []
         for lane, (row, way) in enumerate(LANES):
-            queue = vehicles[lane]
-            if time >= due[lane] and (not queue or queue[-1][0] > 45):
-                size = (20, int(rng.integers(34, 44))) if rng.random() < 0.85 else (24, 62)
-                queue.append([-30.0, 0.0, rng.uniform(28, 44), texture(rng, *size)])
-                due[lane] = time + 3.0 + rng.exponential(6.0)
-            green = (time + 30 * lane) % CYCLE < GREEN
-            ahead = np.inf
-            for vehicle in queue:
-                length = vehicle[3].shape[1]
-                front = vehicle[0] + length / 2
-                room = ahead - front - 6
-                if not green and front <= STOP:
-                    room = min(room, STOP - front)
-                if (
-                    broken is None
-                    and lane == broken_lane
-                    and time >= start
-                    and vehicle[0] < broken_at
-                ):
+            if time >= due[lane] and (not lanes[lane] or lanes[lane][-1].at > 45):
+                size = (20, int(rng.integers(34, 44))) if rng.random() < 0.9 else (24, 62)
+                lanes[lane].append(Vehicle(-30.0, 0.0, rng.uniform(28, 44), texture(rng, *size)))
+                due[lane] = time + 6.0 + rng.exponential(8.0)
+            green, ahead = (time + 30 * lane) % CYCLE < GREEN, np.inf
+            for vehicle in lanes[lane]:
+                half = vehicle.pixels.shape[1] / 2
+                room = ahead - vehicle.at - half - 6
+                if not green and vehicle.at + half <= STOP:
+                    room = min(room, STOP - vehicle.at - half)
+                if broken is None and lane == its_lane and time >= start and vehicle.at < 0:
                     broken = vehicle
-                if vehicle is broken and time < start + BROKEN + 3 and vehicle[0] >= broken_at:
-                    room = 0.0
-                wished = min(vehicle[2], max(room, 0.0) / 0.6)
-                vehicle[1] += np.clip(wished - vehicle[1], -40 / FPS, 14 / FPS)
-                vehicle[1] = max(vehicle[1], 0.0) if room > 0.5 else 0.0
-                vehicle[0] += vehicle[1] / FPS
-                # Others go round a vehicle that broke down.
-                if vehicle is not broken or time >= start + BROKEN + 3:
-                    ahead = vehicle[0] - length / 2
-                beside = broken is not None and vehicle is not broken
-                swerves = beside and abs(vehicle[0] - broken[0]) < 60 and time < start + BROKEN + 3
-                x = vehicle[0] if way > 0 else WIDTH - vehicle[0]
-                y = row + (24 if row > 90 else -24) * swerves
-                drawn.append(Sprite(x, y, vehicle[3]))
-            vehicles[lane] = [vehicle for vehicle in queue if vehicle[0] < WIDTH + 40]
+                stands = vehicle is broken and vehicle.at >= its_place
+                if stands and not onset:
+                    onset.append(time)
+                stands = stands and time < onset[0] + BROKEN
+                vehicle.go(0.0 if stands else room)
+                if not stands:  # others go round one that broke down
+                    ahead = vehicle.at - half
+                near = broken is not None and vehicle is not broken and onset != []
+                near = near and time < onset[0] + BROKEN and abs(vehicle.at - broken.at) < 60
+                swerves = (24 if row > 90 else -24) * (near and lane == its_lane)
+                x = vehicle.at if way > 0 else WIDTH - vehicle.at
+                drawn.append(Sprite(x, row + swerves, vehicle.pixels))
+            lanes[lane] = [vehicle for vehicle in lanes[lane] if vehicle.at < WIDTH + 40]
         yield drawn
 
 
-def plaza(rng: np.random.Generator, start: float) -> Iterator[list[Sprite]]:
-    """Yield the people of each frame; one leaves a bag at `start`."""
+def plaza(rng: np.random.Generator, start: float, onset: list[float]) -> Iterator[list[Sprite]]:
+    """Yield the people of each frame; one leaves a bag after `start`, at `onset`."""
     doors = [(0, 60), (WIDTH, 80), (70, HEIGHT), (180, 0), (0, 150), (WIDTH, 150)]
     people: list[list] = []  # position, targets with waits, speed, pixels, waiting until
     due, bag = 0.0, None
@@ -151,8 +158,9 @@ def plaza(rng: np.random.Generator, start: float) -> Iterator[list[Sprite]]:
             far = [p for p in inside if min(np.hypot(*(p[0] - np.array(b))) for b in BENCHES) > 40]
             if far:
                 bag = Sprite(*(far[0][0] + [0, 10]), texture(rng, 13, 16))
+                onset.append(time)
         drawn = [Sprite(*person[0], person[3]) for person in people]
-        yield ([bag] if bag is not None and time < start + LEFT else []) + drawn
+        yield ([bag] if bag is not None and time < onset[0] + LEFT else []) + drawn
 
 
 SCENES: dict[str, tuple[Callable[..., Iterator[list[Sprite]]], float]] = {
@@ -175,17 +183,17 @@ def ground(kind: str, rng: np.random.Generator) -> NDArray[np.float64]:
     return picture
 
 
-def render(kind: str, seed: int, path: Path) -> float:
-    """Draw a scene into a video; return when something comes to stand."""
+def render(kind: str, seed: int, path: Path) -> Span:
+    """Draw a scene into a video; return when something stands."""
     rng = np.random.default_rng([seed, len(kind)])
-    start = NORMAL + rng.uniform(60, 240)
+    start, onset = NORMAL + rng.uniform(60, 240), list[float]()
     picture, noise = ground(kind, rng), rng.normal(0, 2, (2 * HEIGHT, 2 * WIDTH))
     drift, phase = rng.uniform(4, 9), rng.uniform(0, 6)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=Fraction(FPS))
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.options = {"crf": "23", "preset": "veryfast", "threads": "1", "g": str(2 * FPS)}
-        for number, sprites in enumerate(SCENES[kind][0](rng, start)):
+        for number, sprites in enumerate(SCENES[kind][0](rng, start, onset)):
             frame = picture.copy()
             for x, y, pixels in sprites:
                 paste(frame, round(x), round(y), pixels)
@@ -196,7 +204,7 @@ def render(kind: str, seed: int, path: Path) -> float:
             made = av.VideoFrame.from_ndarray(grey, format="gray").reformat(format="yuv420p")
             container.mux(stream.encode(made))
         container.mux(stream.encode())
-    return float(start)
+    return Span(onset[0], onset[0] + SCENES[kind][1])
 
 
 def paste(frame: NDArray[np.float64], x: int, y: int, pixels: NDArray[np.float64]) -> None:
@@ -211,14 +219,15 @@ def paste(frame: NDArray[np.float64], x: int, y: int, pixels: NDArray[np.float64
 def scene_of(kind: str, seed: int, folder: Path) -> Scene:
     """Return a scene, drawn and extracted where that is not done yet."""
     stored, video = folder / f"{kind}-{seed}.corpus", folder / f"{kind}-{seed}.mp4"
-    start = NORMAL + np.random.default_rng([seed, len(kind)]).uniform(150, 350)
+    truth = stored.with_suffix(".json")
+    if not truth.exists():
+        truth.write_text(json.dumps(render(kind, seed, video)))
     if not stored.exists():
-        render(kind, seed, video)
         habitus.extract(video, output=stored)
     corpus = habitus.Corpus.load(stored)
     split = round(NORMAL / corpus.clip)
     train, test = corpus.take(np.arange(split)), corpus.take(np.arange(split, len(corpus)))
-    return Scene(train, test, Span(float(start), float(start) + SCENES[kind][1]))
+    return Scene(train, test, Span(*json.loads(truth.read_text())))
 
 
 def without_standing(model: SceneModel) -> SceneModel:

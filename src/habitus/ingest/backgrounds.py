@@ -1,11 +1,14 @@
-"""Backgrounds of cells, a slow and a fast one: what differs between them stands.
+"""Backgrounds of cells, slow and fast: what differs between them stands.
 
-The slow background of a cell is its median brightness of the first two minutes, which then follows
-it by a small step a document, up or down: a running median that what stands for minutes hardly
-moves. The fast one is what the cell shows for some documents, unchanged: road, or the car that
-stands on it, also while others pass in front. A change of light that the frame has in common is no
-change: the medians of what changed in its darker and in its brighter half say how bright anything
-would be in the light of now, and all that is remembered is kept in that light.
+The fast background of a cell is what it shows for some documents, unchanged: road, or the car that
+stands on it, also while others pass in front. The slow one is what it shows when nothing stands: at
+first, what it showed most often in two minutes; then it follows the fast one as long as that hardly
+differs. What differs for ten minutes becomes the slow background, as a parked car does. The one
+before is remembered: who leaves uncovers it, and it is no new thing.
+
+A change of light that the frame has in common is no change: the medians of what changed in its
+darker and in its brighter half say how bright anything would be in the light of now, and all that
+is remembered is kept in that light.
 """
 
 from typing import NamedTuple
@@ -28,8 +31,12 @@ HIDDEN = 6
 """Documents for which it may be hidden by what passes."""
 FOLLOWS = 1 / 8
 """Share of a change within `SAME` by which the fast background follows."""
-STEP = 1 / 32
+STEP = 1 / 8
 """Grey levels a second by which the slow background follows."""
+ABSORBED = 600.0
+"""Seconds after which what stands is the slow background."""
+OFTEN, SOMETIMES = 1 / 3, 1 / 6
+"""Shares of the first documents that the slow background, and the one before it, is seen in."""
 RELIT = 0.3
 """Share of the cells from which on a change is one of light or of the view: all begins anew."""
 LEAST_SLOPE, MOST_SLOPE = -0.5, 1.0
@@ -79,16 +86,16 @@ class Backgrounds:
             return self._compared(brightness)
         self._first.append(brightness)
         if len(self._first) * self.clip >= WARM_UP:
-            self._begin(np.median(self._first, axis=0))
+            self._begin(np.array(self._first))
         return StandingCells.unknown()
 
-    def _begin(self, slow: Array) -> None:
-        """Go on from the median of the first documents."""
+    def _begin(self, first: Array) -> None:
+        """Go on from the first documents: documents x cells."""
         self._first, self._known = [], True
-        self.slow, self.former = slow, slow.copy()
-        self.fast, self.candidate = np.full((2, slow.size), np.nan)
-        self.since, self.came, self.seen, self.appeared = np.zeros((4, slow.size), dtype=np.int64)
-        self.standing = np.zeros(slow.size, dtype=np.bool_)
+        self.slow, self.former = two_modes(first)
+        self.fast, self.candidate = np.full((2, self.slow.size), np.nan)
+        self.since, self.seen, self.appeared = np.zeros((3, self.slow.size), dtype=np.int64)
+        self.standing = np.zeros(self.slow.size, dtype=np.bool_)
 
     def _compared(self, brightness: Array) -> StandingCells:
         """Compare a document with both backgrounds, which then follow it."""
@@ -99,16 +106,22 @@ class Backgrounds:
             self.new_sequence()
             return StandingCells.unknown()
         self._follow(brightness)
-        apart = np.minimum(np.abs(self.fast - self.slow), np.abs(self.fast - self.former))
-        differs, seen = apart > DIFFERS, self.seen == self._number
-        # Where a thing left, the background is as before it came, and no new thing.
-        came = seen & differs & (self.since > self.came)
-        np.copyto(self.former, self.slow, where=came)
-        np.copyto(self.came, self.since, where=came)
+        seen, ages = self.seen == self._number, self._number - self.since + 1
+        differs = np.abs(self.fast - self.slow) > DIFFERS
+        uncovered = differs & ~(np.abs(self.fast - self.former) > DIFFERS)
+        absorbed = differs & (ages * self.clip > ABSORBED)
+        self._exchange(seen & (uncovered | absorbed))
+        differs &= ~(uncovered | absorbed)
         np.copyto(self.standing, differs, where=seen)
-        self.slow += np.sign(brightness - self.slow) * STEP * self.clip
+        step = np.clip(self.fast - self.slow, -STEP * self.clip, STEP * self.clip)
+        np.add(self.slow, step, out=self.slow, where=seen & ~differs)
         cells = np.flatnonzero(self.standing & self.watched)
-        return StandingCells(cells, self._number - self.since[cells] + 1, True)
+        return StandingCells(cells, ages[cells], True)
+
+    def _exchange(self, where: Flags) -> None:
+        """Make the fast background of some cells the slow one, and remember that."""
+        np.copyto(self.former, self.slow, where=where)
+        np.copyto(self.slow, self.fast, where=where)
 
     def _follow(self, value: Array) -> None:
         """Let the fast background follow what the cells show."""
@@ -133,6 +146,32 @@ def cell_means(thumbnail: Image, grid: tuple[int, int]) -> Array:
     height, width = thumbnail.shape
     parts = thumbnail.reshape(rows, height // rows, columns, width // columns)
     return np.asarray(parts.mean(axis=(1, 3)).reshape(-1), dtype=np.float64)
+
+
+def two_modes(values: Array) -> Array:
+    """Return the value that each column has most often, and the one that it has next to that.
+
+    A mode is the middle of the shortest interval that holds `OFTEN`, or `SOMETIMES`, of the values;
+    where no other value is as frequent, both are one.
+
+    Examples
+    --------
+    >>> two_modes(np.array([[3.0], [9.0], [3.5], [40.0], [3.0], [39.0]])).ravel().tolist()
+    [3.25, 39.5]
+    """
+    ordered, n = np.sort(values, axis=0), len(values)
+    first = _middle_of_shortest(ordered, max(round(OFTEN * n), 1))
+    rest = np.sort(np.where(np.abs(ordered - first) <= SAME, np.nan, ordered), axis=0)
+    second = _middle_of_shortest(rest, max(round(SOMETIMES * n), 1))
+    return np.stack([first, np.where(np.isnan(second), first, second)])
+
+
+def _middle_of_shortest(ordered: Array, steps: int) -> Array:
+    """Return the middle of the shortest interval of so many steps in each column; NaN if none."""
+    widths = ordered[steps:] - ordered[:-steps]
+    start = np.where(np.isnan(widths), np.inf, widths).argmin(axis=0)
+    columns = np.arange(ordered.shape[1])
+    return np.asarray((ordered[start, columns] + ordered[start + steps, columns]) / 2)
 
 
 class Light(NamedTuple):

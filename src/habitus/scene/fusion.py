@@ -147,7 +147,7 @@ class Fusion:
     standing: Array | None = None
     """Statistic of what stands in the held-out documents; None where that is no cue."""
     standing_trust: float = 0.0
-    """Its weight: the cube root of the share of implants that it finds."""
+    """Its weight: see `trusting_standing`."""
 
     @classmethod
     def of(
@@ -229,7 +229,8 @@ class Fusion:
     def trusting_standing(self, implanted: Array) -> "Fusion":
         """Return the fusion with trust in what stands, given the statistics of implants."""
         rarities = _rarities(implanted, self._standing_tables, 1.0)
-        share = float((rarities > -np.log(FALSE_ALARMS)).mean())
+        # Of all implants these are one kind more, and the only one that it finds.
+        share = float((rarities > -np.log(FALSE_ALARMS)).mean()) / N_KINDS
         return replace(self, standing_trust=float(np.cbrt(max(share, FALSE_ALARMS))))
 
     @cached_property
