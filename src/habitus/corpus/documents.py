@@ -28,6 +28,7 @@ from habitus.corpus.clocks import LAST_MINUTE, NO_CLOCK
 from habitus.corpus.looks import GRID, joined_looks
 from habitus.corpus.packing import WIDEST, PackedCounts, pack_counts, unpack_counts
 from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
 from habitus.files import Contents, FoundContents, Tensors, read_header, read_tensors, write_tensors
@@ -78,6 +79,14 @@ class Packing(TypedDict):
     count_bytes: PlaneCount
 
 
+class StandingHeader(TypedDict):
+    """What a file's header says of what stands; see `habitus.corpus.stands`."""
+
+    packing: Packing
+    n_cells: WordCount
+    first: int
+
+
 class CorpusHeader(TypedDict):
     """Header of a corpus file."""
 
@@ -85,6 +94,7 @@ class CorpusHeader(TypedDict):
     vocabulary: Vocabulary | None
     settings: NotRequired[ExtractionSettings | None]
     packing: NotRequired[Packing]
+    standing: NotRequired[StandingHeader]
 
 
 LARGEST_COUNT = 2.0**53
@@ -101,6 +111,9 @@ LAYOUTS = {
     "clocks": Layout(INDEX, ("documents",), required=False, least=NO_CLOCK, most=LAST_MINUTE),
     "picture": Layout(BYTE, ("height", "width", 3), required=False),
     "pictures": Layout(BYTE, ("looks", *GRID), required=False),
+    STANDING: Layout(BYTE, ("bytes of what stands",), required=False),
+    f"{STANDING}_indptr": Layout(INDEX, ("documents and one",), required=False),
+    f"{STANDING}_known": Layout(BYTE, ("documents",), required=False, most=1),
 }
 """Arrays of a corpus file: `data` and `indices`, or both of them `packed`."""
 
@@ -214,6 +227,8 @@ class Corpus:
         picture is the only one.
     settings
         How the documents were extracted from video, as `DocumentSettings` takes it; plain values.
+    standing
+        What stands in each document; by default nobody knows.
     entries
         The counts as `SparseCounts`, instead of `counts`.
 
@@ -241,6 +256,7 @@ class Corpus:
     picture: NDArray[np.uint8] | None
     looks: NDArray[np.uint8]
     settings: dict[str, Any] | None
+    standing: StandingWords
 
     def __init__(
         self,
@@ -255,6 +271,7 @@ class Corpus:
         picture: ArrayLike | None = None,
         looks: ArrayLike | None = None,
         settings: dict[str, Any] | None = None,
+        standing: StandingWords | None = None,
         entries: SparseCounts | None = None,
     ) -> None:
         checked = checked_counts(entries if counts is None else counts)
@@ -265,6 +282,9 @@ class Corpus:
             )
         known_lengths = checked_lengths(lengths, n_documents)
         known_picture = None if picture is None else checked_picture(picture, vocabulary)
+        n_cells = None if vocabulary is None else vocabulary.n_cells
+        if standing is None:
+            standing = StandingWords.none(n_documents)
         for name, value in {
             "entries": checked,
             "lengths": known_lengths,
@@ -283,6 +303,7 @@ class Corpus:
             "picture": known_picture,
             "looks": checked_looks(looks, known_picture),
             "settings": settings,
+            "standing": standing.checked(n_documents, n_cells),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -420,6 +441,7 @@ class Corpus:
             picture=self.picture,
             looks=self.looks,
             settings=self.settings,
+            standing=self.standing.take(chosen),
         )
 
     @property
@@ -499,6 +521,7 @@ class Corpus:
             picture=first.picture,
             looks=joined_looks(look for corpus in corpora for look in corpus.looks),
             settings=first.settings,
+            standing=StandingWords.joined([corpus.standing for corpus in corpora]),
         )
 
     def __len__(self) -> int:
@@ -559,10 +582,12 @@ class Corpus:
 
     def contents(self) -> Contents:
         """Return what a file of the corpus holds, of the version `PLAIN`."""
+        standing = self.standing.contents()
         header = {
             "n_words": self.n_words,
             "vocabulary": self.vocabulary.to_json() if self.vocabulary else None,
             "settings": self.settings,
+            **standing.header,
         }
         tensors = {
             "data": smallest(self.entries.data),
@@ -574,6 +599,7 @@ class Corpus:
             **({} if self.n_frames is None else {"n_frames": self.n_frames}),
             **({"clocks": self.clocks} if (self.clocks != NO_CLOCK).any() else {}),
             **stored_pictures(self.picture, self.looks),
+            **standing.tensors,
         }
         return Contents(header, tensors)
 
@@ -609,6 +635,7 @@ class Corpus:
                 picture=tensors.get("picture"),
                 looks=tensors.get("pictures"),
                 settings=header.get("settings"),
+                standing=StandingWords.from_contents(header.get(STANDING), tensors),
             )
         except ValueError as error:
             raise FileError(f"{path}: not a corpus that can be used: {error}") from error

@@ -11,7 +11,7 @@ the mean of a Dirichlet posterior with p' as its prior. The concentrations, one 
 that predict held-out footage best.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -91,18 +91,39 @@ def fit_young_concentrations(
     return _fitted([(part, total - part) for part in parts], vocabulary)
 
 
+def fit_classes(pairs: Sequence[tuple[Array, Array]], vocabulary: Vocabulary) -> tuple[float, ...]:
+    """Return the concentrations that predict the second of each pair best from the first.
+
+    Each is a count of classes by cell: cells x classes.
+    """
+    parts = [_seen_levels(_cell_levels(rest, vocabulary), seen) for rest, seen in pairs]
+    return _best(*_beside(parts), pairs[0][1].shape[-1])
+
+
+def class_probabilities(
+    counts: Array, concentrations: Sequence[float], vocabulary: Vocabulary
+) -> Array:
+    """Return the predictive probabilities of classes, given their counts: cells x classes."""
+    return _predicted(list(_cell_levels(counts, vocabulary)), concentrations)
+
+
 def _fitted(
     pairs: Sequence[tuple[HabitCounts, HabitCounts]], vocabulary: Vocabulary
 ) -> Concentrations:
     """Return the concentrations that predict the second of each pair best from the first."""
     best: Concentrations = {}
     for question in N_LEVELS:
-        parts = [_seen(question, *pair, vocabulary) for pair in pairs]
-        counts, totals, weights = (
-            np.concatenate(columns, -1) for columns in zip(*parts, strict=True)
-        )
-        best[question] = _best(counts, totals, weights, _n_classes(question, pairs[0][0]))
+        parts = [
+            _seen_levels(_levels(question, rest, vocabulary), _of_cells(question, seen))
+            for rest, seen in pairs
+        ]
+        best[question] = _best(*_beside(parts), _n_classes(question, pairs[0][0]))
     return best
+
+
+def _beside(parts: Sequence[tuple[Array, Array, Array]]) -> Iterator[Array]:
+    """Yield counts, totals and weights of all parts, beside each other."""
+    return (np.concatenate(columns, -1) for columns in zip(*parts, strict=True))
 
 
 def _n_classes(question: str, counts: HabitCounts) -> int:
@@ -165,14 +186,11 @@ def best_concentrations(
     return tuple(best)
 
 
-def _seen(
-    question: str, rest: HabitCounts, fold: HabitCounts, vocabulary: Vocabulary
-) -> tuple[Array, Array, Array]:
-    """Return what `_best` needs of one fold, given the counts of all others."""
-    seen = _of_cells(question, fold)
+def _seen_levels(levels: Iterable[Array], seen: Array) -> tuple[Array, Array, Array]:
+    """Return what `_best` needs of one part that was seen, given the levels of all others."""
     at = np.nonzero(seen)
     counts, totals = [], []
-    for level in _levels(question, rest, vocabulary):
+    for level in levels:
         whole = np.broadcast_to(level, seen.shape)
         counts.append(whole[at])
         totals.append(np.broadcast_to(level.sum(axis=-1), seen.shape[:-1])[at[:-1]])
@@ -193,6 +211,11 @@ def _levels(question: str, counts: HabitCounts, vocabulary: Vocabulary) -> Itera
     cell = _of_cells(question, counts)
     if question == "speed":
         yield cell.sum(axis=(0, 1))
+    yield from _cell_levels(cell, vocabulary)
+
+
+def _cell_levels(cell: Array, vocabulary: Vocabulary) -> Iterator[Array]:
+    """Yield the counts of the frame, then those around each cell."""
     yield cell.sum(axis=0)
     yield from neighbourhoods(cell, vocabulary)
 

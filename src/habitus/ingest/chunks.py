@@ -17,14 +17,16 @@ from habitus.arrays import Image
 from habitus.corpus.documents import Condition, Corpus
 from habitus.corpus.looks import joined_looks, looks_of, median_picture
 from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
 from habitus.files import read_tensors, write_tensors
+from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.schema import BYTE, INDEX, MOST_FRAMES, REAL, Layout
 from habitus.version import __version__
-from habitus.video import Source
+from habitus.video import Source, watched_cells
 from habitus.video.mask import is_file
 
 VERSION = 1
@@ -297,9 +299,18 @@ class CorpusBuilder:
         self.monitor = ConditionMonitor(self.clip)
         self.views: list[int] = []
         """View that each document shows, of all that the monitor has seen."""
+        self.backgrounds: Backgrounds | None = None
+        self.standing: list[StandingCells] = []
 
-    def add_source(self, chunks: Iterable[Chunk]) -> None:
-        """Add all chunks of the next source, in order."""
+    def add_source(self, chunks: Iterable[Chunk], vocabulary: Vocabulary | None = None) -> None:
+        """Add all chunks of the next source, in order.
+
+        Where the vocabulary is not known, nor is what stands.
+        """
+        if vocabulary is not None and (self.backgrounds is None or not self.continued):
+            settings = self.settings
+            watched = watched_cells(vocabulary, mask=settings.mask, region=settings.region)
+            self.backgrounds = Backgrounds(vocabulary, self.clip, watched)
         if not self.continued:
             self._settle_views()
             self.before, self.offset, self.monitor = None, 0.0, ConditionMonitor(self.clip)
@@ -323,10 +334,17 @@ class CorpusBuilder:
             self.lengths[-1] += 1
         else:
             self.lengths.append(1)
+            if self.backgrounds is not None:
+                self.backgrounds.new_sequence()
         self.before = document.number
         self.times.append(self.offset + document.number * self.clip)
-        self.conditions.append(self.monitor.judge(document))
+        condition = self.monitor.judge(document)
+        self.conditions.append(condition)
         self.views.append(self.monitor.view)
+        standing = StandingCells.unknown()
+        if self.backgrounds is not None:
+            standing = self.backgrounds.take(document, condition)
+        self.standing.append(standing)
 
     def _settle_views(self) -> None:
         """Mark documents of another scene than most: which one is usual is known at the end."""
@@ -356,6 +374,7 @@ class CorpusBuilder:
             picture=median_picture(stills).astype(np.uint8) if stills else None,
             looks=looks if len(looks) > 1 else None,  # the picture is the only one
             settings=self.settings.to_json(vocabulary),
+            standing=StandingWords.of(self.standing, vocabulary.n_cells),
         )
         return Extraction(corpus, list(self._fault_notes()))
 

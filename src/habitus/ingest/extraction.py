@@ -126,7 +126,7 @@ def extract_corpus(
                 plans = surveyed
                 decoding = running.enter_context(decode(plans))
             for number in range(len(plans)):
-                builder.add_source(decoding.chunks(number))
+                builder.add_source(decoding.chunks(number), plans[number].vocabulary)
         _check_same_grid(plans)
         try:
             corpus, faults = builder.finish(plans[0].vocabulary)
@@ -156,7 +156,7 @@ def extract_file(source: Source, settings: DocumentSettings | None = None) -> Ex
     builder = CorpusBuilder(settings)
     try:
         read = read_segment(Segment(plan.file, 0, None))
-        builder.add_source(read.chunks.values())
+        builder.add_source(read.chunks.values(), plan.vocabulary)
         corpus, faults = builder.finish(plan.vocabulary)
     except VideoError as error:
         raise VideoError(f"{source.name}: {str(error).removeprefix(f'{source.name}: ')}") from None

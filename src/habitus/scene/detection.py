@@ -256,17 +256,23 @@ def _ranked_moments(
         if taken[t]:
             continue
         taken[max(t - CORRELATED, 0) : t + CORRELATED + 1] = True
-        moments.append(
-            joiner.moment(
-                float(corpus.times[t]),
-                corpus.bag(t),
-                judgements.judgement(t, threshold, explained=True),
-                threshold,
-                number=int(t),
-                before=-1 if corpus.first[t] else int(behaviours[t - 1]),
-            )
+        moment = joiner.moment(
+            float(corpus.times[t]),
+            corpus.bag(t),
+            judgements.judgement(t, threshold, explained=True),
+            threshold,
+            number=int(t),
+            before=-1 if corpus.first[t] else int(behaviours[t - 1]),
         )
+        if not any(_is_one_thing(moment, other) for other in moments):
+            moments.append(moment)
     return sorted(moments, key=lambda event: event.normality)
+
+
+def _is_one_thing(event: Event, other: Event) -> bool:
+    """Return whether both are of something that stands, at one time."""
+    both = bool(event.standing and other.standing)
+    return both and event.start < other.end and other.start < event.end
 
 
 def _entry_surprisals(corpus: Corpus, judgements: JudgedCorpus) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.corpus.clocks import NO_CLOCK
+from habitus.corpus.stands import StandingCells
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.turns import BACK, turn_after, turns_of
@@ -249,6 +250,7 @@ class Detector:
         usable: bool = True,
         vocabulary: Vocabulary | None = None,
         clock: int = NO_CLOCK,
+        standing: StandingCells | None = None,
     ) -> Judgement:
         """Judge the next document of the sequence.
 
@@ -263,6 +265,8 @@ class Detector:
             those of the corpus, otherwise the model's own.
         clock
             Its local time, as `Corpus.clocks` has it; -1 where that is not known.
+        standing
+            What stands in it, as `Corpus.standing` has it; None where that is not known.
         """
         vocabulary = vocabulary or (self.habits.vocabulary if self.habits else None)
         words, counts, n_tokens = self._checked(self.in_model_words(document, vocabulary))
@@ -282,7 +286,9 @@ class Detector:
             if judged:
                 behaviours = self._score("tail", step, counts) if self.behaviours_count else 0.0
                 votes = self._votes(self.habits, document, vocabulary)
-                habit = self.habits.judge(votes, behaviours, clock=clock, turn=turn)
+                habit = self.habits.judge(
+                    votes, behaviours, clock=clock, turn=turn, standing=standing
+                )
                 normality = habit.normality
         elif judged:
             normality = self._score(self.measure, step, counts)

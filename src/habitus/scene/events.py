@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from habitus.corpus.clocks import NO_CLOCK, clock_text, clocks_since, parse_clock
+from habitus.corpus.stands import StandingCells
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import checked_path
@@ -65,6 +66,9 @@ class TrackPoint:
     """By habits, the votes of the document, as of the event; so are `behaviours` and `turn`."""
     behaviours: Nats = 0.0
     turn: Count | None = None
+    standing: tuple[Count, ...] = ()
+    """As of the event, and so are `ages`."""
+    ages: tuple[Count, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,11 @@ class Event:
     `habitus.habits.turns`."""
     track: tuple[TrackPoint, ...] = ()
     """Its documents in time order; of a long event, some that are spread over it."""
+    standing: tuple[Count, ...] = ()
+    """Cells of the thing that stands, where that is the cue: see `habitus.habits.standing`. Then
+    the event starts when it came."""
+    ages: tuple[Count, ...] = ()
+    """For how many documents it had stood in each of them."""
     first_document: Count | None = None
     """Number of its first document in the judged corpus; None for a live source."""
     last_document: Count | None = None
@@ -260,7 +269,7 @@ class EventJoiner:
 
     def _by_habits(self, judgement: HabitJudgement, habits: HabitModel) -> AbnormalWords:
         """Return where a document is unusual by habits, in the model's words."""
-        finding = find_unusual(judgement, habits)
+        finding = find_unusual(judgement, habits, self.model.clip_)
         codes = judgement.votes.codes(habits.vocabulary)[finding.votes]
         coarser = self.model.vocabulary_
         words = codes if coarser is None else habits.vocabulary.words_in(coarser, codes)
@@ -282,6 +291,9 @@ class EventJoiner:
         if habit is not None and habits is not None:
             moment = tuple(habit.votes.codes(habits.vocabulary).tolist())
             heat = _hottest(finding, habits.vocabulary) if finding else ()
+        standing = StandingCells.unknown()
+        if habit is not None and habit.standing_evidence is not None and habit.by_standing:
+            standing = habit.standing.of(habit.standing_evidence.cells)
         point = TrackPoint(
             time=time,
             normality=judgement.normality,
@@ -290,10 +302,13 @@ class EventJoiner:
             moment=moment,
             behaviours=habit.behaviours if habit else 0.0,
             turn=habit.turn if habit and habit.turn_evidence else None,
+            standing=tuple(int(cell) for cell in standing.cells),
+            ages=tuple(int(age) for age in standing.ages),
         )
+        earlier = int(max(standing.ages, default=1)) - 1
         return Event(
             source=self.source,
-            start=time,
+            start=time - earlier * self.model.clip_,
             end=time + self.model.clip_,
             peak=time,
             normality=judgement.normality,
@@ -316,7 +331,9 @@ class EventJoiner:
             turn=point.turn,
             track=(point,),
             local_time=clock_text(habit.clock) if habit and habit.clock >= 0 else None,
-            first_document=number,
+            standing=point.standing,
+            ages=point.ages,
+            first_document=None if number is None else max(number - earlier, 0),
             last_document=number,
             peak_document=number,
         )
@@ -373,16 +390,23 @@ def _hottest(finding: HabitFinding, v: Vocabulary) -> tuple[tuple[int, int, int,
     )
 
 
+def standing_of(document: Event | TrackPoint) -> StandingCells:
+    """Return the thing that stands in a document of an event, where that is the cue."""
+    cells, ages = (np.array(each, dtype=np.int64) for each in (document.standing, document.ages))
+    return StandingCells(cells, ages, bool(document.standing))
+
+
 def judge_moment(
-    event: Event, habits: HabitModel, point: TrackPoint | None = None
+    event: Event, habits: HabitModel, document: Event | TrackPoint | None = None
 ) -> HabitJudgement:
     """Judge a document of an event, its strongest by default, by any habits of the same grid."""
-    document = point or event
+    document = document or event
     return habits.judge(
         Votes.of_codes(np.array(document.moment, dtype=np.int64), habits.vocabulary),
         document.behaviours,
         clock=event.minute,
         turn=NO_TURN if document.turn is None else document.turn,
+        standing=standing_of(document),
     )
 
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus.clocks import N_HOURS, clock_text, hours_of
+from habitus.corpus.stands import STANDING
 from habitus.corpus.vocabulary import N_DIRECTIONS, SPEED_RATIO, Vocabulary
 from habitus.habits.evidence import CUES, GATHERINGS, REACH, TOGETHER
 from habitus.habits.hours import HOUR
+from habitus.habits.standing import StandingCounts, StandingEvidence
 from habitus.habits.turns import TURN, TurnCounts
 from habitus.scene.habit_model import HabitJudgement, HabitModel
 from habitus.scene.localisation import MOST_BOXES, WORTH, Box, connected_groups, place_in_words
@@ -67,8 +69,11 @@ class HabitFinding(NamedTuple):
     """Excess of each of these cells, in nats."""
 
 
-def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
-    """Return where a judged document is unusual, and why."""
+def find_unusual(judgement: HabitJudgement, model: HabitModel, clip: float = 1.0) -> HabitFinding:
+    """Return where a judged document of `clip` seconds is unusual, and why."""
+    stands, stood = judgement.standing_evidence, model.all_stood
+    if judgement.by_standing and stands is not None and stood is not None:
+        return _find_standing(stands, stood, judgement, model, clip)
     cue, gathering = divmod(judgement.strongest, len(GATHERINGS))
     cue_name, by_turn = (*CUES, HOUR)[cue], judgement.turn_evidence if judgement.by_turn else None
     if by_turn is not None:
@@ -97,6 +102,48 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel) -> HabitFinding:
     members = np.concatenate(groups)
     order = members[np.argsort(-excess[members], kind="stable")]
     return HabitFinding(order, excess[order], boxes, explanation, name, cells[hot], excess[hot])
+
+
+def _find_standing(
+    evidence: StandingEvidence,
+    stood: StandingCounts,
+    judgement: HabitJudgement,
+    model: HabitModel,
+    clip: float,
+) -> HabitFinding:
+    """Return where something stands for too long, and for how long anything stands there."""
+    v, cells, none = model.vocabulary, evidence.cells, np.empty(0, dtype=np.int64)
+    box = Box.around(v.boxes(v.per_cell * cells))
+    seconds = evidence.age * clip
+    since = ""
+    if judgement.clock >= 0:
+        since = f", since {clock_text(judgement.clock - int(seconds // 60))[-5:]}"
+    longest = stood.longest(cells) * clip
+    usual = f"nothing stands longer than {_duration(longest)}"
+    if longest == 0:
+        usual = "nothing stood before"
+    elif longest > seconds:
+        usual = "hardly anything stands as long"
+    seen = f"(in {round(stood.documents):,} moments)"
+    said = f"something has stood for {_duration(seconds)}{since}; here {usual} {seen}"
+    return HabitFinding(
+        none,
+        np.empty(0),
+        (box,),
+        f"{place_in_words(box, v)}: {said}",
+        STANDING,
+        cells,
+        evidence.surprisals,
+    )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> _duration(64.0), _duration(700.0)
+    ('64 s', '12 minutes')
+    """
+    return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} minutes"
 
 
 def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:

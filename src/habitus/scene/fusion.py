@@ -8,8 +8,10 @@ document is the largest product of rarity and trust, plus a tenth (less with lit
 rarity of its normality by the topic model, `tail`: what moves as it does elsewhere or at another
 time is unusual for the behaviour alone. Where behaviours take turns, as far as turns predict
 held-out footage, three tenths of it are added, and 0.15 of the rarity by the turn: what is a little
-unusual anyway, and out of its turn, is more than either. That score has a tail of its own: the
-normality of a document is ln p of normal footage scoring as high.
+unusual anyway, and out of its turn, is more than either. What stands is one of the products: its
+trust is the cube root of the share of things that it would find, had they stood for a minute
+somewhere. That score has a tail of its own: the normality of a document is ln p of normal footage
+scoring as high.
 
 A few minutes of footage show neither tails nor trust. A prior of other cameras may complete them:
 values that normal documents of a fleet reach stand beside the camera's own, and shares of implants
@@ -142,6 +144,10 @@ class Fusion:
     """Evidence of the held-out documents by the turn; None where that is no cue."""
     turn_gain: float = 0.0
     """Nats per moving cell by which the turn predicts held-out footage."""
+    standing: Array | None = None
+    """Statistic of what stands in the held-out documents; None where that is no cue."""
+    standing_trust: float = 0.0
+    """Its weight: see `trusting_standing`."""
 
     @classmethod
     def of(
@@ -154,6 +160,8 @@ class Fusion:
         prior: FusionPrior | None = None,
         turn_scans: Array | None = None,
         turn_gain: float = 0.0,
+        standing: Array | None = None,
+        standing_implants: Array | None = None,
     ) -> "Fusion":
         """Return the fusion for held-out statistics, and those of documents with implants.
 
@@ -167,7 +175,10 @@ class Fusion:
             behaviours=behaviours,
             turn_scans=turn_scans,
             turn_gain=turn_gain,
+            standing=standing,
         )
+        if standing_implants is not None:
+            alike = alike.trusting_standing(standing_implants)
         if implanted is None or not judged.any():
             return alike
         n = int(judged.sum())
@@ -180,10 +191,10 @@ class Fusion:
         # By chance a statistic finds as many; with little footage to judge by, fewer are found.
         trust = np.cbrt(np.maximum(shares, FALSE_ALARMS))
         fusion = replace(alike, trust=trust) if shares.any() else alike
-        # An implant makes no document more usual: by topics and turn it is as unusual as it was.
+        # An implant makes no document more usual: by all else it is as unusual as it was.
         without = (
             None if column is None else column[implanted.sources]
-            for column in (behaviours, turn_scans)
+            for column in (behaviours, turn_scans, standing)
         )
         scores = fusion.scores(implanted.statistics, *without)
         reach = float(np.quantile(scores, REACHED))
@@ -215,6 +226,13 @@ class Fusion:
             trust=np.concatenate([self.trust, trust]),
         )
 
+    def trusting_standing(self, implanted: Array) -> "Fusion":
+        """Return the fusion with trust in what stands, given the statistics of implants."""
+        rarities = _rarities(implanted, self._standing_tables, 1.0)
+        # Of all implants these are one kind more, and the only one that it finds.
+        share = float((rarities > -np.log(FALSE_ALARMS)).mean()) / N_KINDS
+        return replace(self, standing_trust=float(np.cbrt(max(share, FALSE_ALARMS))))
+
     @cached_property
     def tails(self) -> tuple[Tail, ...]:
         """The tail of each statistic."""
@@ -234,7 +252,7 @@ class Fusion:
     @cached_property
     def held_out_scores(self) -> Array:
         """Score of the held-out documents in time order."""
-        return self.scores(self.statistics, self.behaviours, self.turn_scans)
+        return self.scores(self.statistics, self.behaviours, self.turn_scans, self.standing)
 
     def rarities(self, statistics: Array) -> Array:
         """Return trust times rarity of each statistic, in nats: documents x statistics."""
@@ -268,20 +286,34 @@ class Fusion:
         """Return trust times rarity of evidence by the turn, in nats."""
         return _rarities(scans, self._turn_tables, self.turn_trust)
 
+    def standing_rarities(self, statistics: Array) -> Array:
+        """Return trust times rarity of what stands, in nats."""
+        return _rarities(statistics, self._standing_tables, self.standing_trust)
+
     def scores(
-        self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
+        self,
+        statistics: Array,
+        behaviours: Array | None = None,
+        turn_scans: Array | None = None,
+        standing: Array | None = None,
     ) -> Array:
         """Return the score of documents: the largest rarity, plus those of behaviours and turn."""
         scores = np.asarray(self.rarities(statistics).max(axis=1, initial=0.0))
+        if standing is not None:
+            scores = np.maximum(scores, self.standing_rarities(standing))
         if behaviours is not None:
             scores = scores + self.behaviour_rarities(behaviours)
         return scores if turn_scans is None else scores + self.turn_rarities(turn_scans)
 
     def normality(
-        self, statistics: Array, behaviours: Array | None = None, turn_scans: Array | None = None
+        self,
+        statistics: Array,
+        behaviours: Array | None = None,
+        turn_scans: Array | None = None,
+        standing: Array | None = None,
     ) -> Array:
         """Return ln of the probability that normal documents are as unusual: 0 or less."""
-        return self.normality_of_scores(self.scores(statistics, behaviours, turn_scans))
+        return self.normality_of_scores(self.scores(statistics, behaviours, turn_scans, standing))
 
     def normality_of_scores(self, scores: Array) -> Array:
         """Return the normality of documents with these scores."""
@@ -327,6 +359,10 @@ class Fusion:
     @cached_property
     def _turn_tables(self) -> _Tables | None:
         return None if self.turn_scans is None else self._tables_of(-self.turn_scans)
+
+    @cached_property
+    def _standing_tables(self) -> _Tables | None:
+        return None if self.standing is None else self._tables_of(-self.standing)
 
     def _tables_of(self, scores: Array) -> _Tables:
         return _stacked((Tail.of(scores, self.judged, self.join),))

@@ -15,6 +15,8 @@ from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.clocks import N_HOURS, days_of, spans_weeks
 from habitus.corpus.shards import pick_documents
+from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.tree_sum import Summable, Sums
 from habitus.errors import InvalidInputError
 from habitus.habits.contexts import ContextFit
@@ -22,6 +24,13 @@ from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import gather_statistics, levels_of, surprisal_histograms
 from habitus.habits.hours import HOUR, fit_hours, gather_hours, hour_surprisals
 from habitus.habits.predictive import Concentrations, Habits, fit_concentrations
+from habitus.habits.standing import (
+    StandingCounts,
+    fit_standing,
+    gather_standing,
+    implant_statistic,
+    standing_surprisals,
+)
 from habitus.habits.turns import (
     NO_TURN,
     TURN,
@@ -43,7 +52,7 @@ from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene.fleet import Fleet
 from habitus.scene.fusion import LEAST_GAIN, Fusion, ImplantStatistics
 from habitus.scene.habit_model import HabitModel, counted_hours, fading_factor, judged_documents
-from habitus.scene.implants import changed_votes, draw_hours, draw_sources
+from habitus.scene.implants import changed_votes, draw_hours, draw_places, draw_sources
 from habitus.scene.thresholds import join_of
 
 N_FOLDS = 20
@@ -54,6 +63,10 @@ some seconds, and is no turn; so parts are long."""
 LEAST_SECONDS = 240.0
 """Footage from which on turns are learnt, and documents that it has then at least: less shows
 traffic lights go round hardly twice."""
+LEAST_KNOWN = 240.0
+"""Footage with a known background from which on what stands is learnt, in seconds."""
+STANDS_FOR = 60.0
+"""Seconds for which an implant has stood."""
 LARGEST_TURN = 0.6
 """Share of the documents in one turn up to which there are turns: in a room where hardly anything
 moves, behaviours are what happens there, and none has its turn."""
@@ -149,6 +162,7 @@ def learn_habits(
     by_turn = None
     if turns is not None and len(corpus) * min(corpus.clip, 1.0) >= LEAST_SECONDS:
         by_turn = _learn_turns(votes, turns, fading, folds, concentrations, held_out)
+    stands = _learn_standing(votes, columns, fading, total, corpus.clip, seed)
     fusion = Fusion.of(
         statistics,
         columns.judged,
@@ -156,7 +170,8 @@ def learn_habits(
         join_of(corpus.clip),
         behaviours,
         prior,
-        *(() if by_turn is None else (by_turn.scans, by_turn.fit.gain)),
+        *((None, 0.0) if by_turn is None else (by_turn.scans, by_turn.fit.gain)),
+        *(() if stands is None else (stands.statistics, stands.implanted)),
     )
     if votes.by_days:
         fusion, concentrations = _with_hours(
@@ -164,8 +179,18 @@ def learn_habits(
         )
     if by_turn is not None:
         concentrations = {**concentrations, TURN: by_turn.fit.concentrations}
-    turn_counts = None if by_turn is None else by_turn.counts
-    return HabitModel(v, votes.least, total, concentrations, levels, fusion, turns=turn_counts)
+    if stands is not None:
+        concentrations = {**concentrations, STANDING: stands.concentrations}
+    return HabitModel(
+        v,
+        votes.least,
+        total,
+        concentrations,
+        levels,
+        fusion,
+        turns=None if by_turn is None else by_turn.counts,
+        stood=None if stands is None else stands.counts,
+    )
 
 
 def _held_out_statistics(
@@ -233,10 +258,65 @@ def _learn_turns(
     return _TurnCue(total, scans, fit)
 
 
+class _StandingCue(NamedTuple):
+    """What is learnt of things that stand."""
+
+    counts: StandingCounts
+    concentrations: tuple[float, ...]
+    statistics: Array
+    """Of all documents, by parts that they are not of."""
+    implanted: Array
+    """Of documents in which something had stood for a minute, likewise."""
+
+
+def _learn_standing(
+    votes: "_FoldedVotes",
+    columns: "_Columns",
+    fading: Sequence[float],
+    whole: HabitCounts,
+    clip: float,
+    seed: int,
+) -> _StandingCue | None:
+    """Return what is usual of things that stand; None where hardly any background is known.
+
+    What stands goes on standing: whole parts are held out, not folds.
+    """
+    v, known = votes.vocabulary, np.flatnonzero(columns.background)
+    if len(known) * clip < LEAST_KNOWN:
+        return None
+    by_fold = votes.sum(partial(_stood_of, v, columns.usable), _ByFold({})).folds
+    folds = [by_fold[fold].faded(fading[fold]) for fold in range(votes.n_folds)]
+    parts, total = _in_parts(folds), reduce(add, folds)
+    concentrations = fit_standing(parts, v)
+    of_parts = [standing_surprisals(total - part, concentrations, v) for part in parts]
+    held_out = [of_parts[part] for part in _parts_of(votes.n_folds)]
+    statistics = np.concatenate(list(votes.map(partial(_standing_of, v, held_out))))
+    rng = np.random.default_rng([seed, len(parts)])
+    sources, places = draw_places(known, whole.moving, v, rng)
+    implanted = [
+        implant_statistic(held_out[fold], place, STANDS_FOR / clip, v.columns)
+        for fold, place in zip(votes.folds_of(sources), places, strict=True)
+    ]
+    return _StandingCue(
+        total, concentrations, statistics, np.maximum(implanted, statistics[sources])
+    )
+
+
+def _parts_of(n_folds: int) -> Indices:
+    """Return the part of each fold: those that follow each other, `N_PARTS` at most."""
+    parts = np.searchsorted(
+        [n_folds * (k + 1) // N_PARTS for k in range(N_PARTS)], range(n_folds), "right"
+    )
+    return np.unique(parts, return_inverse=True)[1]
+
+
 def _in_parts(folds: Sequence[S]) -> list[S]:
-    """Return the sums of folds that follow each other, `N_PARTS` at most."""
-    ends = [len(folds) * (k + 1) // N_PARTS for k in range(N_PARTS)]
-    return [reduce(add, folds[start:end]) for start, end in pairwise([0, *ends]) if end > start]
+    """Return the sums of the folds of each part."""
+    part_of = _parts_of(len(folds))
+    return [
+        reduce(add, (fold for fold, own in zip(folds, part_of, strict=True) if own == part))
+        for part in range(part_of[-1] + 1)
+    ]
 
 
 def _with_hours(
@@ -280,18 +360,23 @@ class _Columns(NamedTuple):
     """None where not all shards know them."""
     days: NDArray[np.int32]
     """Number of the day; -1 without a clock."""
+    background: Flags
+    """Whether it is usable and its background is known."""
 
     @classmethod
     def of(cls, corpus: ShardedCorpus) -> "_Columns":
         """Return the columns of all documents."""
-        usable, judged, n_frames, days = zip(*corpus.map(_columns_of_shard), strict=True)
+        usable, judged, n_frames, *others = zip(*corpus.map(_columns_of_shard), strict=True)
         frames = None if any(n is None for n in n_frames) else np.concatenate(n_frames)
-        return cls(np.concatenate(usable), np.concatenate(judged), frames, np.concatenate(days))
+        usable, judged, *others = map(np.concatenate, (usable, judged, *others))
+        return cls(usable, judged, frames, *others)
 
 
 def _columns_of_shard(corpus: Corpus) -> _Columns:
     usable = corpus.conditions == Condition.USABLE
-    return _Columns(usable, judged_documents(corpus), corpus.n_frames, days_of(corpus.clocks))
+    background = usable & corpus.standing.known
+    judged, days = judged_documents(corpus), days_of(corpus.clocks)
+    return _Columns(usable, judged, corpus.n_frames, days, background)
 
 
 class _Segment(NamedTuple):
@@ -304,6 +389,11 @@ class _Segment(NamedTuple):
     before: int
     """Documents of all shards before this one."""
 
+    @property
+    def documents(self) -> slice:
+        """The same documents among those of all shards."""
+        return slice(self.before + self.start, self.before + self.stop)
+
 
 class _SegmentVotes(NamedTuple):
     """Votes of a segment."""
@@ -311,6 +401,7 @@ class _SegmentVotes(NamedTuple):
     segment: _Segment
     votes: DocumentVotes
     hours: Indices
+    standing: StandingWords
 
     @property
     def fold(self) -> int:
@@ -318,8 +409,7 @@ class _SegmentVotes(NamedTuple):
 
     def turns(self, turns: Turns) -> Indices:
         """Return the turns of these documents, given those of all."""
-        _, start, stop, _, before = self.segment
-        return turns.of[before + start : before + stop]
+        return turns.of[self.segment.documents]
 
 
 @dataclass(frozen=True)
@@ -336,27 +426,40 @@ class _ByFold(Generic[S]):
 
 
 class _TimedVotes(NamedTuple):
-    """The votes of the documents of a shard, and the hour of each document."""
+    """The votes of the documents of a shard, the hour of each, and what stands in it."""
 
     indptr: Indices
     cells: Indices
     directions: Indices
     speeds: Indices
     hours: Indices
+    ages: Array
+    standing_cells: NDArray[np.integer[Any]]
+    standing_indptr: NDArray[np.integer[Any]]
+    known: Flags
 
     @classmethod
     def of(cls, corpus: Corpus, least: int) -> "_TimedVotes":
-        return cls(*votes_of_corpus(corpus, least), counted_hours(corpus))
+        words = corpus.standing
+        stands = words.entries.data, words.entries.indices, words.entries.indptr, words.known
+        return cls(*votes_of_corpus(corpus, least), counted_hours(corpus), *stands)
 
     @property
     def votes(self) -> DocumentVotes:
-        return DocumentVotes(*self[:-1])
+        return DocumentVotes(*self[:4])
+
+    @property
+    def standing(self) -> StandingWords:
+        n_cells = int(self.standing_cells.max(initial=-1)) + 1
+        entries = SparseCounts(self.ages, self.standing_cells, self.standing_indptr, n_cells)
+        return StandingWords(entries, self.known)
 
     def parts(self, segments: Sequence[_Segment]) -> Iterator[_SegmentVotes]:
         """Yield the votes and hours of each segment."""
         for segment in segments:
             documents = np.arange(segment.start, segment.stop)
-            yield _SegmentVotes(segment, self.votes.take(documents), self.hours[documents])
+            votes, standing = self.votes.take(documents), self.standing.take(documents)
+            yield _SegmentVotes(segment, votes, self.hours[documents], standing)
 
 
 def _folds_of(days: NDArray[np.int32]) -> tuple[Indices, bool]:
@@ -411,6 +514,10 @@ class _FoldedVotes:
         """Return the sum of a pure function of each such part."""
         task = partial(_sum_of_parts, function, zero, self._segments)
         return self._votes.sum(task, n_threads=self._n_threads)
+
+    def folds_of(self, documents: Indices) -> list[int]:
+        """Return the fold of each of some documents."""
+        return self._fold_of[documents].tolist()
 
     def gathered(self, sources: Indices, gather: Callable[[int, Indices], Array]) -> Array:
         """Return a row for each source: `gather` gives those of a fold, by their positions."""
@@ -480,6 +587,17 @@ def _hour_statistics_of(
     vocabulary: Vocabulary, held_out: Sequence[Array], part: _SegmentVotes
 ) -> Array:
     return gather_hours(part.votes, held_out[part.fold], part.hours, vocabulary)
+
+
+def _stood_of(
+    vocabulary: Vocabulary, usable: Flags, part: _SegmentVotes
+) -> _ByFold[StandingCounts]:
+    own = usable[part.segment.documents]
+    return _ByFold({part.fold: StandingCounts.of(part.standing, own, vocabulary)})
+
+
+def _standing_of(vocabulary: Vocabulary, held_out: Sequence[Array], part: _SegmentVotes) -> Array:
+    return gather_standing(part.standing, held_out[part.fold], vocabulary)
 
 
 def _turn_counts_of(

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from habitus.arrays import Array, Flags, Indices
 from habitus.corpus import Condition, Corpus, Vocabulary
 from habitus.corpus.clocks import N_WEEK_HOURS, NO_CLOCK, NO_HOUR, hours_of
+from habitus.corpus.stands import STANDING, StandingCells, StandingWords
 from habitus.corpus.vocabulary import N_DIRECTIONS
 from habitus.errors import FileError, InvalidInputError
 from habitus.files import Contents
@@ -26,6 +27,14 @@ from habitus.habits.evidence import (
 )
 from habitus.habits.hours import HOUR, HOUR_STATISTICS, gather_hours, hour_evidence, hour_surprisals
 from habitus.habits.predictive import N_LEVELS, Concentrations, Habits
+from habitus.habits.standing import (
+    N_CLASSES,
+    StandingCounts,
+    StandingEvidence,
+    gather_standing,
+    standing_evidence,
+    standing_surprisals,
+)
 from habitus.habits.turns import (
     NO_TURN,
     TURN,
@@ -67,6 +76,10 @@ class LevelConcentrations(TypedDict):
     """Where the hour is a cue; twice as many where workdays and week-ends are apart."""
     turn: NotRequired[Annotated[tuple[Positive, ...], Len(N_CONTEXT_LEVELS, N_CONTEXT_LEVELS)]]
     """Where the turn is a cue."""
+    standing: NotRequired[
+        Annotated[tuple[Positive, ...], Len(N_LEVELS["place"], N_LEVELS["place"])]
+    ]
+    """Where standing is a cue."""
 
 
 class HabitHeader(TypedDict):
@@ -79,6 +92,8 @@ class HabitHeader(TypedDict):
     join: Count
     turn_gain: NotRequired[NotNegative]
     """See `Fusion.turn_gain`."""
+    standing_trust: NotRequired[NotNegative]
+    """See `Fusion.standing_trust`."""
 
 
 _HELD_OUT, _CUED = "documents of habits", "statistics of habits"
@@ -91,6 +106,8 @@ LAYOUTS = {
         "hour_documents": Layout(REAL, (N_WEEK_HOURS,), False, 0.0, MOST_NATS),
         "turns": Layout(REAL, ("cells", N_DIRECTIONS, "turns"), False, 0.0, MOST_NATS),
         "turn_documents": Layout(REAL, ("turns",), False, 0.0, MOST_NATS),
+        "stood": Layout(REAL, ("cells", N_CLASSES), False, 0.0, MOST_NATS),
+        "stood_documents": Layout(REAL, (1,), False, 0.0, MOST_NATS),
         "levels": Layout(REAL, (len(CUES),), False, -MOST_NATS, MOST_NATS),
         "statistics": Layout(REAL, (_HELD_OUT, _CUED), False, -MOST_NATS, MOST_NATS),
         "judged": Layout(BYTE, (_HELD_OUT,), False, 0, 1),
@@ -98,6 +115,7 @@ LAYOUTS = {
         "reach": Layout(REAL, (1,), False, 0.0, np.inf),
         "behaviours": Layout(REAL, (_HELD_OUT,), False, -MOST_NATS, MOST_NATS),
         "turn_scans": Layout(REAL, (_HELD_OUT,), False, 0.0, MOST_NATS),
+        "standing": Layout(REAL, (_HELD_OUT,), False, 0.0, MOST_NATS),
         "fleet_statistics": Layout(
             REAL, ("documents of the fleet", len(STATISTICS)), False, 0.0, MOST_NATS
         ),
@@ -106,6 +124,9 @@ LAYOUTS = {
         "accepted_lengths": Layout(INDEX, ("accepted moments",), False, 0),
         "accepted_hours": Layout(INDEX, ("accepted moments",), False, 0, NO_HOUR),
         "accepted_times": Layout(REAL, ("accepted moments",), False, 0.0, MOST_NATS),
+        "accepted_cells": Layout(INDEX, ("accepted cells",), False, 0),
+        "accepted_ages": Layout(INDEX, ("accepted cells",), False, 1),
+        "accepted_stands": Layout(INDEX, ("accepted moments",), False, 0),
     }.items()
 }
 """Arrays of habits in a file."""
@@ -135,6 +156,17 @@ class HabitJudgement(NamedTuple):
     """By the turn alone, where that is a cue and the turn is known."""
     by_turn: bool = False
     """Whether the turn is rarer than anything else, trust apart."""
+    standing: StandingCells = StandingCells.unknown()
+    standing_rarity: float = 0.0
+    """Trust times rarity of what stands; 0 where that is no cue."""
+    standing_evidence: StandingEvidence | None = None
+    """By what stands, where that is a cue and something stands."""
+
+    @property
+    def by_standing(self) -> bool:
+        """Whether most of the score is what stands."""
+        others = max(float(self.rarities.max()), self.behaviour_rarity)
+        return self.standing_evidence is not None and self.standing_rarity > others
 
     @property
     def strongest(self) -> int:
@@ -144,12 +176,14 @@ class HabitJudgement(NamedTuple):
     @property
     def score(self) -> float:
         """The largest rarity of a statistic, plus that by the topic model and that by the turn."""
-        return float(self.rarities.max()) + self.behaviour_rarity + self.turn_rarity
+        largest = max(float(self.rarities.max()), self.standing_rarity)
+        return largest + self.behaviour_rarity + self.turn_rarity
 
     @property
     def by_behaviours(self) -> bool:
         """Whether most of the score is what the topic model says, and the turn is not why."""
-        return bool(self.behaviour_rarity > self.rarities.max()) and not self.by_turn
+        more = self.behaviour_rarity > max(float(self.rarities.max()), self.standing_rarity)
+        return more and not self.by_turn
 
 
 class JudgedHabits(NamedTuple):
@@ -169,6 +203,10 @@ class JudgedHabits(NamedTuple):
     """See `habitus.habits.turns`."""
     turn_scans: Array
     """Evidence by the turn; 0 where that is no cue."""
+    words: StandingWords
+    """What stands."""
+    standing: Array
+    """Evidence by it; 0 where that is no cue."""
 
     def judgement(self, t: int) -> HabitJudgement:
         """Return what is said of one document, with its evidence."""
@@ -177,6 +215,7 @@ class JudgedHabits(NamedTuple):
             float(self.behaviours[t]),
             clock=int(self.clocks[t]),
             turn=int(self.turns[t]),
+            standing=self.words.cells(t),
         )
 
 
@@ -188,6 +227,13 @@ class Moment(NamedTuple):
     """See `hours_of`."""
     times: float = 1.0
     """How often it is counted."""
+    standing: StandingCells = StandingCells.unknown()
+
+    def same(self, other: "Moment") -> bool:
+        """Return whether two moments are one."""
+        mine, others = (*self.votes, *self.standing[:2]), (*other.votes, *other.standing[:2])
+        pairs = zip(mine, others, strict=True)
+        return self.hour == other.hour and all(np.array_equal(one, two) for one, two in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +268,8 @@ class HabitModel:
     """Moments that an operator called normal, in the order of acceptance."""
     turns: TurnCounts | None = None
     """Counts by the turn, likewise without the accepted moments; None where the turn is no cue."""
+    stood: StandingCounts | None = None
+    """Counts of what stands, likewise; None where that is no cue."""
 
     @property
     def leans_on_fleet(self) -> bool:
@@ -232,7 +280,7 @@ class HabitModel:
     def all_counts(self) -> HabitCounts:
         """The counts with the accepted moments."""
         counts = self.counts
-        for votes, hour, times in self.accepted:
+        for votes, hour, times, _ in self.accepted:
             counts = counts.adding(votes, times, hour)
         return counts
 
@@ -259,7 +307,7 @@ class HabitModel:
         """Counts by the turn with the accepted moments; None where the turn is no cue."""
         counts = self.turns
         if counts is not None:
-            for votes, _, times in self.accepted:
+            for votes, _, times, _ in self.accepted:
                 counts = counts.adding(votes, self.vocabulary, times)
         return counts
 
@@ -271,12 +319,34 @@ class HabitModel:
         concentrations, v = self.concentrations[TURN], self.vocabulary
         return turn_habits(turn_surprisals(self.all_turns, self.habits, concentrations, v), v)
 
+    @cached_property
+    def all_stood(self) -> StandingCounts | None:
+        """Counts of what stands with the accepted moments; None where that is no cue."""
+        counts = self.stood
+        if counts is not None:
+            for *_, times, standing in self.accepted:
+                counts = counts.adding(standing, times) if standing.known else counts
+        return counts
+
+    @cached_property
+    def standing_surprisals(self) -> Array | None:
+        """Surprisals of what stands: see `habitus.habits.standing`; None where that is no cue."""
+        if self.all_stood is None:
+            return None
+        return standing_surprisals(self.all_stood, self.concentrations[STANDING], self.vocabulary)
+
     def votes(self, words: NDArray[Any], counts: NDArray[Any]) -> Votes:
         """Return the votes of a document in the words of the vocabulary."""
         return votes_of(words, counts, self.vocabulary, self.least_words)
 
     def judge(
-        self, votes: Votes, behaviours: float = 0.0, *, clock: int = NO_CLOCK, turn: int = NO_TURN
+        self,
+        votes: Votes,
+        behaviours: float = 0.0,
+        *,
+        clock: int = NO_CLOCK,
+        turn: int = NO_TURN,
+        standing: StandingCells | None = None,
     ) -> HabitJudgement:
         """Judge the votes of one document, given its normality by the topic model."""
         evidence = document_evidence(votes, self.habits, self.levels, self.vocabulary)
@@ -290,6 +360,9 @@ class HabitModel:
         judgement = HabitJudgement(0.0, rarities, votes, evidence, behaviours, added, clock, turn)
         if self.turn_habits:
             judgement = self._at_its_turn(judgement)
+        if self.standing_surprisals is not None:
+            stands = standing or StandingCells.unknown()
+            judgement = self._with_standing(judgement, stands, self.standing_surprisals)
         normality = self.fusion.normality_of_scores(np.array([judgement.score]))
         return judgement._replace(normality=float(normality[0]))
 
@@ -302,6 +375,15 @@ class HabitModel:
         rarity = float(self.fusion.turn_rarities(evidence.statistics)[0])
         rarer = rarity > self.fusion.turn_trust * float(judgement.rarities.max())
         return judgement._replace(turn_rarity=rarity, turn_evidence=evidence, by_turn=rarer)
+
+    def _with_standing(
+        self, judgement: HabitJudgement, standing: StandingCells, surprisals: Array
+    ) -> HabitJudgement:
+        """Return a judgement with what is said of things that stand."""
+        evidence = standing_evidence(standing, surprisals, self.vocabulary)
+        rarity = float(self.fusion.standing_rarities(np.array([evidence.statistic]))[0])
+        seen = evidence if evidence.age else None
+        return judgement._replace(standing=standing, standing_rarity=rarity, standing_evidence=seen)
 
     def judge_all(
         self, corpus: Corpus, behaviours: Array | None = None, turns: Indices | None = None
@@ -322,10 +404,23 @@ class HabitModel:
         scans = np.zeros(len(corpus))
         if self.turn_habits:
             scans = gather_turns(votes, self.turn_habits, turns, self.vocabulary)
+        stands = np.zeros(len(corpus))
+        if self.standing_surprisals is not None:
+            stands = gather_standing(corpus.standing, self.standing_surprisals, self.vocabulary)
         judged = judged_documents(corpus)
-        normality = np.where(judged, self.fusion.normality(statistics, behaviours, scans), 0.0)
+        normality = self.fusion.normality(statistics, behaviours, scans, stands)
         return JudgedHabits(
-            self, normality, judged, votes, statistics, behaviours, corpus.clocks, turns, scans
+            self,
+            np.where(judged, normality, 0.0),
+            judged,
+            votes,
+            statistics,
+            behaviours,
+            corpus.clocks,
+            turns,
+            scans,
+            corpus.standing,
+            stands,
         )
 
     def updated(
@@ -362,6 +457,12 @@ class HabitModel:
             at = counted_turns(corpus, judged.turns)
             further_turns = TurnCounts.of(judged.votes, at, len(by_turn.documents), self.vocabulary)
             by_turn = by_turn.faded(factor) + further_turns
+        stood = self.stood
+        if stood is not None:
+            usable_documents = corpus.conditions == Condition.USABLE
+            stood = stood.faded(factor) + StandingCounts.of(
+                corpus.standing, usable_documents, self.vocabulary
+            )
         held = self.fusion
         return replace(
             self,
@@ -376,20 +477,33 @@ class HabitModel:
                 turn_scans=held.turn_scans
                 if held.turn_scans is None
                 else _latest(held.turn_scans, judged.turn_scans),
+                standing=held.standing
+                if held.standing is None
+                else _latest(held.standing, judged.standing),
             ),
             turns=by_turn,
+            stood=stood,
         )
 
-    def accept(self, votes: Votes, *, clock: int = NO_CLOCK, times: float = 1.0) -> "HabitModel":
+    def accept(
+        self,
+        votes: Votes,
+        *,
+        clock: int = NO_CLOCK,
+        standing: StandingCells | None = None,
+        times: float = 1.0,
+    ) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
-        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock, times)))
+        moment = _moment_of(votes, clock, standing, times)
+        return replace(self, accepted=(*self.accepted, moment))
 
-    def withdraw(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
+    def withdraw(
+        self, votes: Votes, *, clock: int = NO_CLOCK, standing: StandingCells | None = None
+    ) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
-        wanted = _moment_of(votes, clock)
-        for i, (other, hour, _) in enumerate(self.accepted):
-            same = all(np.array_equal(one, two) for one, two in zip(votes, other, strict=True))
-            if same and hour == wanted.hour:
+        wanted = _moment_of(votes, clock, standing)
+        for i, other in enumerate(self.accepted):
+            if wanted.same(other):
                 return replace(self, accepted=self.accepted[:i] + self.accepted[i + 1 :])
         raise InvalidInputError("this moment was not accepted, so there is nothing to take back")
 
@@ -398,7 +512,9 @@ class HabitModel:
         codes = [moment.votes.codes(self.vocabulary) for moment in self.accepted]
         hours = [moment.hour for moment in self.accepted]
         times = [moment.times for moment in self.accepted]
-        counts, fusion, turns = self.counts, self.fusion, self.turns
+        stands = [moment.standing for moment in self.accepted]
+        any_stands = any(standing.known for standing in stands)
+        counts, fusion, turns, stood = self.counts, self.fusion, self.turns, self.stood
         timed = counts.hour_documents.any()
         tensors = {
             "direction": counts.direction,
@@ -407,6 +523,8 @@ class HabitModel:
             "hour_documents": counts.hour_documents if timed else None,
             "turns": None if turns is None else turns.moved,
             "turn_documents": None if turns is None else turns.documents,
+            "stood": None if stood is None else stood.stood,
+            "stood_documents": None if stood is None else np.array([stood.documents]),
             "levels": self.levels,
             "statistics": fusion.statistics,
             "judged": fusion.judged.astype(np.uint8),
@@ -414,12 +532,18 @@ class HabitModel:
             "reach": np.array([fusion.reach]),
             "behaviours": fusion.behaviours,
             "turn_scans": fusion.turn_scans,
+            "standing": fusion.standing,
             "fleet_statistics": fusion.fleet_statistics,
             "fleet_scores": fusion.fleet_scores,
             "accepted": np.concatenate([np.empty(0, dtype=np.int64), *codes]),
             "accepted_lengths": np.array([len(words) for words in codes], dtype=np.int64),
             "accepted_hours": np.array(hours) if set(hours) - {NO_HOUR} else None,
             "accepted_times": np.array(times) if set(times) - {1.0} else None,
+            "accepted_cells": _whole([each.cells for each in stands]) if any_stands else None,
+            "accepted_ages": _whole([each.ages for each in stands]) if any_stands else None,
+            "accepted_stands": np.array([len(each.cells) for each in stands])
+            if any_stands
+            else None,
         }
         header = {
             "vocabulary": self.vocabulary.to_json(),
@@ -428,6 +552,7 @@ class HabitModel:
             "concentrations": {name: list(values) for name, values in self.concentrations.items()},
             "join": fusion.join,
             "turn_gain": fusion.turn_gain,
+            **({} if stood is None else {"standing_trust": fusion.standing_trust}),
         }
         return Contents(
             {"habits": header},
@@ -452,6 +577,7 @@ class HabitModel:
         parts = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
         hours = stored.get("accepted_hours", np.full(len(parts), NO_HOUR))
         times = stored.get("accepted_times", np.ones(len(parts)))
+        stands = _accepted_stands(stored, len(parts), vocabulary.n_cells)
         concentrations, none = header["concentrations"], HabitCounts.none(vocabulary)
         if len(concentrations.get(HOUR, ())) % N_CONTEXT_LEVELS:
             raise FileError(
@@ -483,13 +609,18 @@ class HabitModel:
                 stored.get("fleet_scores"),
                 stored["turn_scans"] if TURN in concentrations else None,
                 float(header.get("turn_gain", 0.0)),
+                stored["standing"] if STANDING in concentrations else None,
+                float(header.get("standing_trust", 0.0)),
             ),
             tuple(
-                Moment(Votes.of_codes(part, vocabulary), int(hour), float(n))
-                for part, hour, n in zip(parts, hours, times, strict=True)
+                Moment(Votes.of_codes(part, vocabulary), int(hour), float(n), standing)
+                for part, hour, n, standing in zip(parts, hours, times, stands, strict=True)
             ),
             TurnCounts(stored["turns"], stored["turn_documents"])
             if TURN in concentrations
+            else None,
+            StandingCounts(stored["stood"], float(stored["stood_documents"][0]))
+            if STANDING in concentrations
             else None,
         )
 
@@ -498,8 +629,30 @@ def _latest(before: NDArray[Any], further: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([before, further])[-MOST_REMEMBERED:]
 
 
-def _moment_of(votes: Votes, clock: int, times: float = 1.0) -> Moment:
-    return Moment(votes, int(hours_of(np.array(clock))), times)
+def _moment_of(
+    votes: Votes, clock: int, standing: StandingCells | None, times: float = 1.0
+) -> Moment:
+    hour = int(hours_of(np.array(clock)))
+    return Moment(votes, hour, times, standing or StandingCells.unknown())
+
+
+def _whole(parts: list[NDArray[Any]]) -> Indices:
+    """Return whole numbers of moments, one after the other."""
+    return np.concatenate([np.empty(0), *parts]).astype(np.int64)
+
+
+def _accepted_stands(
+    stored: dict[str, NDArray[Any]], n_moments: int, n_cells: int
+) -> list[StandingCells]:
+    """Return what stands in accepted moments, as a file has it."""
+    if "accepted_stands" not in stored:
+        return [StandingCells.unknown()] * n_moments
+    lengths, cells, ages = (stored[f"accepted_{name}"] for name in ("stands", "cells", "ages"))
+    if lengths.sum() != len(cells) or cells.max(initial=-1) >= n_cells:
+        raise FileError("the accepted moments do not fit the habits")
+    ends = np.cumsum(lengths)[:-1]
+    pairs = zip(np.split(cells, ends), np.split(ages, ends), strict=True)
+    return [StandingCells(*pair, len(pair[0]) > 0) for pair in pairs]
 
 
 def fading_factor(seconds: float, half_life: float | None) -> float:

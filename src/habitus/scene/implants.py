@@ -31,6 +31,20 @@ def draw_hours(documents: Array, n: int, rng: np.random.Generator) -> Indices:
     return np.asarray(rng.choice(np.flatnonzero(documents), n))
 
 
+def draw_places(
+    documents: Indices, moving: Array, v: Vocabulary, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """Choose documents for things that stand, and the cells that these stand around.
+
+    Things stand where something moves, and not at the border of the frame.
+    """
+    inside = np.zeros((v.rows, v.columns), dtype=np.bool_)
+    inside[1:-1, 1:-1] = True
+    busy = inside.ravel() & (moving > 0)
+    places = np.flatnonzero(busy if busy.any() else inside)
+    return rng.choice(documents, N_IMPLANTS), rng.choice(places, N_IMPLANTS)
+
+
 def changed_votes(
     votes: DocumentVotes, vocabulary: Vocabulary, rng: np.random.Generator
 ) -> DocumentVotes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from habitus.arrays import Indices
 from habitus.corpus import Corpus, ShardedCorpus, Vocabulary
+from habitus.corpus.stands import StandingCells
 from habitus.errors import DegenerateWarning, InvalidInputError
 from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
@@ -30,7 +31,7 @@ from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
 from habitus.scene.detector import Detector
-from habitus.scene.events import Event, judge_moment
+from habitus.scene.events import Event, TrackPoint, judge_moment, standing_of
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import LAYOUTS as HABIT_LAYOUTS
@@ -161,8 +162,8 @@ class SceneModel:
         moments = _moments(event, known)
         for times in TIMES if event.track else TIMES[:1]:
             habits = known
-            for moment in moments:
-                habits = habits.accept(moment, clock=event.minute, times=times)
+            for votes, standing in moments:
+                habits = habits.accept(votes, clock=event.minute, standing=standing, times=times)
             if _is_quiet(event, habits, MARGIN):
                 break
         scene = replace(self, habits=habits)
@@ -171,8 +172,8 @@ class SceneModel:
     def withdraw(self, event: Event) -> "SceneModel":
         """Return the model without an event that was accepted, to the bit as if it never was."""
         habits = self._known_habits("told what is normal", "model")
-        for moment in _moments(event, habits):
-            habits = habits.withdraw(moment, clock=event.minute)
+        for votes, standing in _moments(event, habits):
+            habits = habits.withdraw(votes, clock=event.minute, standing=standing)
         return replace(self, habits=habits)
 
     def silenced(self, recent: Sequence[Event]) -> list[Event]:
@@ -181,10 +182,8 @@ class SceneModel:
         return [
             event
             for event in recent
-            if event.alarm
-            and event.moment
-            and all(len(moment.cells) for moment in _moments(event, habits))
-            and _is_quiet(event, habits)
+            if event.alarm and _documents(event) and _moments(event, habits)
+            if _is_quiet(event, habits)
         ]
 
     def _known_habits(self, done: str, parameter: str) -> HabitModel:
@@ -249,34 +248,44 @@ MARGIN = 1.0
 """Nats above its threshold from which on it is silenced: no two recordings are quite the same."""
 
 
-def _moments(event: Event, habits: HabitModel) -> list[Votes]:
-    """Return the votes of all documents of an event, of its strongest one first, each once."""
-    if not event.moment:
+def _documents(event: Event) -> list[Event | TrackPoint]:
+    """Return the documents of an event that can be judged anew, its strongest one first."""
+    if not event.moment and not event.standing:
+        return []
+    documents: list[Event | TrackPoint] = [event, *event.track]
+    return [each for each in documents if each.moment or each.standing]
+
+
+def _moments(event: Event, habits: HabitModel) -> list[tuple[Votes, StandingCells]]:
+    """Return the votes of all documents of an event, and what stands in them, each once."""
+    documents = _documents(event)
+    if not documents:
         raise InvalidInputError(
             "this event has no moment that can be counted: detect it anew by the measure habits",
             parameter="events",
         )
-    moments = dict.fromkeys(
-        [event.moment, *(point.moment for point in event.track if point.moment)]
-    )
-    return [_votes(np.array(codes), habits.vocabulary) for codes in moments]
+    unlike = {(each.moment, each.standing, each.ages): each for each in documents}
+    return [_moment(each, habits.vocabulary) for each in unlike.values()]
 
 
-def _votes(codes: Indices, v: Vocabulary) -> Votes:
+def _moment(document: Event | TrackPoint, v: Vocabulary) -> tuple[Votes, StandingCells]:
+    codes, standing = np.array(document.moment, dtype=np.int64), standing_of(document)
     votes = Votes.of_codes(codes, v)
-    if codes.min() < 0 or codes.max() >= v.n_words or (np.diff(votes.cells) < 1).any():
+    fits = codes.min(initial=0) >= 0 and codes.max(initial=-1) < v.n_words
+    stands = standing.cells.max(initial=-1) < v.n_cells
+    stands &= len(standing.cells) == len(standing.ages)
+    if not fits or not stands or (np.diff(votes.cells) < 1).any():
         raise InvalidInputError(
             "this event was not found with this model: its moment does not fit the grid of "
             f"{v.rows} x {v.columns} cells",
             parameter="events",
         )
-    return votes
+    return votes, standing
 
 
 def _is_quiet(event: Event, habits: HabitModel, margin: float = 0.0) -> bool:
     """Return whether no document of an event would be an alarm by these habits."""
-    points = [point for point in event.track if point.moment] or [None]
-    judged = (judge_moment(event, habits, point) for point in points)
+    judged = (judge_moment(event, habits, document) for document in _documents(event))
     return all(judgement.normality >= event.threshold + margin for judgement in judged)
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from habitus.arrays import Image
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.corpus.documents import Condition
+from habitus.corpus.stands import StandingCells
+from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import FrameSizeError, Job, has_end
 from habitus.ingest.live import Arrived, LiveSource, Notice
@@ -17,7 +19,7 @@ from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
 from habitus.scene.detector import Detector, Judgement
 from habitus.scene.events import Event, EventJoiner
-from habitus.video import Source
+from habitus.video import Source, watched_cells
 
 # Number of documents in a row of less than two frames after which a camera is too slow.
 SLOW_DOCUMENTS = 5
@@ -107,6 +109,7 @@ class Observer:
         self.condition = Condition.USABLE
         self.judgement: Judgement | None = None
         self.faults = FaultReports(name)
+        self.backgrounds: Backgrounds | None = None
         self.n_slow = 0
         self.latest = 0.0
         """Start of the latest document in seconds."""
@@ -116,6 +119,7 @@ class Observer:
         document, vocabulary = arrival.document, arrival.vocabulary
         if not arrival.follows:
             self.detector.new_sequence()
+            self.backgrounds = None
             yield from self.ended(self.joiner.new_sequence())
         condition = self.scene.judge(document)
         if condition != self.condition:
@@ -124,7 +128,13 @@ class Observer:
         yield from self._report(arrival, condition)
         before, usable = self.joiner.open, condition is Condition.USABLE
         clock = minute_of(arrival.time) if self.live else NO_CLOCK
-        judgement = self.detector.step(document, usable=usable, vocabulary=vocabulary, clock=clock)
+        judgement = self.detector.step(
+            document,
+            usable=usable,
+            vocabulary=vocabulary,
+            clock=clock,
+            standing=self._standing(arrival, condition),
+        )
         self.judgement = judgement
         words = self.detector.in_model_words(document, vocabulary)
         over = self.joiner.add(arrival.seconds, words, judgement, self.detector.threshold)
@@ -132,9 +142,17 @@ class Observer:
         if now is not None and (before is None or now.peak != before.peak):
             self.still = document.still
         if now is not None and before is None:
-            self.started_at = arrival.time
+            self.started_at = arrival.time - (now.peak - now.start)
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
+
+    def _standing(self, arrival: Arrived, condition: Condition) -> StandingCells:
+        """Return what stands in a document."""
+        if self.backgrounds is None:
+            model, v = self.detector.model, arrival.vocabulary
+            watched = watched_cells(v, region=(model.settings_ or {}).get("region"))
+            self.backgrounds = Backgrounds(v, model.clip_, watched)
+        return self.backgrounds.take(arrival.document, condition)
 
     def miss(self, seconds: float, condition: str = "absent") -> Iterator[CameraFault]:
         """Yield what there is to say of a camera that was of use last some seconds ago."""

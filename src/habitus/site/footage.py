@@ -24,13 +24,16 @@ from habitus.corpus.clocks import minute_of
 from habitus.corpus.documents import corpus_header
 from habitus.corpus.looks import median_picture
 from habitus.corpus.sparse import SparseCounts
+from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.errors import FileError, HabitusError
 from habitus.files import write_file
+from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.scene.scene_model import SEGMENT, spread_numbers
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import ThinningJob
 from habitus.site.shard_store import latest_era, shard_bytes
+from habitus.video import watched_cells
 
 # Seconds of documents in a file as it is written first.
 MINUTE = 60.0
@@ -64,6 +67,7 @@ class _Held(NamedTuple):
     n_frames: int
     condition: Condition
     follows: bool
+    standing: StandingCells
 
 
 class _StoredFile(NamedTuple):
@@ -109,6 +113,8 @@ class FootageWriter:
         self.folder, self.settings, self.learn_days = folder, settings, learn_days
         self.notes: list[str] = []
         self._vocabulary: Vocabulary | None = None
+        self._backgrounds: Backgrounds
+        """Of cameras with that vocabulary."""
         self._held: list[_Held] = []
         self._before: float | None = None
         """Time of the latest document that was written, or dropped."""
@@ -138,13 +144,19 @@ class FootageWriter:
             self.flush()
             self._vocabulary, self._before, follows = vocabulary, None, False
             self._scene = _Scene()
+            mask, region = self.settings.mask, self.settings.region
+            watched = watched_cells(vocabulary, mask=mask, region=region)
+            self._backgrounds = Backgrounds(vocabulary, self.settings.clip, watched)
         if self._held and not 0 <= time - self._since < MINUTE:
             self.flush()
             self._since = time
         elif not self._held:
             self._since = time
+        if not follows:
+            self._backgrounds.new_sequence()
+        stands = self._backgrounds.take(document, condition)
         words, counts = document.words, document.counts
-        self._held.append(_Held(time, words, counts, document.n_frames, condition, follows))
+        self._held.append(_Held(time, words, counts, document.n_frames, condition, follows, stands))
         if condition is Condition.USABLE and document.still is not None:
             self._scene.add(document.still, time)
 
@@ -214,6 +226,7 @@ class FootageWriter:
             clocks=[minute_of(document.time) for document in held],
             picture=self._scene.picture() if self._wants_picture() else None,
             settings=settings,
+            standing=StandingWords.of([document.standing for document in held], vocabulary.n_cells),
         )
 
     def _wants_picture(self) -> bool:

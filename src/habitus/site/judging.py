@@ -115,7 +115,8 @@ class Judging:
         observer = self.observer
         for happening in observer.take(self._known_places(arrival)):
             if isinstance(happening, EventStarted):
-                self._start(happening.event, arrival.time)
+                earlier = happening.event.peak - happening.event.start
+                self._start(happening.event, arrival.time - earlier / self.speed)
             elif isinstance(happening, EventEnded):
                 self._end(happening)
         event, now = self.event, observer.joiner.open
