@@ -71,9 +71,17 @@ def pytest_collection() -> Generator[None, object, object]:
     return outcome
 
 
+LONGEST = ("packaging", "test_bare.py", "test_docs.py", "cluster", "test_accessibility.py")
+"""Folders and files whose tests take longest, up to a minute."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: all others run beside it."""
-    items.sort(key=lambda item: "packaging" not in item.path.parts)
+    """Begin with what takes longest: all others run beside it, and short ones are left at the end.
+
+    Workers take from each other what comes last.
+    """
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: min(ranks.get(part, len(ranks)) for part in item.path.parts))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -199,7 +199,7 @@ def test_a_command_says_in_one_line_that_its_workers_compile(tmp_path):
     cache = tmp_path / "cache"
     copy_kernels(cache)
     for pattern, left in (("*", None), ("*.nbi", 100), ("*.nbc", 100)):
-        for path in cache.rglob(f"cells.fill_moves{pattern}"):
+        for path in cache.rglob(f"cells._halve{pattern}"):
             whole = path.read_bytes()
             path.unlink()
             if left is not None:

@@ -207,9 +207,27 @@ def cell_motion(
     """
     rows, columns = watched.shape
     moves = np.full((rows, columns), -1, dtype=np.int16)
-    settings = watched, side, least_motion, bounds, flat
-    tables = scratch or Scratch.of(rows, columns, side)
-    return moves, fill_moves(*before, *after, *settings, *tables, moves)
+    half, quarter, next_half, next_quarter = *before, *after
+    line, changes, slots, gated, fits, moved = scratch or Scratch.of(rows, columns, side)
+    change = fill_moves(
+        half,
+        quarter,
+        next_half,
+        next_quarter,
+        watched,
+        side,
+        least_motion,
+        bounds,
+        flat,
+        line,
+        changes,
+        slots,
+        gated,
+        fits,
+        moved,
+        moves,
+    )
+    return moves, change
 
 
 @compiled
