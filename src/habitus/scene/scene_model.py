@@ -30,7 +30,7 @@ from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
 from habitus.scene.detector import Detector
-from habitus.scene.events import Event, judge_moment
+from habitus.scene.events import Event, TrackPoint, judge_moment
 from habitus.scene.fleet import Fleet
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.habit_model import LAYOUTS as HABIT_LAYOUTS
@@ -275,8 +275,8 @@ def _votes(codes: Indices, v: Vocabulary) -> Votes:
 
 def _is_quiet(event: Event, habits: HabitModel, margin: float = 0.0) -> bool:
     """Return whether no document of an event would be an alarm by these habits."""
-    points = [point for point in event.track if point.moment] or [None]
-    judged = (judge_moment(event, habits, point) for point in points)
+    points: list[TrackPoint | None] = [point for point in event.track if point.moment]
+    judged = (judge_moment(event, habits, point) for point in points or [None])
     return all(judgement.normality >= event.threshold + margin for judgement in judged)
 
 
