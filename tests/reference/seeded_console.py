@@ -62,15 +62,24 @@ PLACES = (
 SAID = {
     "wrong-way": (
         "direction, scan",
-        "on the left: moving to the left, where things move to the right (0 of 212 times)",
+        "on the left: something small moving to the left, where things move to the right (0 of 212 times)",
     ),
     "red-light": (
         "together, sum",
         "in the middle: things move there that do not move together otherwise (0 of 96 times)",
     ),
-    "jaywalker": ("place, scan", "at the bottom: moving where hardly anything moves (2 of 600)"),
-    "pavement": ("place, sum", "on the right: moving where hardly anything moves (0 of 600)"),
-    "u-turn": ("direction, scan", "in the middle: moving down and to the left (0 of 33 times)"),
+    "jaywalker": (
+        "place, scan",
+        "at the bottom: something small moving where hardly anything moves (2 of 600)",
+    ),
+    "pavement": (
+        "place, sum",
+        "on the right: something moving where hardly anything moves (0 of 600)",
+    ),
+    "u-turn": (
+        "direction, scan",
+        "in the middle: something moving down and to the left (0 of 33 times)",
+    ),
     "breakdown": ("speed, scan", "at the top: about 51 % of the usual speed there (1 of 32 times)"),
 }
 """Cue and explanation of each kind of anomaly."""

@@ -142,10 +142,14 @@ def sentence(habits, votes, cue, gathering="scan"):
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        (0, "in the middle: motion where nothing moved before (in 200 moments)"),
-        (3, "in the middle: motion where hardly anything moves (in 3 of 200 moments)"),
-        (39, "in the middle: motion where little moves (in 39 of 200 moments)"),
-        (40, "in the middle: motion in a busy place (in 40 of 200 moments)"),
+        (0, "in the middle: something small moving where nothing moved before (in 200 moments)"),
+        (
+            3,
+            "in the middle: something small moving where hardly anything moves "
+            "(in 3 of 200 moments)",
+        ),
+        (39, "in the middle: something small moving where little moves (in 39 of 200 moments)"),
+        (40, "in the middle: something small moving in a busy place (in 40 of 200 moments)"),
     ],
 )
 def test_places_by_habits(times, words):
@@ -188,13 +192,14 @@ def test_places_by_habits(times, words):
 def test_directions_by_habits(seen, direction, words):
     habits = habits_of(*((MIDDLE, way, 5, times) for way, times in seen), ([0], UP_12, 5, N))
     said = sentence(habits, votes_at(MIDDLE, direction, 5), "direction")
-    assert said == f"in the middle: {words}"
+    assert said == f"in the middle: something small {words}"
 
 
 def test_cells_nearby_are_counted_where_a_cell_has_few_and_that_is_said():
     habits = habits_of((ROW[14:17], RIGHT_12, 5, 4))
     assert sentence(habits, votes_at(MIDDLE, LEFT_12, 5), "direction") == (
-        "in the middle: moving to the left, where motion is to the right (0 of 12 times nearby)"
+        "in the middle: something small moving to the left, where motion is to the right "
+        "(0 of 12 times nearby)"
     )
 
 
@@ -224,24 +229,43 @@ def test_cells_nearby_are_counted_where_a_cell_has_few_and_that_is_said():
 def test_speeds_by_habits(speed, words):
     habits = habits_of((MIDDLE, LEFT_12, 5, 90), (MIDDLE, LEFT_12, 9, 10))
     said = sentence(habits, votes_at(MIDDLE, LEFT_12, speed), "speed")
-    assert said == f"in the middle: {words}"
+    assert said == f"in the middle: something small {words}"
 
 
 def test_speeds_where_that_way_was_never_taken():
     habits = habits_of(([0], LEFT_12, 5, 90))
     assert sentence(habits, votes_at(MIDDLE, LEFT_12, 10), "speed") == (
-        "in the middle: moving to the left about three times as fast as usual in this scene"
+        "in the middle: something small moving to the left about three times as fast as usual "
+        "in this scene"
     )
     assert sentence(habits, votes_at(MIDDLE, RIGHT_12, 10), "speed") == (
-        "in the middle: moving to the right, as nothing did before"
+        "in the middle: something small moving to the right, as nothing did before"
     )
+
+
+def test_of_too_few_a_speed_is_not_made():
+    habits = habits_of((MIDDLE, LEFT_12, 9, 3), ([0], UP_12, 5, N))
+    assert sentence(habits, votes_at(MIDDLE, LEFT_12, 2), "speed") == (
+        "in the middle: something small moving to the left, as hardly anything did there before "
+        "(3 times nearby)"
+    )
+
+
+def test_one_car_is_not_everything():
+    rows = np.arange(13, 18)[:, None] * FINE.columns + np.arange(12, 18)
+    habits = habits_of((np.arange(FINE.n_cells), RIGHT_12, 5, 100))
+    said = sentence(habits, votes_at(rows.ravel(), RIGHT_12, 9), "speed", "sum")
+    assert said.startswith("in the middle: something moving to the right about 2.4 times as fast")
+    large = np.arange(10, 20)[:, None] * FINE.columns + np.arange(10, 20)
+    said = sentence(habits, votes_at(large.ravel(), RIGHT_12, 9), "speed", "sum")
+    assert said.startswith("in the middle: something large moving to the right")
 
 
 def test_speeds_of_coarse_words():
     coarse = Vocabulary(30, 30, speeds=2)
     habits = habits_of((MIDDLE, LEFT, 0, 99), (MIDDLE, LEFT, 1, 1), vocabulary=coarse)
     assert sentence(habits, votes_at(MIDDLE, LEFT, 1), "speed") == (
-        "in the middle: moving to the left and fast, where motion is usually slow "
+        "in the middle: something small moving to the left and fast, where motion is usually slow "
         "(so fast 1 of 100 times)"
     )
 
@@ -250,7 +274,8 @@ def test_cues_together_tell_the_heaviest_ones():
     habits = habits_of((ROW, RIGHT_12, 5, 100))
     said = sentence(habits, votes_at(MIDDLE, LEFT_12, 5), "together")
     assert (
-        said == "in the middle: moving to the left, where motion is to the right (0 of 100 times)"
+        said == "in the middle: something small moving to the left, where motion is to the right "
+        "(0 of 100 times)"
     )
 
 
@@ -284,7 +309,7 @@ def test_a_crowd_where_nothing_moved():
 def test_some_things_faster_are_not_everything():
     habits = habits_of((ROW, RIGHT_12, 5, 100))
     mixed = votes_at(ROW, RIGHT_12, 5)
-    mixed.speeds[:10] = 11
+    mixed.speeds[::3] = 11  # here and there: not one thing
     said = sentence(habits, mixed, "speed", "sum")
     assert said.startswith("some things move faster than usual")
 
@@ -373,17 +398,17 @@ DAYTIME = [(hour, 100, 50) for hour in range(6, 23)]
     [
         (
             [*((hour, 90, 0) for hour in (23, 0, 1, 2, 3, 4, 5)), *DAYTIME],
-            "motion at 03:12, when nothing moved before here (in 630 moments between 23:00 and "
+            "moving at 03:12, when nothing moved before here (in 630 moments between 23:00 and "
             "6:00)",
         ),
         (
             [(2, 90, 7), (3, 90, 0), (4, 90, 0), (5, 90, 9), *DAYTIME],
-            "motion at 03:12, when nothing moved before here (in 180 moments between 3:00 and "
+            "moving at 03:12, when nothing moved before here (in 180 moments between 3:00 and "
             "5:00)",
         ),
         (
             [(3, 200, 1), *DAYTIME],
-            "motion at 03:12, when less moves here than usual (in 0.5 % of the moments between "
+            "moving at 03:12, when less moves here than usual (in 0.5 % of the moments between "
             "3:00 and 4:00, in 45 % of all)",
         ),
     ],
@@ -391,7 +416,7 @@ DAYTIME = [(hour, 100, 50) for hour in range(6, 23)]
 def test_hours_by_habits(seen, words):
     habits = at_hours(*seen)
     finding = by_hour(habits, 3 * 60 + 12)
-    assert finding.explanation == f"in the middle: {words}"
+    assert finding.explanation == f"in the middle: something small {words}"
     assert finding.cue == "hour, scan"
     assert finding.cells.tolist() == MIDDLE.tolist()
-    assert by_hour(habits, 3 * 60 + 12, "sum").explanation == f"{words}, in the middle"
+    assert by_hour(habits, 3 * 60 + 12, "sum").explanation == finding.explanation  # one thing

@@ -40,7 +40,7 @@ FOR_ADMINS = (
     "/api/users", "/api/tokens", "/api/channels", "/api/audit", "/api/settings", "/api/uploads",
     "/settings", "/cameras/new",
 )  # fmt: skip
-FOR_REVIEWERS = ("review", "undo")
+FOR_REVIEWERS = ("review", "undo", "/note", "/events")
 
 
 def routes(app: FastAPI) -> Iterator[APIRoute]:

@@ -22,6 +22,10 @@ ALSO = 0.35
 MOSTLY, NEARLY_ALL = 0.6, 0.9
 MANY = 0.25
 """Share of the votes from which on they are many."""
+SMALL, LARGE = 0.005, 0.06
+"""Shares of the picture under which a thing is small, and above which it is large."""
+WIDEST = 0.5
+"""Share of the picture's width or height up to which something can be one thing."""
 FEWEST = 5
 """Times that a cell moved under which the cells around it are counted too."""
 HARDLY, LITTLE = 0.02, 0.2
@@ -92,9 +96,10 @@ def find_unusual(judgement: HabitJudgement, model: HabitModel, clip: float = 1.0
     where = place_in_words(boxes[0], v)
     if by_turn is not None and model.all_turns is not None:
         vote = int(heavy[excess[heavy].argmax()])
-        explanation = f"{where}: {_turn_reason(judgement, model.all_turns, v, vote)}"
-    elif gathering == 0:
-        explanation = f"{where}: {_reasons(judgement, model, cue, heavy)}"
+        reason = _turn_reason(judgement, model.all_turns, v, vote)
+        explanation = f"{where}: {_subject(boxes[0], v)} {reason}"
+    elif gathering == 0 or _is_one(boxes[0], excess[heavy].sum() / excess.sum(), v):
+        explanation = f"{where}: {_subject(boxes[0], v)} {_reasons(judgement, model, cue, heavy)}"
     else:
         if excess[heavy].sum() < MOSTLY * excess.sum():
             where = "all over the picture"
@@ -144,6 +149,20 @@ def _duration(seconds: float) -> str:
     ('64 s', '12 minutes')
     """
     return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} minutes"
+
+
+def _subject(box: Box, v: Vocabulary) -> str:
+    """Return what moves, by its share of the picture."""
+    share = (box.right - box.left) * (box.bottom - box.top) / (v.width * v.height)
+    return (
+        "something small" if share < SMALL else "something large" if share > LARGE else "something"
+    )
+
+
+def _is_one(box: Box, share: float, v: Vocabulary) -> bool:
+    """Return whether one thing has nearly all of the excess of a frame, and is no crowd."""
+    wide = max((box.right - box.left) / v.width, (box.bottom - box.top) / v.height)
+    return bool(share >= NEARLY_ALL and wide <= WIDEST)
 
 
 def heat_map(finding: HabitFinding, vocabulary: Vocabulary) -> Array:
@@ -233,7 +252,7 @@ def _reason(judgement: HabitJudgement, model: HabitModel, cue: int, vote: int) -
     if cue == PLACE:
         return _place_reason(model, cell)
     if cue == BY_HOUR:
-        return f"motion{_hour_reason(model, np.array([cell]), judgement.clock)}"
+        return f"moving{_hour_reason(model, np.array([cell]), judgement.clock)}"
     if cue == DIRECTION:
         return _direction_reason(model, cell, direction)
     return _speed_reason(model, cell, direction, speed)
@@ -243,13 +262,13 @@ def _place_reason(model: HabitModel, cell: int) -> str:
     counts = model.all_counts
     times, n = counts.moving[cell], counts.n_documents
     if round(times) == 0:
-        return f"motion where nothing moved before (in {round(n):,} moments)"
+        return f"moving where nothing moved before (in {round(n):,} moments)"
     seen = f"(in {round(times):,} of {round(n):,} moments)"
     if times < HARDLY * n:
-        return f"motion where hardly anything moves {seen}"
+        return f"moving where hardly anything moves {seen}"
     if times < LITTLE * n:
-        return f"motion where little moves {seen}"
-    return f"motion in a busy place {seen}"
+        return f"moving where little moves {seen}"
+    return f"moving in a busy place {seen}"
 
 
 def _turn_reason(judgement: HabitJudgement, counts: TurnCounts, v: Vocabulary, vote: int) -> str:
@@ -331,6 +350,9 @@ def _speed_reason(model: HabitModel, cell: int, direction: int, speed: int) -> s
     moving, there = f"moving {WAYS[1::3][coarse]}", "there"
     here, nearby = _around(model.all_counts.speed[:, coarse], cell, model)
     seen = here.sum()
+    if 0 < round(seen) < FEWEST:
+        times = f"{round(seen)} time{'' if round(seen) == 1 else 's'}"
+        return f"{moving}, as hardly anything did there before ({times} nearby)"
     if round(seen) == 0:
         here, there = model.all_counts.speed[:, coarse].sum(axis=0), "in this scene"
     if round(here.sum()) == 0:

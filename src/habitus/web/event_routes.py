@@ -180,7 +180,7 @@ def show_events(page: ViewerPage, before: str | None = None) -> HTMLResponse:
             return page.part("results.html", **shown)
         shown["n_events"] = queries.count(session, chosen.filter())
         shown["cameras"], shown["cues"] = queries.wall(session), queries.cues(session)
-    choices = {"HOURS": HOURS, "UNUSUAL": UNUSUAL, "LENGTHS": LENGTHS}
+    choices: dict[str, Any] = {"HOURS": HOURS, "UNUSUAL": UNUSUAL, "LENGTHS": LENGTHS}
     return page("events.html", section="Events", chosen=chosen, **choices, **shown)
 
 

@@ -104,13 +104,13 @@ def midnight(now: float | None = None) -> float:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-_OTHERS = {
+_OTHERS: dict[str, ColumnElement[Any]] = {
     "camera": CameraRow.name.label("camera"),
     "dated": or_(
         CameraRow.kind != "recording", CameraRow.options["starts"].as_float().is_not(None)
     ).label("dated"),
 }
-_SUMMARY = [
+_SUMMARY: list[Any] = [
     _OTHERS[name] if name in _OTHERS else getattr(EventRow, name)
     for name in EventSummary.model_fields
 ]

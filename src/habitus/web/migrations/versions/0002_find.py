@@ -8,15 +8,16 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-BEFORE = ("review", "cue", "at_half")
-FILTERED = ("review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred")
-INDEXES = {
-    "ix_events_start": ("start", "id", ..., "camera_id"),
-    "ix_events_alarm_start": ("alarm", "start", "id", ..., "camera_id"),
-    "ix_events_camera_start": ("camera_id", "start", "id", ..., "alarm"),
-    "ix_events_camera_alarm_start": ("camera_id", "alarm", "start", "id", ...),
-    "ix_events_words": ("alarm", "start", "id", ..., "camera_id", "words"),
-    "ix_events_unusual": ("alarm", "unusual", "start", "id", "camera_id"),
+FILTERED = ["review", "silenced_by", "cue", "at_half", "unusual", "hour", "end", "starred"]
+WIDER = {
+    "ix_events_start": ["start", "id", *FILTERED, "camera_id"],
+    "ix_events_alarm_start": ["alarm", "start", "id", *FILTERED, "camera_id"],
+    "ix_events_camera_start": ["camera_id", "start", "id", *FILTERED, "alarm"],
+    "ix_events_camera_alarm_start": ["camera_id", "alarm", "start", "id", *FILTERED],
+}
+NEW = {
+    "ix_events_words": ["alarm", "start", "id", *FILTERED, "camera_id", "words"],
+    "ix_events_unusual": ["alarm", "unusual", "start", "id", "camera_id"],
 }
 TOGETHER = 1000
 
@@ -37,12 +38,10 @@ def upgrade() -> None:
     names = sa.Column("behaviour_names", sa.JSON(), nullable=False, server_default="{}")
     op.add_column("cameras", names)
     _fill(op.get_bind())
-    for name, columns in INDEXES.items():
-        if name not in ("ix_events_words", "ix_events_unusual"):
-            op.drop_index(name, "events")
-        at = columns.index(...) if ... in columns else len(columns)
-        wide = FILTERED if ... in columns else ()
-        op.create_index(name, "events", [*columns[:at], *wide, *columns[at + 1 :]])
+    for name in WIDER:
+        op.drop_index(name, "events")
+    for name, columns in (WIDER | NEW).items():
+        op.create_index(name, "events", columns)
 
 
 def _fill(connection: sa.Connection) -> None:
