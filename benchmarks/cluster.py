@@ -197,9 +197,9 @@ def learning(paths: Sequence[Path], words: float, folder: Path) -> Iterator[Row]
     for n in (1, 2):
         progress(f"learning from {len(paths)} shards with {n} worker(s)")
         with cluster(folder, n) as started, open_workers(started.address) as workers:
-            model().fit(ShardedCorpus.open(paths[:4]).carried_by(workers))  # kernels are loaded
+            model().fit(ShardedCorpus.open(paths[:4]).with_workers(workers))  # kernels are loaded
             start, sent, used = time.perf_counter(), traffic.n_bytes, started.processor_times()
-            found = model().fit(ShardedCorpus.open(paths).carried_by(workers))
+            found = model().fit(ShardedCorpus.open(paths).with_workers(workers))
             seconds[n], sent = time.perf_counter() - start, traffic.n_bytes - sent
             busiest[n] = max(np.subtract(started.processor_times(), used))
             bits[n] = b"".join(array.tobytes() for array in found.parameters_)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import habitus
 from habitus.corpus.documents import VERSION
-from habitus.files import write_tensors
+from habitus.files import FileFormat
 from habitus.lab import Junction, render
 from report import Cells, main, progress
 
@@ -22,7 +22,7 @@ def measure(quick: bool) -> Iterator[Cells]:
         render(Junction(seed=SEED, seconds=seconds), video)
         corpus = habitus.extract(video, output=plain).corpus
         header, tensors = corpus.packed_contents()
-        write_tensors(packed, kind="corpus", version=VERSION, header=header, tensors=tensors)
+        FileFormat("corpus", VERSION).write(packed, header, tensors)
         for what, path, once in (
             ("video, 360x288, as the junction is rendered", video, 0),
             ("corpus of `habitus extract`", plain, tensors["picture"].nbytes),

@@ -245,6 +245,15 @@ def test_the_table_of_equations_has_every_learning_and_scoring_equation():
     assert set(range(6, 34)) | set(range(38, 44)) <= numbers
 
 
+def test_the_map_of_the_tree_names_what_is_there():
+    text = (ROOT / "docs/project/architecture.md").read_text()
+    paths = re.findall(r"`(?:habitus/)?([a-z_]+(?:/[a-z_]+)*)(?:/|\.py)?`", text)
+    named = [path for path in paths if "/" in path and not path.startswith("benchmarks")]
+    files = [ROOT / "src/habitus" / path for path in named]
+    assert len(files) > 100
+    assert [file for file in files if not (file.is_dir() or Path(f"{file}.py").exists())] == []
+
+
 def test_the_command_reference_is_not_stale():
     script = [sys.executable, ROOT / "scripts/command_reference.py", "--check"]
     run = subprocess.run(script, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from habitus import Corpus, HabitusError, Vocabulary
 from habitus.evaluation.label_files import parse_labels
 from habitus.evaluation.labels import footage_of_corpus
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat
 from habitus.scene import SceneModel, detect_events, learn_scene, read_events
 from habitus.video.mask import watched_cells
 
@@ -235,7 +235,7 @@ def forge(header, path, value):
 @pytest.mark.parametrize("name", ["corpus", "em-model", "gibbs-model"])
 def test_forged_files_with_the_right_checksum(folder, name):
     kind = name.rpartition("-")[2]
-    header, tensors = read_tensors(folder / name, kind=kind, version=9)
+    header, tensors = FileFormat(kind, 9).read(folder / name)
     path = folder / f"forged-{name}"
 
     @settings(FUZZ, max_examples=600)
@@ -259,7 +259,7 @@ def test_forged_files_with_the_right_checksum(folder, name):
                 if kept.get(array) is not None and kept[array].dtype != np.bool_:
                     kept[array] = ARRAYS[change](kept[array])
         kept = {key: array for key, array in kept.items() if array is not None}
-        write_tensors(path, kind=kind, version=VERSIONS[kind], header=forged, tensors=kept)
+        FileFormat(kind, VERSIONS[kind]).write(path, forged, kept)
         with allowed():
             use_corpus(path) if kind == "corpus" else use_model(path, [measure])
 

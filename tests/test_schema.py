@@ -7,7 +7,7 @@ import pytest
 
 from habitus import Corpus, HabitusError, Vocabulary
 from habitus.errors import FileError
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat
 from habitus.scene import SceneModel, learn_scene
 from habitus.schema import REAL, Layout, decoded
 
@@ -39,19 +39,11 @@ VERSIONS = {"corpus": 3, "model": 4}
 
 def refused(files, kind, header=None, tensors=None):
     """Write a file with other contents and the right checksum; return what is said of it."""
-    found = read_tensors(files / kind, kind=kind, version=9)
+    found = FileFormat(kind, 9).read(files / kind)
     path = files / f"odd-{kind}"
-    write_tensors(
-        path,
-        kind=kind,
-        version=VERSIONS[kind],
-        header=found.header | (header or {}),
-        tensors={
-            name: array
-            for name, array in (found.tensors | (tensors or {})).items()
-            if array is not None
-        },
-    )
+    arrays = (found.tensors | (tensors or {})).items()
+    kept = {name: array for name, array in arrays if array is not None}
+    FileFormat(kind, VERSIONS[kind]).write(path, found.header | (header or {}), kept)
     with pytest.raises(FileError) as caught:
         LOADERS[kind](path)
     said = str(caught.value)
@@ -96,7 +88,7 @@ def test_headers_of_models(files, name, value):
 @pytest.mark.parametrize("name", ["n_topics", "n_iterations", "burn_in", "thinning", "n_samples"])
 @pytest.mark.parametrize("value", [None, True, "2", -1, 0, 1.5, [], 10**30])
 def test_settings_of_models(files, name, value):
-    known = read_tensors(files / "model", kind="model", version=9).header["settings"]
+    known = FileFormat("model", 9).read(files / "model").header["settings"]
     assert name in refused(files, "model", {"settings": known | {name: value}})
 
 
@@ -122,7 +114,7 @@ MODEL_ARRAYS = [
     [*(("corpus", n) for n in CORPUS_ARRAYS), *(("model", n) for n in MODEL_ARRAYS)],
 )
 def test_arrays(files, kind, name):
-    array = read_tensors(files / kind, kind=kind, version=9).tensors[name]
+    array = FileFormat(kind, 9).read(files / kind).tensors[name]
     assert name in refused(files, kind, tensors={name: array.astype(np.complex64)})
     assert name in refused(files, kind, tensors={name: array[None]})
     assert "missing" in refused(files, kind, tensors={name: None})
@@ -144,10 +136,10 @@ def test_texts_without_bounds(text):
 
 def test_an_array_of_other_sizes_is_not_read(tmp_path):
     path = tmp_path / "file"
-    write_tensors(path, kind="x", version=1, header={"n": 3}, tensors={"a": np.zeros((2, 2))})
+    FileFormat("x", 1).write(path, {"n": 3}, {"a": np.zeros((2, 2))})
     layouts = {"a": Layout(REAL, ("n", 2))}
     with pytest.raises(FileError, match="n = 3 in place of 2"):
-        read_tensors(path, kind="x", version=1, layouts=layouts, sizes=lambda h: {"n": h["n"]})
+        FileFormat("x", 1, layouts=layouts, sizes=lambda h: {"n": h["n"]}).read(path)
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a" * 5000, "b\udcff", "c\0"])
@@ -160,5 +152,5 @@ def test_names_that_no_file_has(tmp_path, name):
 
 
 def test_headers_are_json_as_any_other_program_writes_it(files):
-    found = read_tensors(files / "corpus", kind="corpus", version=9)
+    found = FileFormat("corpus", 9).read(files / "corpus")
     assert json.loads(json.dumps(found.header)) == found.header

@@ -36,7 +36,6 @@ except ImportError:  # without locks, nothing is known to be left behind
     fcntl = None
 
 Tensors = dict[str, NDArray[Any]]
-Sizes = Callable[[Any], Mapping[str, int | range]]
 
 # A safetensors file begins with the length of its JSON header, which is padded with spaces.
 LENGTH, ALIGNMENT = struct.Struct("<Q"), 8
@@ -292,34 +291,6 @@ def _same_file(target: Path, source: str | os.PathLike[str]) -> bool:
         return False
 
 
-def write_tensors(
-    path: str | os.PathLike[str],
-    *,
-    kind: str,
-    version: int,
-    header: Mapping[str, Any],
-    tensors: Mapping[str, NDArray[Any]],
-    lasting: bool = True,
-) -> None:
-    """Write arrays and a header to a file, completely or not at all; see `tensor_bytes`.
-
-    `lasting` is as of `written_whole`.
-    """
-    parts = _file_parts(kind, version, header, tensors)
-    with written_whole(path, lasting=lasting) as temporary, temporary.open("wb") as file:
-        file.writelines(parts)
-
-
-def tensor_bytes(
-    *, kind: str, version: int, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
-) -> bytes:
-    """Return what a file of arrays and a header holds; the same contents are the same bytes.
-
-    The header has plain values, as JSON has them; no NaN or infinity.
-    """
-    return b"".join(_file_parts(kind, version, header, tensors))
-
-
 def _file_parts(
     kind: str, version: int, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
 ) -> tuple[bytes, memoryview]:
@@ -342,7 +313,7 @@ def _file_parts(
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of a file that `write_tensors` wrote, or None for any other file."""
+    """Return the kind of a file of a `FileFormat`, or None for any other file."""
     try:
         with safe_open(Path(path), framework="numpy") as file:
             return (file.metadata() or {}).get("habitus")
@@ -360,63 +331,65 @@ class FoundContents(NamedTuple):
     """Arrays that were asked for."""
 
 
-def read_header(
-    path: str | os.PathLike[str],
-    *,
-    kind: str,
-    version: int,
-    schema: Any = dict[str, Any],
-    layouts: Mapping[str, Layout] | None = None,
-    sizes: Sizes = lambda header: {},
-    wanted: Sequence[str] = (),
-) -> FoundContents:
-    """Read what a file says that it holds, whatever the size of its arrays.
+class FileFormat(NamedTuple):
+    """How files of one kind are written and read: arrays, and a header of plain values."""
 
-    Only `read_tensors`, with the same parameters, compares the contents with their checksum. Small
-    arrays are read by the names that are `wanted`, where the file has them.
-    """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
-        tensors = {name: opened.get_tensor(name) for name in wanted if name in opened.arrays}
-        return FoundContents(opened.header, opened.arrays, tensors)
+    kind: str
+    version: int
+    """Of what is written; newest that is understood."""
+    schema: Any = dict[str, Any]
+    """Type of the header."""
+    layouts: Mapping[str, Layout] | None = None
+    """What the arrays must be; those of other names are left out. Where None, all are read."""
+    sizes: Callable[[Any], Mapping[str, int | range]] = lambda header: {}
+    """Returns the sizes that a header states, by the names that they have in `layouts`."""
 
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        tensors: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Write a file, completely or not at all; see `to_bytes`."""
+        parts = _file_parts(self.kind, self.version, header, tensors)
+        with written_whole(path) as temporary, temporary.open("wb") as file:
+            file.writelines(parts)
 
-def read_tensors(
-    path: str | os.PathLike[str],
-    *,
-    kind: str,
-    version: int,
-    schema: Any = dict[str, Any],
-    layouts: Mapping[str, Layout] | None = None,
-    sizes: Sizes = lambda header: {},
-) -> Contents:
-    """Read a file that `write_tensors` wrote; a `FileError` says what is wrong with another.
+    def to_bytes(self, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> bytes:
+        """Return what a file holds; the same contents are the same bytes.
 
-    Header, names, types and shapes are checked before an array is read.
+        The header has plain values, as JSON has them; no NaN or infinity.
+        """
+        return b"".join(_file_parts(self.kind, self.version, header, tensors))
 
-    Parameters
-    ----------
-    path, kind
-        File to read, and the kind of contents that is expected.
-    version
-        Newest version of the format that is understood.
-    schema
-        Type of the header.
-    layouts
-        What the arrays must be; those of other names are left out. Where None, all are returned.
-    sizes
-        Returns the sizes that the header states, by the names that they have in `layouts`.
-    """
-    with _opened(path, kind, version, schema, layouts or {}, sizes) as opened:
-        tensors = {name: opened.get_tensor(name) for name in opened.arrays}
-        metadata = opened.metadata
-        digest = _digest(kind, metadata["version"], metadata["header"], tensors)
-        if metadata.get("digest") != digest:
-            raise FileError("the contents do not match their checksum: damaged or altered")
-        if layouts is not None:
-            tensors = {name: tensors[name] for name in layouts if name in tensors}
-            for name, tensor in tensors.items():
-                check_values(name, tensor, layouts[name])
-        return Contents(opened.header, tensors)
+    def read_header(
+        self, path: str | os.PathLike[str], wanted: Sequence[str] = ()
+    ) -> FoundContents:
+        """Read what a file says that it holds, whatever the size of its arrays.
+
+        Only `read` compares the contents with their checksum. Small arrays are read by the names
+        that are `wanted`, where the file has them.
+        """
+        with _opened(path, self) as opened:
+            tensors = {name: opened.get_tensor(name) for name in wanted if name in opened.arrays}
+            return FoundContents(opened.header, opened.arrays, tensors)
+
+    def read(self, path: str | os.PathLike[str]) -> Contents:
+        """Read a file that `write` wrote; a `FileError` says what is wrong with another.
+
+        Header, names, types and shapes are checked before an array is read.
+        """
+        with _opened(path, self) as opened:
+            tensors = {name: opened.get_tensor(name) for name in opened.arrays}
+            metadata = opened.metadata
+            digest = _digest(self.kind, metadata["version"], metadata["header"], tensors)
+            if metadata.get("digest") != digest:
+                raise FileError("the contents do not match their checksum: damaged or altered")
+            if self.layouts is not None:
+                tensors = {name: tensors[name] for name in self.layouts if name in tensors}
+                for name, tensor in tensors.items():
+                    check_values(name, tensor, self.layouts[name])
+            return Contents(opened.header, tensors)
 
 
 class _OpenFile(NamedTuple):
@@ -429,31 +402,24 @@ class _OpenFile(NamedTuple):
 
 
 @contextmanager
-def _opened(
-    path: str | os.PathLike[str],
-    kind: str,
-    version: int,
-    schema: Any,
-    layouts: Mapping[str, Layout],
-    sizes: Sizes,
-) -> Iterator[_OpenFile]:
-    """Open a file that `write_tensors` wrote; every error becomes a `FileError` that names it."""
-    source = checked_path(path)
+def _opened(path: str | os.PathLike[str], form: FileFormat) -> Iterator[_OpenFile]:
+    """Open a file of a format; every error becomes a `FileError` that names it."""
+    source, kind = checked_path(path), form.kind
     if not source.is_file():
         what = "a folder" if source.is_dir() else "nothing"
         raise FileError(f"{source}: expected a habitus {kind} file, found {what}")
     try:
         with safe_open(source, framework="numpy") as file:
             metadata = file.metadata() or {}
-            _check_kind(metadata, kind, version)
-            header = decoded(metadata.get("header", ""), schema)
+            _check_kind(metadata, kind, form.version)
+            header = decoded(metadata.get("header", ""), form.schema)
             # A safetensors file has no iteration of its own.
             slices = {name: file.get_slice(name) for name in list(file.keys())}
             arrays = {
                 name: FoundArray(array.get_dtype(), tuple(array.get_shape()))
                 for name, array in slices.items()
             }
-            check_layouts(arrays, layouts, sizes(header))
+            check_layouts(arrays, form.layouts or {}, form.sizes(header))
             yield _OpenFile(metadata, header, arrays, file.get_tensor)
     except FileError as error:
         raise FileError(f"{source}: {error}") from error

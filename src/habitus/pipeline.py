@@ -680,7 +680,7 @@ def tune(
     force: bool = False,
     documents: DocumentSettings | None = None,
     learning: LearningSettings = TUNING,
-    alerts: AlertSettings | float = AlertSettings(5.0, measure="tail"),
+    alerts: AlertSettings | float = AlertSettings(AlertSettings.BUDGET, measure="tail"),
     reading: ReadingSettings = ReadingSettings(),
     progress: ProgressCallback = ignore_progress,
 ) -> Tuning:
@@ -715,13 +715,12 @@ def tune(
     """
     from habitus.lab.tuning.advice import check_tuning, tune_model
     from habitus.lab.tuning.selection import SelectionRuns
-    from habitus.scene.detector import ALERTS_PER_DAY
 
     check_outputs(sources, *_masks(documents), force=force, picture=picture)
     check_unused(learning, "tuning", "prior", "n_restarts", "min_words", "seed")
     settings = AlertSettings.of(alerts)
     check_unused(settings, "tuning", "alerts_per_day", "measure")
-    budget = ALERTS_PER_DAY if settings.alerts_per_day is None else settings.alerts_per_day
+    budget = AlertSettings.BUDGET if settings.alerts_per_day is None else settings.alerts_per_day
     check_tuning(budget, trials, learning.n_restarts)
     with reading.workers() as workers:
         extraction = Ingestion(reading, workers, progress).read(sources, documents)

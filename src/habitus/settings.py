@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from habitus.errors import InvalidInputError
 
@@ -125,9 +125,10 @@ class AlertSettings:
     Parameters
     ----------
     alerts_per_day, share, threshold, measure, approximation, n_samples, seed
-        As of `Detector`; at most one of the first three.
+        As of `Detector`; at most one of the first three. Without any, `BUDGET` alerts per day.
     """
 
+    BUDGET: ClassVar[float] = 5.0
     alerts_per_day: float | None = None
     share: float | None = None
     threshold: float | None = None

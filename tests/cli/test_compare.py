@@ -12,7 +12,7 @@ from habitus import Corpus
 from habitus.cli import command_for
 from habitus.errors import InvalidInputError
 from habitus.evaluation.labels import Label
-from habitus.files import read_tensors
+from habitus.files import FileFormat
 from habitus.lab import Junction, render
 from habitus.pipeline import parse_duration
 from reference.commands import COMMAND, habitus
@@ -60,7 +60,7 @@ def whole(folder):
 
 
 def scores(path):
-    return read_tensors(path, kind="run", version=1).tensors
+    return FileFormat("run", 1).read(path).tensors
 
 
 def test_it_tells_a_table_and_where_the_page_is(folder, whole):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from habitus import Corpus, HabitusError, Vocabulary
 from habitus.cli import command_for
 from habitus.evaluation.label_files import parse_labels
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat
 from habitus.scene import detect_events, learn_scene, read_events
 from habitus.video.mask import watched_cells
 from reference import footage
@@ -106,12 +106,12 @@ FORGED = {
 def test_forged_sizes_are_refused_before_anything_is_drawn(monkeypatch, folder, forgery):
     frame, shape, message = FORGED[forgery]
     for kind, name in (("corpus", "corpus"), ("model", "scene.model")):
-        header, tensors = read_tensors(folder / name, kind=kind, version=9)
+        header, tensors = FileFormat(kind, 9).read(folder / name)
         header["vocabulary"] |= frame
         if shape is not None:
             tensors["picture"] = np.zeros(shape, dtype=np.uint8)
         forged = f"forged.{kind}"
-        write_tensors(folder / forged, kind=kind, version=4, header=header, tensors=tensors)
+        FileFormat(kind, 4).write(folder / forged, header, tensors)
         rest = ("corpus", "-m", forged) if kind == "model" else (forged, "-m", "scene.model")
         for words in (("show", forged), ("report", *rest, "-o", "page.html")):
             code, said = run(monkeypatch, folder, *words)

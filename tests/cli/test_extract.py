@@ -18,7 +18,7 @@ import pytest
 
 from habitus import Corpus
 from habitus.corpus.documents import VERSION
-from habitus.files import read_tensors
+from habitus.files import FileFormat
 from habitus.ingest.extraction import extract_corpus
 from habitus.video import Source
 from reference.commands import COMMAND, habitus
@@ -301,7 +301,7 @@ def test_killed_in_the_middle_and_run_again(tmp_path, start):
     assert whole.returncode == 0, whole.stderr
     # The files differ in the order of their headers, which safetensors leaves to chance.
     contents = [
-        read_tensors(tmp_path / name, kind="corpus", version=VERSION)
+        FileFormat("corpus", VERSION).read(tmp_path / name)
         for name in ("cut.corpus", "whole.corpus")
     ]
     assert contents[0].header == contents[1].header

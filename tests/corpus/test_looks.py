@@ -26,7 +26,7 @@ from habitus.corpus.looks import (
     median_picture,
 )
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import write_tensors
+from habitus.files import FileFormat
 from habitus.model import TopicModel
 from reference.footage import texture
 
@@ -254,9 +254,7 @@ def test_looks_of_another_size_are_refused(tmp_path, looks):
         footage(*looks)
     header, tensors = footage().contents()
     path = tmp_path / "forged.corpus"
-    write_tensors(
-        path, kind="corpus", version=3, header=header, tensors=tensors | {"pictures": looks}
-    )
+    FileFormat("corpus", 3).write(path, header, tensors | {"pictures": looks})
     with pytest.raises(FileError, match="pictures"):
         Corpus.load(path)
 

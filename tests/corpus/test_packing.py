@@ -9,7 +9,7 @@ from habitus.corpus import Corpus
 from habitus.corpus.documents import VERSION
 from habitus.corpus.packing import pack_counts, unpack_counts
 from habitus.errors import FileError
-from habitus.files import write_tensors
+from habitus.files import FileFormat
 
 N_WORDS = 300_000
 documents = st.lists(
@@ -43,7 +43,7 @@ def busy(n=400):
 def save_packed(corpus, path, **changes):
     header, tensors = corpus.packed_contents()
     tensors = {**tensors, **changes}
-    write_tensors(path, kind="corpus", version=VERSION, header=header, tensors=tensors)
+    FileFormat("corpus", VERSION).write(path, header, tensors)
     return path
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from habitus.corpus import Corpus, Vocabulary
+from habitus.corpus.documents import FORMAT
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.errors import InvalidInputError
-from habitus.files import write_tensors
 
 V = Vocabulary(3, 4)
 
@@ -39,7 +39,7 @@ def test_a_file_gives_back_what_stands_to_the_bit(tmp_path, packed):
     before = corpus(40)
     if packed:
         header, tensors = before.packed_contents()
-        write_tensors(tmp_path / "c", kind="corpus", version=4, header=header, tensors=tensors)
+        FORMAT.write(tmp_path / "c", header, tensors)
     else:
         before.save(tmp_path / "c")
     assert same(Corpus.load(tmp_path / "c").standing, before.standing)

@@ -21,7 +21,7 @@ from habitus.errors import InvalidInputError, VideoError
 from habitus.ingest.chunks import CHUNK, ChunkCache, SourceChunks, chunk_size
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.extraction import _Recorder, _SourcePlan, extract_corpus
-from habitus.ingest.live import Arrived
+from habitus.ingest.live import LiveDocument
 from habitus.ingest.segments import (
     FilePlan,
     Segment,
@@ -642,7 +642,7 @@ def test_a_sequence_that_comes_at_once_or_too_early_does_not_follow(tmp_path):
     # Numbers start from 0 at each connection; three of them come 2, 3 and 7.5 s after the first.
     for seconds, number in ((0, 0), (1, 1), (2, 0), (3, 0), (4, 1), (7.5, 0)):
         document = Document(number, float(number), none, none, 25, 1.0, cells, None)
-        recorder._add(Arrived(document, number > 0, 0.0, seconds, grid))
+        recorder._add(LiveDocument(document, number > 0, 0.0, seconds, grid))
     recorder.writer.flush()
     (chunk,) = recorder.writer.finished()
     assert chunk.numbers.tolist() == [0, 1, 3, 5, 6, 10]

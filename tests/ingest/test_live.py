@@ -29,7 +29,7 @@ from habitus.ingest.live import (
     FIRST_WAIT,
     LONGEST_QUIET,
     LONGEST_WAIT,
-    Arrived,
+    LiveDocument,
     LiveSource,
     Notice,
     live_documents,
@@ -92,14 +92,14 @@ def take(found, n):
     arrived, notices = [], []
     while len(arrived) < n:
         one = next(found)
-        (arrived if isinstance(one, Arrived) else notices).append(one)
+        (arrived if isinstance(one, LiveDocument) else notices).append(one)
     return arrived, notices
 
 
 def until_notice(found):
     """Documents up to the next notice, and that."""
     arrived = []
-    while isinstance(one := next(found), Arrived):
+    while isinstance(one := next(found), LiveDocument):
         arrived.append(one)
     assert isinstance(one, Notice)
     return arrived, one
@@ -358,7 +358,7 @@ def test_a_camera_that_is_turned_while_it_streams(tmp_path):
                 while "has 128x160 pixels, expected 160x128" not in getattr(
                     one := next(found), "text", ""
                 ):
-                    n_frames += one.document.n_frames if isinstance(one, Arrived) else 0
+                    n_frames += one.document.n_frames if isinstance(one, LiveDocument) else 0
                     assert n_frames <= n_expected
             assert bool(n_frames) == bool(n_expected)
 
@@ -567,10 +567,10 @@ def test_memory_stays_the_same(tmp_path):
         watching(f"tcp://127.0.0.1:{port}", settings=settings) as (found, _),
     ):
         for _ in range(400):
-            assert isinstance(next(found), Arrived)
+            assert isinstance(next(found), LiveDocument)
         (decoder,) = decoders()
         start = [resident_bytes(pid) for pid in (os.getpid(), decoder)]
         for _ in range(1300):
-            assert isinstance(next(found), Arrived)
+            assert isinstance(next(found), LiveDocument)
         grown = np.subtract([resident_bytes(pid) for pid in (os.getpid(), decoder)], start)
     assert (grown < NOISE).all(), grown

@@ -161,7 +161,7 @@ class ShuffledEngine:
 
 
 def shuffled(parts):
-    return ShardedEvidence(replace(ShardedCorpus.of(parts), engine=ShuffledEngine()))
+    return ShardedEvidence(replace(ShardedCorpus.of(parts), workers=ShuffledEngine()))
 
 
 def test_the_order_in_which_shards_are_counted_does_not_matter(parts):

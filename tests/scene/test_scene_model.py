@@ -118,6 +118,14 @@ def test_votes_do_not_depend_on_the_blocks_they_are_found_in():
     assert found.n_documents == len(corpus)
 
 
+def test_a_notebook_shows_the_behaviours_and_no_arrays(scene):
+    shown, n_behaviours = scene._repr_html_(), scene.model.sizes[2]
+    assert repr(scene) in shown
+    assert shown.count("<tr>") == 1 + n_behaviours
+    assert shown.count("%") == n_behaviours
+    assert "array" not in shown
+
+
 def test_further_footage_adds_its_looks(scene):
     look = texture(128, 96, 3)
     found = scene.updated(replace(street(300, 5), looks=look[None]))

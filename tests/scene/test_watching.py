@@ -9,7 +9,7 @@ import pytest
 import habitus
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.ingest.clips import Document, DocumentSettings
-from habitus.ingest.live import Arrived
+from habitus.ingest.live import LiveDocument
 from habitus.lab.crossing import crossing, crossing_vocabulary
 from habitus.scene import SceneModel, calibrate, learn_scene
 from habitus.scene.camera_monitor import SceneMonitor
@@ -44,7 +44,7 @@ def arrived(number, counts, n_frames=25):
     """A document whose still has its number as its colour."""
     still, words = np.full((2, 2, 3), number, dtype=np.uint8), np.flatnonzero(counts)
     given = number, float(number), words, counts[words], n_frames, 3.0, CELLS, still
-    return Arrived(Document(*given), number > 0, float(number), float(number), GRID)
+    return LiveDocument(Document(*given), number > 0, float(number), float(number), GRID)
 
 
 def test_the_still_of_an_event_shows_its_strongest_moment(usual, observer):

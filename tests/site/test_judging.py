@@ -9,7 +9,7 @@ import pytest
 
 from habitus.errors import FileError, InvalidInputError
 from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
-from habitus.ingest.live import Arrived
+from habitus.ingest.live import LiveDocument
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.scene_model import SceneModel
 from habitus.site.filing import Filing
@@ -27,11 +27,11 @@ BUDGET = 1000.0
 
 
 @pytest.fixture(scope="module")
-def arrivals(video: Path) -> list[Arrived]:
+def arrivals(video: Path) -> list[LiveDocument]:
     with Reader(Source(str(video))) as reader:
         v = vocabulary_of(reader, SETTINGS)
     found = documents(Source(str(video)), SETTINGS)
-    return [Arrived(d, d.number > 0, EPOCH + d.time, d.time, v) for d in found]
+    return [LiveDocument(d, d.number > 0, EPOCH + d.time, d.time, v) for d in found]
 
 
 @pytest.fixture
@@ -58,7 +58,11 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
-    arrivals: list[Arrived], model: Path, filing: Filing, fork_server: ForkServer, tmp_path: Path
+    arrivals: list[LiveDocument],
+    model: Path,
+    filing: Filing,
+    fork_server: ForkServer,
+    tmp_path: Path,
 ):
     strongest = int(WRONG[0])
     arrivals = arrivals[strongest - 1 :]
@@ -85,7 +89,7 @@ def test_an_event_becomes_an_alarm_once_it_is_strong_enough(
 
 
 def test_what_only_twice_the_budget_would_raise_is_no_alarm(
-    arrivals: list[Arrived], model: Path, filing: Filing
+    arrivals: list[LiveDocument], model: Path, filing: Filing
 ):
     judging = judging_of(model, filing)
     judging.detector.threshold = joined = judging.threshold
@@ -101,7 +105,7 @@ def test_what_only_twice_the_budget_would_raise_is_no_alarm(
 
 
 def test_what_was_accepted_is_counted_as_normal(
-    arrivals: list[Arrived], model: Path, filing: Filing
+    arrivals: list[LiveDocument], model: Path, filing: Filing
 ):
     judging = judging_of(model, filing)
     for arrival in arrivals:
@@ -119,19 +123,19 @@ def test_what_was_accepted_is_counted_as_normal(
     assert again.habits.all_counts.n_documents == taught.habits.all_counts.n_documents
 
 
-def replayed(first_frame: int, folder: Path) -> list[Arrived]:
+def replayed(first_frame: int, folder: Path) -> list[LiveDocument]:
     """What goes wrong once more, in documents that begin at another frame."""
     path = folder / f"again-{first_frame}.mkv"
     encode(path, islice(pictures(), first_frame, None), rate=FPS)
     with Reader(Source(str(path))) as reader:
         v = vocabulary_of(reader, SETTINGS)
     found = documents(Source(str(path)), SETTINGS)
-    return [Arrived(d, d.number > 0, 2 * EPOCH + d.time, d.time, v) for d in found]
+    return [LiveDocument(d, d.number > 0, 2 * EPOCH + d.time, d.time, v) for d in found]
 
 
 @pytest.mark.parametrize("late", [0, 2 * FPS])
 def test_the_same_footage_is_no_alarm_once_it_was_called_normal(
-    arrivals: list[Arrived], model: Path, filing: Filing, tmp_path: Path, late: int
+    arrivals: list[LiveDocument], model: Path, filing: Filing, tmp_path: Path, late: int
 ):
     """From the same second on, and from a later one."""
     first = (int(WRONG[0]) - 8) * FPS

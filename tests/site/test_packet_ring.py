@@ -16,7 +16,7 @@ import pytest
 
 from habitus.errors import InvalidInputError
 from habitus.ingest.clips import DocumentSettings
-from habitus.ingest.live import Arrived, live_documents
+from habitus.ingest.live import LiveDocument, live_documents
 from habitus.site.packet_ring import (
     AFTER,
     AGAIN,
@@ -338,19 +338,19 @@ def test_a_full_disk_stops_recording_with_one_note_and_not_decoding(videos, tmp_
     assert shown(clip.path)[0][1] / FPS == pytest.approx(clip.start - EPOCH, abs=0.1)
 
 
-def live(address: str, folder: Path, n: int) -> list[Arrived]:
+def live(address: str, folder: Path, n: int) -> list[LiveDocument]:
     """The first documents of a camera that is recorded."""
     stop = threading.Event()
     settings, ring = DocumentSettings(), PacketRing(folder)
     found = live_documents(Source(address), settings, stop=stop, tap=ring)
     try:
-        documents = (one for one in found if isinstance(one, Arrived))
+        documents = (one for one in found if isinstance(one, LiveDocument))
         return [next(documents) for _ in range(n)]
     finally:
         found.close()
 
 
-def assert_on_the_same_clock(documents: list[Arrived], folder: Path, output: Path) -> None:
+def assert_on_the_same_clock(documents: list[LiveDocument], folder: Path, output: Path) -> None:
     """What a clip shows at the time of a document is what that document is of."""
     first, last = documents[1], documents[-1]
     clip = cut_clip(folder, first.time, last.time, output)
@@ -392,7 +392,7 @@ def test_a_decoder_that_is_killed_leaves_all_but_the_last_moments(tmp_path):
         documents = []
         while len(documents) < 4:
             one = next(found)
-            documents += [one] if isinstance(one, Arrived) else []
+            documents += [one] if isinstance(one, LiveDocument) else []
         (pid,) = decoders()
         os.kill(pid, signal.SIGKILL)
         found.close()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from habitus import Corpus
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
-from habitus.ingest.live import Arrived, live_documents
+from habitus.ingest.live import LiveDocument, live_documents
 from habitus.video import Source
 from habitus.video.source import redacted, redacted_text
 from reference.commands import habitus
@@ -164,7 +164,7 @@ def test_a_named_pipe_is_read_once(pipe, expected):
 
 def test_watching_a_named_pipe_ends_with_it(pipe, expected):
     found = live_documents(pipe, DocumentSettings(), stop=threading.Event())
-    arrived = [each.document.counts.sum() for each in found if isinstance(each, Arrived)]
+    arrived = [each.document.counts.sum() for each in found if isinstance(each, LiveDocument)]
     assert sum(arrived) == expected.sum()
 
 

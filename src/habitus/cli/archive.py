@@ -10,7 +10,7 @@ import typer
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import LEARNING, argument, option
+from habitus.cli.options import ALERTS, LEARNING, argument, option
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -142,7 +142,8 @@ def detect(
     folder: str = FOLDER,
     recordings: RecordingOptions,
     alerts_per_day: float = option(
-        5.0, "The budget: alerts per day that normal footage of all cameras together may raise."
+        ALERTS.BUDGET,
+        "The budget: alerts per day that normal footage of all cameras together may raise.",
     ),
     cameras: list[str] | None = CAMERAS,
     again: bool = option(

@@ -166,7 +166,8 @@ class JudgingOptions(OptionGroup):
 
     alerts_per_day: float | None = option(
         None,
-        "The budget: alerts per day that normal footage may raise (5 if nothing else is given).",
+        f"The budget: alerts per day that normal footage may raise ({ALERTS.BUDGET:g} if nothing "
+        "else is given).",
     )
     share: float | None = option(
         None, "Instead of a budget: this share of the documents is abnormal (0.02)."

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import habitus
 from habitus.cli import options
-from habitus.cli.options import LEARNING, option
+from habitus.cli.options import ALERTS, LEARNING, option
 from habitus.cli.screen import Screen, table
 from habitus.cli.terminal import progress_bars, say, say_json, say_notes
 
@@ -36,7 +36,9 @@ class CandidateOptions(options.OptionGroup):
 class EstimateOptions(options.OptionGroup):
     """What else is estimated."""
 
-    alerts_per_day: float = option(5.0, "The budget at which synthetic anomalies are to be found.")
+    alerts_per_day: float = option(
+        ALERTS.BUDGET, "The budget at which synthetic anomalies are to be found."
+    )
     measure: str = option("tail", "As of detect: tail or mean.", choice=("tail", "mean"))
     trials: int = option(60, "Synthetic anomalies of each kind and strength.")
     no_hyperparameters: bool = option(

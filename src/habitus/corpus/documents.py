@@ -31,7 +31,7 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import STANDING, StandingWords
 from habitus.corpus.vocabulary import Vocabulary, WordKind, moves_in
 from habitus.errors import FileError, InvalidInputError, optional_package
-from habitus.files import Contents, FoundContents, Tensors, read_header, read_tensors, write_tensors
+from habitus.files import Contents, FileFormat, FoundContents, Tensors
 from habitus.schema import (
     BYTE,
     INDEX,
@@ -578,7 +578,7 @@ class Corpus:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the corpus to a file, completely or not at all; an existing one is replaced."""
         header, tensors = self.contents()
-        write_tensors(path, kind="corpus", version=PLAIN, header=header, tensors=tensors)
+        FORMAT._replace(version=PLAIN).write(path, header, tensors)
 
     def contents(self) -> Contents:
         """Return what a file of the corpus holds, of the version `PLAIN`."""
@@ -621,7 +621,7 @@ class Corpus:
 
         A `FileError` says why a file is no corpus, damaged, or of a newer version.
         """
-        header, tensors = read_tensors(path, **_FORMAT)
+        header, tensors = FORMAT.read(path)
         try:
             words, counted, indptr = _entries(header, tensors)
             return cls(
@@ -652,7 +652,7 @@ def stored_pictures(picture: Image | None, looks: Image) -> Tensors:
 
 def corpus_header(path: str | os.PathLike[str], *wanted: str) -> FoundContents:
     """Read what a corpus file says that it holds, and small arrays by their names."""
-    return read_header(path, **_FORMAT, wanted=wanted)
+    return FORMAT.read_header(path, wanted)
 
 
 def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
@@ -660,14 +660,7 @@ def sizes_of(header: CorpusHeader) -> Mapping[str, int | range]:
     return picture_sizes(header["vocabulary"])
 
 
-_FORMAT: dict[str, Any] = {
-    "kind": "corpus",
-    "version": VERSION,
-    "schema": CorpusHeader,
-    "layouts": LAYOUTS,
-    "sizes": sizes_of,
-}
-"""How `read_tensors` reads a corpus file."""
+FORMAT = FileFormat("corpus", VERSION, CorpusHeader, LAYOUTS, sizes_of)
 
 
 def _entries(header: Mapping[str, Any], tensors: Tensors) -> tuple[NDArray[Any], ...]:

@@ -6,6 +6,7 @@ whoever works on which shard, and in whatever order they finish.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,7 +36,6 @@ SPILL_BYTES = 1 << 36
 R = TypeVar("R")
 S = TypeVar("S", bound=Summable)
 T = TypeVar("T", bound=tuple[Any, ...])
-Made = TypeVar("Made", bound=tuple[Any, ...], covariant=True)
 
 
 def in_order(task: Callable[[int], R], numbers: Iterable[int], n_threads: int = 1) -> Iterator[R]:
@@ -65,12 +65,16 @@ def go_on() -> None:
     """Let a pass go on."""
 
 
-class ShardPasses(Protocol[Made]):
+class ShardPasses(ABC, Generic[T]):
     """What is made of each shard of a corpus, and passes over it."""
 
+    def __init__(self, corpus: "ShardedCorpus") -> None:
+        self.corpus = corpus
+
+    @abstractmethod
     def map(
         self,
-        function: Callable[[Made, int], R],
+        function: Callable[[T, int], R],
         numbers: Iterable[int],
         *,
         n_threads: int = 1,
@@ -81,33 +85,33 @@ class ShardPasses(Protocol[Made]):
         It is a module-level function or a partial of one, so that it can run elsewhere; here,
         `n_threads` run it. `check`, called between shards, may raise to end the pass.
         """
-        ...
 
     def sum(
         self,
-        function: Callable[[Made, int], S],
+        function: Callable[[T, int], S],
         *,
         n_threads: int = 1,
         check: Callable[[], None] = go_on,
     ) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        ...
+        numbers = range(self.corpus.n_shards)
+        return tree_sum(self.map(function, numbers, n_threads=n_threads, check=check))
 
 
 @runtime_checkable
-class Engine(Protocol):
-    """What carries out passes over shards."""
+class PassWorkers(Protocol):
+    """Workers that carry out passes over shards."""
 
     def passes(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""
         ...
 
 
-class ThreadPasses(Generic[T]):
+class ThreadPasses(ShardPasses[T]):
     """Passes over shards by threads of this process."""
 
     def __init__(self, corpus: "ShardedCorpus", make: Callable[[Corpus], T]) -> None:
-        self.corpus = corpus
+        super().__init__(corpus)
         self._kept = ShardCache(
             lambda number: make(corpus.load(number)),
             keep_bytes=corpus.keep_bytes,
@@ -136,17 +140,6 @@ class ThreadPasses(Generic[T]):
             return self.call(function, number)
 
         return in_order(task, numbers, n_threads)
-
-    def sum(
-        self,
-        function: Callable[[T, int], S],
-        *,
-        n_threads: int = 1,
-        check: Callable[[], None] = go_on,
-    ) -> S:
-        """Return the sum of a pure function over all shards, added as `TreeSum` does."""
-        numbers = range(self.corpus.n_shards)
-        return tree_sum(self.map(function, numbers, n_threads=n_threads, check=check))
 
 
 class LoadedShard(NamedTuple):
@@ -219,7 +212,7 @@ class ShardedCorpus:
     """Bytes of what is made of shards that learners may keep in memory."""
     spill_bytes: int = SPILL_BYTES
     """Bytes of it that they may keep in a temporary file beyond that."""
-    engine: Engine | None = None
+    workers: PassWorkers | None = None
     """What carries out passes over the shards; threads of this process where None."""
 
     @classmethod
@@ -330,12 +323,12 @@ class ShardedCorpus:
         """The same documents in coarse words; see `Corpus.coarse`."""
         return replace(self, like=self.like.coarse)
 
-    def carried_by(self, workers: object) -> "ShardedCorpus":
+    def with_workers(self, workers: object) -> "ShardedCorpus":
         """Return the same documents, with passes by workers that can carry out passes.
 
         By any others, and by none, they are done by threads of this process.
         """
-        return replace(self, engine=workers if isinstance(workers, Engine) else None)
+        return replace(self, workers=workers if isinstance(workers, PassWorkers) else None)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -369,8 +362,8 @@ class ShardedCorpus:
 
     def kept(self, make: Callable[[Corpus], T]) -> ShardPasses[T]:
         """Return what a function makes of each shard, made once as far as it can be kept."""
-        if self.engine is not None:
-            return self.engine.passes(self, make)
+        if self.workers is not None:
+            return self.workers.passes(self, make)
         return ThreadPasses(self, make)
 
     def column(self, function: Callable[[Corpus], NDArray[Any]]) -> NDArray[Any]:

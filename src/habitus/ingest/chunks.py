@@ -20,7 +20,7 @@ from habitus.corpus.sparse import SparseCounts
 from habitus.corpus.stands import StandingCells, StandingWords
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError, VideoError
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat, written_whole
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import Document, DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
@@ -29,22 +29,24 @@ from habitus.version import __version__
 from habitus.video import Source, watched_cells
 from habitus.video.mask import is_file
 
-VERSION = 1
 # Documents per chunk: two minutes of video at one document per second. A short video has smaller
 # ones, so many at the least, for all processors to share it; but none under the least size.
 CHUNK = 120
 CHUNKS_PER_VIDEO, LEAST_CHUNK = 8, 10
-LAYOUTS = {
-    "numbers": Layout(INDEX, ("documents",), least=0),
-    "n_frames": Layout(INDEX, ("documents",), least=0, most=MOST_FRAMES),
-    "changes": Layout(REAL, ("documents",), least=-np.inf, most=np.inf),
-    "indptr": Layout(INDEX, ("documents and one",), least=0),
-    "words": Layout(INDEX, ("entries",), least=0),
-    "counts": Layout(INDEX, ("entries",), least=0),
-    "thumbnails": Layout(BYTE, ("documents", ...)),
-    "stills": Layout(BYTE, (...,)),
-}
-"""Arrays of a chunk."""
+FORMAT = FileFormat(
+    "chunk",
+    1,
+    layouts={
+        "numbers": Layout(INDEX, ("documents",), least=0),
+        "n_frames": Layout(INDEX, ("documents",), least=0, most=MOST_FRAMES),
+        "changes": Layout(REAL, ("documents",), least=-np.inf, most=np.inf),
+        "indptr": Layout(INDEX, ("documents and one",), least=0),
+        "words": Layout(INDEX, ("entries",), least=0),
+        "counts": Layout(INDEX, ("entries",), least=0),
+        "thumbnails": Layout(BYTE, ("documents", ...)),
+        "stills": Layout(BYTE, (...,)),
+    },
+)
 
 
 class Chunk(NamedTuple):
@@ -76,6 +78,10 @@ class Chunk(NamedTuple):
             np.array([d.thumbnail for d in listed], dtype=np.uint8),
             np.array(stills, dtype=np.uint8),
         )
+
+    def to_bytes(self) -> bytes:
+        """Return what the file of the chunk holds."""
+        return FORMAT.to_bytes({}, self._asdict())
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents, without times and stills."""
@@ -165,7 +171,13 @@ class SourceChunks:
         return self.folder / f"{self.digest}-{start:09d}{f'-{self.end}' if cut else ''}.safetensors"
 
     def put(self, start: int, chunk: Chunk) -> None:
-        """Write a chunk, whole or not at all; one that a crash of the machine damages is read anew.
+        """Write a chunk, whole or not at all; see `put_file`."""
+        self.put_file(start, chunk.to_bytes())
+
+    def put_file(self, start: int, contents: bytes) -> None:
+        """Write what the file of a chunk holds, whole or not at all.
+
+        One that a crash of the machine damages is read anew.
 
         Raises
         ------
@@ -177,14 +189,8 @@ class SourceChunks:
         except OSError as error:
             raise InvalidInputError(f"cannot write {self.folder}: {error.strerror}") from error
         try:
-            write_tensors(
-                self.path(start),
-                kind="chunk",
-                version=VERSION,
-                header={},
-                tensors=chunk._asdict(),
-                lasting=False,
-            )
+            with written_whole(self.path(start), lasting=False) as temporary:
+                temporary.write_bytes(contents)
         except InvalidInputError:
             with suppress(OSError):  # it stays if there are other chunks in it
                 self.folder.rmdir()
@@ -201,8 +207,7 @@ class SourceChunks:
 
     def get(self, start: int) -> Chunk:
         """Read a chunk."""
-        path = self.path(start)
-        return Chunk(**read_tensors(path, kind="chunk", version=VERSION, layouts=LAYOUTS).tensors)
+        return Chunk(**FORMAT.read(self.path(start)).tensors)
 
     def available(self, start: int, stop: int) -> Iterator[Chunk]:
         """Yield the chunks from document `start` to before `stop` that were written."""

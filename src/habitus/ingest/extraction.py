@@ -26,7 +26,7 @@ from habitus.ingest.clips import (
     vocabulary_of,
 )
 from habitus.ingest.decoder import Job
-from habitus.ingest.live import Arrived, LiveSource
+from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.ingest.segments import (
     FilePlan,
     Segment,
@@ -395,7 +395,7 @@ class _Recorder:
         if self.has_ended():
             return
         for arrival in self.live.poll():
-            if isinstance(arrival, Arrived):
+            if isinstance(arrival, LiveDocument):
                 self._add(arrival)
             elif not arrival.is_loss:
                 self.notes.append(arrival.text)
@@ -407,7 +407,7 @@ class _Recorder:
                 f"{self.wanted * self.clip:g} s were asked for"
             )
 
-    def _add(self, arrival: Arrived) -> None:
+    def _add(self, arrival: LiveDocument) -> None:
         self.plan.vocabulary = arrival.vocabulary
         document = arrival.document
         connected = math.ceil((arrival.seconds - document.time) / self.clip - ROUNDING)

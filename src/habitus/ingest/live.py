@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
+from habitus.backlog import growing_wait
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, VideoError
 from habitus.ingest.clips import Document, DocumentSettings
@@ -51,7 +52,7 @@ class Notice(NamedTuple):
     """Whether it is about a connection that was lost, or is there again."""
 
 
-class Arrived(NamedTuple):
+class LiveDocument(NamedTuple):
     """A document that was completed just now."""
 
     document: Document
@@ -74,7 +75,7 @@ def live_documents(
     stop: threading.Event,
     tap: PacketTap | None = None,
     **options: Any,
-) -> Iterator[Arrived | Notice]:
+) -> Iterator[LiveDocument | Notice]:
     """Yield the documents of a source as they are completed, until `stop` is set.
 
     Each has a still. Close the generator, or set `stop` and exhaust it, to end the decoder process.
@@ -90,7 +91,7 @@ def live_documents(
 
     Yields
     ------
-    Arrived or Notice
+    LiveDocument or Notice
         Documents, and messages about lost and recovered connections.
     """
     job = Job(source, replace(settings, still_every=1), tap=tap)
@@ -180,8 +181,8 @@ class LiveSource:
         self._first_noticed, self._last_noticed = now, now
         """When notices of an absence were given."""
         self._decoder: Decoder | None = None
-        self._opens_at, self._wait, self._attempted = now, FIRST_WAIT, now
-        """When to open the source; the time to the attempt after that; when it was opened."""
+        self._opens_at, self._n_failed, self._attempted = now, 0, now
+        """When to open the source; attempts in a row that failed; when it was opened."""
         self._open, self._started = False, False
         self._since, self._within = now, STARTING
         """Since when nothing came, and how long that may last."""
@@ -195,7 +196,7 @@ class LiveSource:
             self._fork_server.kill()
             self._fork_server = None
 
-    def poll(self) -> Iterator[Arrived | Notice]:
+    def poll(self) -> Iterator[LiveDocument | Notice]:
         """Yield what came within a moment.
 
         Raises
@@ -260,7 +261,7 @@ class LiveSource:
         self._within = self.patience + MARGIN if self._started else STARTING
         self.before = self.vocabulary = None
 
-    def _take(self, message: Message) -> Iterator[Arrived | Notice]:
+    def _take(self, message: Message) -> Iterator[LiveDocument | Notice]:
         """Yield what a message says."""
         if message is Sign.READY:
             self._started, self._attempted = True, time.monotonic()
@@ -309,9 +310,9 @@ class LiveSource:
             raise error or VideoError(reason)
         now = time.monotonic()
         if self.before is not None:  # it did give documents
-            self._wait = FIRST_WAIT
-        wait = min(self._wait, self.longest_wait)
-        self._wait = 2 * wait
+            self._n_failed = 0
+        self._n_failed += 1
+        wait = growing_wait(self._n_failed, FIRST_WAIT, self.longest_wait)
         # An attempt that took long has waited already; a stream that ended has not.
         self._opens_at = max(now, self.heard + FIRST_WAIT, self._attempted + wait)
         if self.lost_at is None:
@@ -329,7 +330,7 @@ class LiveSource:
             yield Notice(text, time.time(), is_loss=True)
         self.lost_at = None
 
-    def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> Arrived:
+    def _arrived(self, made: TimedDocument, vocabulary: Vocabulary) -> LiveDocument:
         """Return a document with its times."""
         document, clip = made.document, self.job.settings.clip
         arrival = self.latest_arrival = max(made.arrived, self.latest_arrival)
@@ -341,4 +342,4 @@ class LiveSource:
         self.before, seconds = document.number, self.offset + document.time
         self.seconds_after = seconds + clip
         epoch = arrival + time.time() - time.monotonic()
-        return Arrived(document, follows, epoch, seconds, vocabulary)
+        return LiveDocument(document, follows, epoch, seconds, vocabulary)

@@ -14,12 +14,8 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from habitus.corpus.documents import smallest
 from habitus.errors import VideoError, WorkerError
 from habitus.ingest.chunks import CHUNK, Chunk, ChunkPlace, ChunkWriter, SourceChunks
 from habitus.ingest.clips import DocumentSettings, documents, reader_from
@@ -225,28 +221,6 @@ def _decode(
         return list(reader.notes)
 
 
-class PackedArray(NamedTuple):
-    """An array in a small type, compressed."""
-
-    contents: bytes
-    shape: tuple[int, ...]
-    small: str
-    dtype: str
-    """Types that it is packed in, and was given in."""
-
-    @classmethod
-    def of(cls, array: NDArray[Any]) -> "PackedArray":
-        """Pack an array."""
-        small = smallest(array)
-        contents = zlib.compress(np.ascontiguousarray(small).tobytes(), level=1)
-        return cls(contents, array.shape, small.dtype.str, array.dtype.str)
-
-    def unpacked(self) -> NDArray[Any]:
-        """Return the array as it was given."""
-        small = np.frombuffer(zlib.decompress(self.contents), self.small)
-        return small.reshape(self.shape).astype(self.dtype)
-
-
 class _HeldChunks:
     """Chunks that are kept in memory."""
 
@@ -314,13 +288,9 @@ class DecodedSegment(NamedTuple):
     """Number of the first document that may be missing; 0 if there is none at all."""
     n_frames: int
     notes: list[str]
-    packed: dict[int, dict[str, PackedArray]] | None = None
-    """Chunks, by the number of their first document; None where they are in the cache."""
-
-    def put_into(self, place: ChunkPlace) -> None:
-        """Put the chunks that were sent where they belong."""
-        for start, fields in (self.packed or {}).items():
-            place.put(start, Chunk(**{name: one.unpacked() for name, one in fields.items()}))
+    files: tuple[tuple[int, bytes], ...] = ()
+    """Chunks that are not in the cache: the number of their first document, and what their file
+    holds, compressed."""
 
 
 def stored_segment(segment: Segment) -> DecodedSegment:
@@ -330,14 +300,11 @@ def stored_segment(segment: Segment) -> DecodedSegment:
 
 
 def sent_segment(segment: Segment) -> DecodedSegment:
-    """Return the chunks of a segment, packed; run by a worker elsewhere."""
+    """Return the chunks of a segment; run by a worker elsewhere."""
     held = _HeldChunks(segment.plan.chunks.size)
     sign, notes = _decode_watched(segment, held)
-    packed = {
-        start: {name: PackedArray.of(array) for name, array in chunk._asdict().items()}
-        for start, chunk in held.chunks.items()
-    }
-    return DecodedSegment(sign.written, sign.frames, notes, packed)
+    files = ((n, zlib.compress(chunk.to_bytes(), level=1)) for n, chunk in held.chunks.items())
+    return DecodedSegment(sign.written, sign.frames, notes, tuple(files))
 
 
 class SegmentTasks:
@@ -399,7 +366,8 @@ class SegmentTasks:
         """Put the next segment that is finished into the cache."""
         row, decoded = next(self._finished)
         segment = self.segments[row]
-        decoded.put_into(segment.plan.chunks)
+        for start, file in decoded.files:
+            segment.plan.chunks.put_file(start, zlib.decompress(file))
         self._ends[row] = decoded.written or segment.start + segment.plan.chunks.size
         self.n_frames += decoded.n_frames
         notes = [f"{segment.plan.source.name}: {note}" for note in decoded.notes]

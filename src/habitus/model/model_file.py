@@ -15,7 +15,7 @@ from habitus.corpus.documents import ExtractionSettings, stored_pictures
 from habitus.corpus.looks import GRID
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, HabitusError
-from habitus.files import Contents, Tensors, read_tensors, write_tensors
+from habitus.files import Contents, FileFormat, Tensors
 from habitus.model.convergence import SampleChain
 from habitus.model.parameters import Assignments, DirichletPosterior, Parameters, Prior, Sizes
 from habitus.model.topic_model import TopicModel
@@ -34,8 +34,6 @@ from habitus.schema import (
     Text,
 )
 
-KIND = "model"
-VERSION = 4
 """Format version."""
 ARRAYS = ("objective_", "restarts_", "belief_", "transitions_")
 
@@ -130,14 +128,12 @@ def save_model(model: TopicModel, path: str | os.PathLike[str]) -> None:
     A given `init`, a generator as `random_state`, and `n_jobs` are not kept.
     """
     header, tensors = model_contents(model)
-    write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
+    FORMAT.write(path, header, tensors)
 
 
 def load_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
     """Read a fitted model of this class from a file; a `FileError` says why there is none."""
-    contents = read_tensors(
-        path, kind=KIND, version=VERSION, schema=ModelHeader, layouts=LAYOUTS, sizes=sizes_of
-    )
+    contents = FORMAT.read(path)
     with understood(path):
         return restore_model(contents, kind)
 
@@ -162,6 +158,9 @@ def sizes_of(header: ModelHeader) -> Mapping[str, int | range]:
         **({} if vocabulary is None else {"words": vocabulary.n_words}),
         **picture_sizes(vocabulary),
     }
+
+
+FORMAT = FileFormat("model", 4, ModelHeader, LAYOUTS, sizes_of)
 
 
 def model_contents(model: TopicModel) -> Contents:

@@ -183,7 +183,7 @@ class TopicModel:
             restart. An exception that it raises ends learning.
         workers
             What carries out the restarts instead of threads of this process, a restart each; of a
-            `ShardedCorpus`, its `engine` does. It never changes the result.
+            `ShardedCorpus`, its `workers` do. It never changes the result.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from habitus.corpus import Bag, Corpus, Vocabulary, summed_bag
 from habitus.corpus.clocks import NO_CLOCK
 from habitus.corpus.stands import StandingCells
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat
 from habitus.habits.turns import BACK, turn_after, turns_of
 from habitus.habits.votes import Votes
 from habitus.model import TopicModel
@@ -43,9 +43,9 @@ from habitus.scene.thresholds import (
     share_threshold,
 )
 from habitus.schema import INDEX, REAL, Layout
+from habitus.settings import AlertSettings
 
-VERSION = 1
-ALERTS_PER_DAY = 5.0
+FORMAT = FileFormat("detector", 1)
 HABITS = "habits"
 MEASURE_NAMES = (HABITS, *MEASURES)
 POSSIBLE = {
@@ -404,16 +404,9 @@ class Detector:
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Write the belief about the sequence so far to a file, whole or not at all."""
-        write_tensors(
-            path,
-            kind="detector",
-            version=VERSION,
-            header={"tables": self._identity()},
-            tensors={
-                "log_predicted": self.log_predicted,
-                "recent": np.array(self._recent, dtype=np.int64),
-            },
-        )
+        recent = np.array(self._recent, dtype=np.int64)
+        tensors = {"log_predicted": self.log_predicted, "recent": recent}
+        FORMAT.write(path, {"tables": self._identity()}, tensors)
 
     def restore_state(self, path: str | os.PathLike[str]) -> None:
         """Go on where a detector with the same model and approximation stopped."""
@@ -422,7 +415,7 @@ class Detector:
             "log_predicted": Layout(REAL, (n_sets, n_behaviours), least=-np.inf, most=1e-6),
             "recent": Layout(INDEX, ("recent",), False, 0, n_behaviours - 1),
         }
-        header, tensors = read_tensors(path, kind="detector", version=VERSION, layouts=layouts)
+        header, tensors = FORMAT._replace(layouts=layouts).read(path)
         if header.get("tables") != self._identity():
             raise FileError(f"{path}: the state of a detector with another model or approximation")
         self.log_predicted = tensors["log_predicted"]
@@ -475,7 +468,7 @@ class Detector:
         scores, judged = self._normal("a threshold other than a fixed value")
         if share is not None:
             return self._as_normality(share_threshold(scores[judged], share))
-        bar = self.bar(ALERTS_PER_DAY if alerts_per_day is None else alerts_per_day)
+        bar = self.bar(AlertSettings.BUDGET if alerts_per_day is None else alerts_per_day)
         self.notes = bar.notes
         return bar.threshold
 

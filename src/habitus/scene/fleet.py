@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from habitus.arrays import Array
 from habitus.corpus import Condition, Vocabulary
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import read_tensors, write_tensors
+from habitus.files import FileFormat
 from habitus.habits.counts import HabitCounts
 from habitus.habits.evidence import STATISTICS
 from habitus.habits.predictive import N_LEVELS, Concentrations, fit_young_concentrations
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from habitus.scene.habit_model import HabitModel
     from habitus.scene.scene_model import SceneModel
 
-KIND, VERSION = "fleet", 1
 EDGES = np.geomspace(NOTHING, 1000.0, 239)
 """Bounds of the steps that statistics and scores are counted in, in units of their medians; the
 first step begins at 0, the last has no end."""
@@ -74,6 +73,7 @@ LAYOUTS = {
     **{f"young.{name}": Layout(REAL, (n,), True, -_MOST, _MOST) for name, n in N_LEVELS.items()},
 }
 """Arrays of a fleet in a file."""
+FORMAT = FileFormat("fleet", 1, FleetHeader, LAYOUTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Fleet:
         return reduce(add, cameras)
 
     @classmethod
-    def told_by(cls, scene: "SceneModel") -> "Fleet | None":
+    def of_scene(cls, scene: "SceneModel") -> "Fleet | None":
         """Return what a camera has for others; None where it has too little footage, or no habits.
 
         A camera that needs a fleet itself has nothing for others.
@@ -212,20 +212,14 @@ class Fleet:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fleet to a safe file, whole or not at all."""
         tensors = {"shares": self.shares, "found": self.found, "reach": np.array([self.reach])}
-        write_tensors(
-            path,
-            kind=KIND,
-            version=VERSION,
-            header={name: getattr(self, name) for name in FleetHeader.__annotations__},
-            tensors=tensors | {f"young.{name}": logs for name, logs in self.young.items()},
-        )
+        tensors |= {f"young.{name}": logs for name, logs in self.young.items()}
+        header = {name: getattr(self, name) for name in FleetHeader.__annotations__}
+        FORMAT.write(path, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Fleet":
         """Read a file that `save` wrote; nothing in it is executed."""
-        header, tensors = read_tensors(
-            path, kind=KIND, version=VERSION, schema=FleetHeader, layouts=LAYOUTS
-        )
+        header, tensors = FORMAT.read(path)
         if not (tensors["shares"].sum(axis=1) > 0).all() or header["n_young"] > header["n_cameras"]:
             raise FileError(f"{Path(path)}: the sums do not fit {header['n_cameras']} cameras")
         return cls(

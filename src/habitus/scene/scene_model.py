@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
@@ -12,21 +13,20 @@ from habitus.arrays import Indices
 from habitus.corpus import Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.stands import StandingCells
 from habitus.errors import DegenerateWarning, InvalidInputError
-from habitus.files import read_tensors, write_tensors
 from habitus.habits.votes import Votes
 from habitus.jobs.workers import Workers, compile_ahead
 from habitus.model import TopicModel
+from habitus.model.inspection import expected_durations, long_run_shares
 from habitus.model.learning import n_threads_of
+from habitus.model.model_file import FORMAT as MODEL_FORMAT
+from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.model.model_file import (
-    KIND,
-    VERSION,
     ModelHeader,
     model_contents,
     restore_model,
     sizes_of,
     understood,
 )
-from habitus.model.model_file import LAYOUTS as MODEL_LAYOUTS
 from habitus.progress import ProgressCallback
 from habitus.scene.calibration import LAYOUTS as CALIBRATION_LAYOUTS
 from habitus.scene.calibration import Calibration, CalibrationSettings, IterationCounter, calibrate
@@ -84,6 +84,17 @@ class SceneModel:
         _, n_topics, n_behaviours = self.model.sizes
         habits = self.habits and f", habits of {self.habits.all_counts.n_documents:.0f} documents"
         return f"SceneModel({n_behaviours} behaviours, {n_topics} topics{habits or ''})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sizes, and how long each behaviour lasts."""
+        xi, clip = self.model.parameters_.xi, self.model.clip_
+        behaviours = zip(long_run_shares(xi), expected_durations(xi) * clip, strict=True)
+        rows = "".join(
+            f"<tr><td>{number}</td><td>{share:.0%}</td><td>{seconds:.3g} s</td></tr>"
+            for number, (share, seconds) in enumerate(behaviours, start=1)
+        )
+        head = "<tr><th>behaviour</th><th>share of the time</th><th>lasts</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
 
     def summary(self) -> str:
         """Return sizes of the model, and of the footage it was learnt from, in one line."""
@@ -202,19 +213,12 @@ class SceneModel:
             if part is not None:
                 contents = part.contents()
                 header, tensors = header | contents.header, tensors | contents.tensors
-        write_tensors(path, kind=KIND, version=VERSION, header=header, tensors=tensors)
+        FORMAT.write(path, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SceneModel":
         """Read a file that `save` wrote; nothing in it is executed."""
-        contents = read_tensors(
-            path,
-            kind=KIND,
-            version=VERSION,
-            schema=SceneHeader,
-            layouts=MODEL_LAYOUTS | CALIBRATION_LAYOUTS | HABIT_LAYOUTS,
-            sizes=_sizes,
-        )
+        contents = FORMAT.read(path)
         with understood(path):
             return cls(
                 restore_model(contents, TopicModel),
@@ -231,6 +235,13 @@ def _sizes(header: SceneHeader) -> dict[str, int | range]:
         sizes |= {"cells": v.n_cells, "directions": v.directions, "speeds": v.speeds}
         sizes["turns"] = header["settings"]["n_behaviours"] ** 2
     return sizes
+
+
+FORMAT = MODEL_FORMAT._replace(
+    schema=SceneHeader,
+    layouts=MODEL_LAYOUTS | CALIBRATION_LAYOUTS | HABIT_LAYOUTS,
+    sizes=_sizes,
+)
 
 
 class Acceptance(NamedTuple):
@@ -334,7 +345,7 @@ def learn_scene(
     if fleet is not None and corpus.vocabulary is not None:
         fleet.check_fits(corpus.vocabulary, corpus.clip)
     if isinstance(corpus, ShardedCorpus):
-        corpus = corpus.carried_by(workers)
+        corpus = corpus.with_workers(workers)
     model, spread = TopicModel(**options), spread_evenly(corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateWarning)
@@ -368,7 +379,7 @@ def learn_scene(
         progress=progress,
     )
     if isinstance(corpus, ShardedCorpus):
-        corpus = corpus.carried_by(None)
+        corpus = corpus.with_workers(None)
     return SceneModel(model, calibration, habits, tuple(notes), corpus)
 
 

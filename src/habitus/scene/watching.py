@@ -14,7 +14,7 @@ from habitus.corpus.stands import StandingCells
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import FrameSizeError, Job, has_end
-from habitus.ingest.live import Arrived, LiveSource, Notice
+from habitus.ingest.live import LiveDocument, LiveSource, Notice
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
 from habitus.scene.detector import Detector, Judgement
@@ -114,7 +114,9 @@ class Observer:
         self.latest = 0.0
         """Start of the latest document in seconds."""
 
-    def take(self, arrival: Arrived) -> Iterator[EventStarted | EventEnded | CameraFault | Notice]:
+    def take(
+        self, arrival: LiveDocument
+    ) -> Iterator[EventStarted | EventEnded | CameraFault | Notice]:
         """Judge a document, and yield what there is to say."""
         document, vocabulary = arrival.document, arrival.vocabulary
         if not arrival.follows:
@@ -146,7 +148,7 @@ class Observer:
             yield EventStarted(self._timed(now))
         yield from self.ended(over)
 
-    def _standing(self, arrival: Arrived, condition: Condition) -> StandingCells:
+    def _standing(self, arrival: LiveDocument, condition: Condition) -> StandingCells:
         """Return what stands in a document."""
         if self.backgrounds is None:
             model, v = self.detector.model, arrival.vocabulary
@@ -161,7 +163,7 @@ class Observer:
             yield from self.faults.take(condition, self.latest, now - seconds)
         yield from self.faults.take(condition, self.latest + seconds, now)
 
-    def _report(self, arrival: Arrived, condition: Condition) -> Iterator[CameraFault]:
+    def _report(self, arrival: LiveDocument, condition: Condition) -> Iterator[CameraFault]:
         """Yield what there is to say if nothing can be judged, or if that is over."""
         self.n_slow = self.n_slow + 1 if arrival.document.n_frames < 2 else 0
         fault = None if condition is Condition.USABLE else condition.name.lower()

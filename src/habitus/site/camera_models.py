@@ -310,7 +310,7 @@ def learn_documents(
     `learn_scene`.
     """
     scene = learn_scene(corpus, fleet=fleet if len(corpus) < WORTH else None, **options)
-    return scene, Fleet.told_by(scene)
+    return scene, Fleet.of_scene(scene)
 
 
 def _is_damaged(path: str) -> bool:

@@ -12,7 +12,7 @@ from habitus.arrays import Flags, Image
 from habitus.corpus.documents import Condition
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import HabitusError, InvalidInputError
-from habitus.ingest.live import Arrived
+from habitus.ingest.live import LiveDocument
 from habitus.model.online import predicted_behaviours
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import SceneMonitor
@@ -110,7 +110,7 @@ class Judging:
         self.detector.threshold = self.thresholds[-1]
         self.notes = bars[SHARES.index(1.0)].notes
 
-    def take(self, arrival: Arrived) -> Judgement | None:
+    def take(self, arrival: LiveDocument) -> Judgement | None:
         """Judge a document, and file the events that start or end with it."""
         observer = self.observer
         for happening in observer.take(self._known_places(arrival)):
@@ -164,7 +164,7 @@ class Judging:
         )
         self.filing.add(SeenEvent(entry, event, self.vocabulary, self.habits, still))
 
-    def _known_places(self, arrival: Arrived) -> Arrived:
+    def _known_places(self, arrival: LiveDocument) -> LiveDocument:
         """Return a document without the words of cells that were masked when it was learnt."""
         if self._region is None:
             return arrival

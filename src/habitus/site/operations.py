@@ -15,10 +15,10 @@ from habitus.ingest.clips import DocumentSettings
 from habitus.jobs.cluster import open_workers
 from habitus.jobs.workers import Workers
 from habitus.progress import ProgressCallback, ignore_progress
-from habitus.scene.detector import ALERTS_PER_DAY
 from habitus.scene.habit_model import HALF_LIFE
 from habitus.settings import (
     Address,
+    AlertSettings,
     LearningSettings,
     ReadingSettings,
     check_seconds,
@@ -159,7 +159,7 @@ def learn_archive(
 def detect_archive(
     folder: Address,
     *,
-    alerts_per_day: float = ALERTS_PER_DAY,
+    alerts_per_day: float = AlertSettings.BUDGET,
     cameras: Sequence[str] = (),
     again: bool = False,
     settled: float = SETTLED,

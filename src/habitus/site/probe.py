@@ -15,7 +15,7 @@ SHORTEST = 2.0
 """Seconds of a video, at least: anything shorter is a picture."""
 
 
-class Probed(NamedTuple):
+class ProbedVideo(NamedTuple):
     """What a file shows."""
 
     width: int
@@ -23,7 +23,7 @@ class Probed(NamedTuple):
     seconds: float
 
 
-def probe(path: Path, *, within: float = WITHIN) -> Probed:
+def probe(path: Path, *, within: float = WITHIN) -> ProbedVideo:
     """Return size and length of a video, whatever its name says.
 
     It is opened alone, by the reader that all sources are opened by. VideoError if it is no video,
@@ -47,10 +47,10 @@ def probe(path: Path, *, within: float = WITHIN) -> Probed:
         raise VideoError("the file cannot be read: its contents end the reader") from None
     if "error" in answer:
         raise VideoError(answer["error"])
-    return Probed(**answer)
+    return ProbedVideo(**answer)
 
 
-def _look(path: str) -> Probed:
+def _look(path: str) -> ProbedVideo:
     from habitus.video import Reader, Source, survey
 
     source = Source(path)
@@ -59,7 +59,7 @@ def _look(path: str) -> Probed:
     seconds = survey(source).duration
     if seconds < SHORTEST:
         raise VideoError(f"it lasts {seconds:.1f} s: a video of at least {SHORTEST:g} s is needed")
-    return Probed(width, height, seconds)
+    return ProbedVideo(width, height, seconds)
 
 
 def _limit(seconds: float) -> None:

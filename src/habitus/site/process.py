@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from habitus.jobs.fork_server import ForkServer
 from habitus.progress import Progress
+from habitus.settings import AlertSettings
 from habitus.site.pipe_messages import Order, Report, Stop
 
 # What the fork server of cameras loads: all that they, their decoders and learning need.
@@ -44,7 +45,7 @@ class CameraJob:
     folder: Path
     address: str = field(repr=False)
     kind: CameraKind = "stream"
-    alerts_per_day: float = 5.0
+    alerts_per_day: float = AlertSettings.BUDGET
     mask: Polygons = ()
     region: Polygons = ()
     options: dict[str, Any] = field(default_factory=dict)

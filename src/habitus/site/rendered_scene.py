@@ -3,7 +3,7 @@
 import os
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from habitus.errors import HabitusError
 from habitus.jobs.fork_server import ForkServer
@@ -14,17 +14,12 @@ NICENESS = 5
 
 
 class SceneJob(NamedTuple):
-    """A junction to render; see `habitus.lab.junction.Junction`."""
+    """A junction to render."""
 
     path: Path
     """File to write."""
-    seed: int
-    seconds: float
-    normal_for: float
-    anomalies_per_hour: float
-    width: int = 360
-    height: int = 288
-    fps: float = 12.5
+    scene: dict[str, float]
+    """Parameters of `habitus.lab.junction.Junction`, which the server does not load."""
 
 
 class RenderingProcess:
@@ -54,18 +49,10 @@ def render_scene(job: SceneJob, connection: Connection) -> None:
     from habitus.lab.junction import Junction, render
 
     os.nice(NICENESS)
-    scene = Junction(
-        seed=job.seed,
-        seconds=job.seconds,
-        width=job.width,
-        height=job.height,
-        fps=job.fps,
-        normal_for=job.normal_for,
-        anomalies_per_hour=job.anomalies_per_hour,
-    )
     try:
         job.path.parent.mkdir(parents=True, exist_ok=True)
-        render(scene, job.path, progress=ProgressSender(connection))
+        scene: Any = job.scene
+        render(Junction(**scene), job.path, progress=ProgressSender(connection))
     except HabitusError as error:
         connection.send(error)
     except OSError as error:

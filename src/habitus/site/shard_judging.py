@@ -25,9 +25,9 @@ from habitus.jobs.workers import Workers
 from habitus.progress import Progress, ProgressCallback, ignore_progress
 from habitus.scene import Detector, Event, SceneModel, detect_events
 from habitus.scene.camera_check import CameraCheck
-from habitus.scene.detector import ALERTS_PER_DAY
 from habitus.scene.rarity import duration_in_words
 from habitus.schema import Count, NotNegative, Text, decoded
+from habitus.settings import AlertSettings
 from habitus.site.camera_models import learnt_of
 from habitus.site.pattern import Recording
 from habitus.site.places import at_hand
@@ -131,7 +131,7 @@ class ArchiveDetection:
     """Cameras that share the budget: those that have a model, or had one."""
     seconds: float = 0.0
     """Length of what was judged, of all cameras together."""
-    alerts_per_day: float = ALERTS_PER_DAY
+    alerts_per_day: float = AlertSettings.BUDGET
     n_judged: int = 0
     """Shards that were judged now."""
     n_known: int = 0
@@ -195,7 +195,7 @@ def judge_archive(
     cameras: Sequence[CameraFolder],
     workers: Workers,
     *,
-    alerts_per_day: float = ALERTS_PER_DAY,
+    alerts_per_day: float = AlertSettings.BUDGET,
     again: bool = False,
     progress: ProgressCallback = ignore_progress,
 ) -> ArchiveDetection:

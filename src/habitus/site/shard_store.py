@@ -24,10 +24,10 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 from annotated_types import Interval
 from typing_extensions import TypedDict
 
-from habitus.corpus.documents import LAYOUTS, VERSION, Corpus, CorpusHeader
+from habitus.corpus.documents import FORMAT, Corpus, CorpusHeader
 from habitus.corpus.vocabulary import Vocabulary
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import read_header, sole_use, tensor_bytes, write_file
+from habitus.files import sole_use, write_file
 from habitus.schema import ClipSeconds, Count, Text, Time, decoded
 from habitus.site.pattern import Recording
 from habitus.video.source import redacted
@@ -154,7 +154,7 @@ def shard_bytes(corpus: Corpus, origin: Origin | None = None) -> bytes:
     """Return what the file of a shard holds: a packed corpus, which knows its recording if any."""
     header, tensors = corpus.packed_contents()
     header |= {} if origin is None else {"recording": origin}
-    return tensor_bytes(kind="corpus", version=VERSION, header=header, tensors=tensors)
+    return FORMAT.to_bytes(header, tensors)
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,7 @@ class CameraFolder:
         return sorted(shards, key=lambda shard: shard.start)
 
     def _described(self, path: Path) -> RecordedShard:
-        header, arrays, _ = read_header(
-            path, kind="corpus", version=VERSION, schema=ShardHeader, layouts=LAYOUTS
-        )
+        header, arrays, _ = FORMAT._replace(schema=ShardHeader).read_header(path)
         return RecordedShard(
             self.camera,
             path,

@@ -20,7 +20,7 @@ from habitus.errors import HabitusError, InvalidInputError, VideoError
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.condition import ConditionMonitor
 from habitus.ingest.decoder import FrameSizeError, Job
-from habitus.ingest.live import Arrived, LiveSource
+from habitus.ingest.live import LiveDocument, LiveSource
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
@@ -162,7 +162,7 @@ class Watcher:
             while not (self.link.stop.is_set() or live.ended):
                 self._attend()
                 for arrival in live.poll():
-                    if isinstance(arrival, Arrived):
+                    if isinstance(arrival, LiveDocument):
                         self._take(self._dated(arrival, live.length))
                     elif not arrival.is_loss:  # that is a state
                         self._remark(arrival.text)
@@ -253,7 +253,7 @@ class Watcher:
         text = f"{self.job.camera} {start:.3f}"
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
-    def _dated(self, arrival: Arrived, length: float | None) -> Arrived:
+    def _dated(self, arrival: LiveDocument, length: float | None) -> LiveDocument:
         """Return a document with its time of day: in a recording, that of the recording."""
         if self.recording is None:
             return arrival
@@ -262,7 +262,7 @@ class Watcher:
         self.filing.recording = path, self.recording.starts
         return arrival._replace(time=self.recording.starts + arrival.document.time)
 
-    def _take(self, arrival: Arrived) -> None:
+    def _take(self, arrival: LiveDocument) -> None:
         """Keep a document, judge it, and report what is seen."""
         document, vocabulary, recording = arrival.document, arrival.vocabulary, self.recording
         if self.size != (vocabulary.width, vocabulary.height):
@@ -292,7 +292,7 @@ class Watcher:
             return CameraState.LEARNING, ""
         return CameraState.WATCHING, "; ".join(self.judging.notes)
 
-    def _show(self, arrival: Arrived, judgement: Judgement | None) -> None:
+    def _show(self, arrival: LiveDocument, judgement: Judgement | None) -> None:
         """Report how a document was judged, and what it shows."""
         document, judging = arrival.document, self.judging
         n_tokens = float(document.counts.sum())
@@ -412,7 +412,7 @@ class FootageThread:
         self._writer: FootageWriter | None = None
         self._tasks: Backlog[Callable[[FootageWriter], None]] = Backlog(self._do, room=MOST_WAITING)
 
-    def add(self, arrival: Arrived, condition: Condition) -> None:
+    def add(self, arrival: LiveDocument, condition: Condition) -> None:
         """Keep a document."""
         document = arrival.document
         if document.number % STILL_EVERY:

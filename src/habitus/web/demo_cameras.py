@@ -133,14 +133,14 @@ class Demo:
                 process.child.end()
 
     def _render(self, scene: DemoScene) -> RenderingProcess:
-        job = SceneJob(
-            self._path(scene),
-            scene.seed,
-            seconds=self.seconds,
-            normal_for=self.seconds / 2,
-            anomalies_per_hour=ANOMALIES_PER_HOUR,
-        )
-        return RenderingProcess(job, self.fork_server)
+        junction = {
+            "seed": scene.seed,
+            "seconds": self.seconds,
+            "fps": 12.5,
+            "normal_for": self.seconds / 2,
+            "anomalies_per_hour": ANOMALIES_PER_HOUR,
+        }
+        return RenderingProcess(SceneJob(self._path(scene), junction), self.fork_server)
 
     def _is(self, scene: DemoScene, *, preparing: bool, state: str | None = None) -> bool:
         """Return whether a camera is there that does not play yet, and is rendered or judged."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from habitus import Corpus, SceneModel
-from habitus.files import read_tensors
+from habitus.files import FileFormat
 from reference.commands import COMMAND, done, habitus
 from reference.labelled import labelled_corpus, labels, write_csv
 from reference.processes import LONG, descendants, running, wait_until
@@ -99,7 +99,7 @@ def test_compare_and_tune_give_the_same_figures(folder, two):
 
 
 def scores(path):
-    return read_tensors(path, kind="run", version=1).tensors
+    return FileFormat("run", 1).read(path).tensors
 
 
 def test_ctrl_c_ends_it_quickly_and_the_same_command_goes_on(folder, two, start):

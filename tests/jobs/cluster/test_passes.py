@@ -46,7 +46,7 @@ def bits(model):
 def test_what_is_learnt_is_the_same_to_the_bit(corpus, workers, learning):
     here = MarkovClusteringTopicModel(4, 3, learning=learning, **FIT).fit(corpus)
     there = MarkovClusteringTopicModel(4, 3, learning=learning, **FIT).fit(
-        corpus.carried_by(workers)
+        corpus.with_workers(workers)
     )
     assert bits(here) == bits(there)
 
@@ -62,7 +62,7 @@ def test_habits_are_the_same_to_the_bit(workers):
         for _ in range(5)
     ]
     corpus = ShardedCorpus.of(parts)
-    here, there = learn_habits(corpus), learn_habits(corpus.carried_by(workers))
+    here, there = learn_habits(corpus), learn_habits(corpus.with_workers(workers))
     one, other = here.contents(), there.contents()
     assert one.header == other.header
     assert one.tensors.keys() == other.tensors.keys()
@@ -70,7 +70,7 @@ def test_habits_are_the_same_to_the_bit(workers):
 
 
 def test_columns_and_sums_are_those_of_this_process(corpus, workers):
-    there = corpus.carried_by(workers)
+    there = corpus.with_workers(workers)
     assert there.n_tokens.tobytes() == corpus.n_tokens.tobytes()
     assert there.map_reduce(total) == tree_sum(map(total, map(corpus.load, range(N_SHARDS))))
 
@@ -89,7 +89,7 @@ def test_a_shard_stays_with_its_worker_and_is_made_once(corpus, workers):
 def test_a_damaged_shard_and_one_that_is_not_there_are_named(paths, workers, tmp_path):
     for path in paths[:3]:
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    corpus = ShardedCorpus.open([tmp_path / path.name for path in paths[:3]]).carried_by(workers)
+    corpus = ShardedCorpus.open([tmp_path / path.name for path in paths[:3]]).with_workers(workers)
     whole = (tmp_path / "01.corpus").read_bytes()
     (tmp_path / "01.corpus").write_bytes(whole[:-100] + bytes(100))
     with pytest.raises(FileError, match=r"01\.corpus.*\(on worker tcp://\S+\)$"):
@@ -101,14 +101,14 @@ def test_a_damaged_shard_and_one_that_is_not_there_are_named(paths, workers, tmp
 
 def test_a_worker_that_is_killed_mid_pass_costs_nothing_but_time(corpus, tmp_path):
     with cluster(tmp_path, 3) as found, open_workers(found.address) as pool:
-        evidence = corpus.carried_by(pool).kept(partial(kept_by, 0))
+        evidence = corpus.with_workers(pool).kept(partial(kept_by, 0))
         task = partial(killed_at, tmp_path / "killed", 7)
         (tmp_path / "killed").mkdir()
         found_sum = evidence.sum(task)
         assert (tmp_path / "killed" / "7").exists()
         assert found_sum == tree_sum(0.1 * number for number in range(N_SHARDS))
         one = MarkovClusteringTopicModel(4, 3, **FIT).fit(corpus)
-        later = corpus.carried_by(pool)
+        later = corpus.with_workers(pool)
         killed: list[int] = []
 
         def kill_one(iteration: int, objective: float) -> None:
@@ -184,7 +184,7 @@ def test_a_full_disk_of_a_worker_changes_nothing(corpus, tmp_path):
         )
         found.wait_for_workers(1)
         with open_workers(found.address) as pool:
-            there = MarkovClusteringTopicModel(4, 3, **FIT).fit(spilled.carried_by(pool))
+            there = MarkovClusteringTopicModel(4, 3, **FIT).fit(spilled.with_workers(pool))
     assert bits(there) == bits(MarkovClusteringTopicModel(4, 3, **FIT).fit(corpus))
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, pairwise
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from habitus.corpus import Corpus, ShardedCorpus
-from habitus.corpus.shards import ThreadPasses, go_on
+from habitus.corpus.shards import ShardPasses, ThreadPasses, go_on
 from habitus.corpus.tree_sum import Summable, TreeSum, aligned_blocks, tree_sum
 from habitus.jobs.cluster.connection import check_own_version
 from habitus.jobs.cluster.tasks import SharedValue, naming_worker
@@ -42,8 +42,8 @@ class Block(NamedTuple):
     numbers: Sequence[int]
 
 
-class ClusterPasses(Generic[T]):
-    """Passes over the shards of a corpus by workers: what `ShardPasses` asks for.
+class ClusterPasses(ShardPasses[T]):
+    """Passes over the shards of a corpus by workers.
 
     Workers find the files of the corpus at the same paths; what is made of each shard is made once,
     as far as it can be kept.
@@ -52,8 +52,9 @@ class ClusterPasses(Generic[T]):
     def __init__(
         self, cluster: "ClusterWorkers", corpus: ShardedCorpus, make: Callable[[Corpus], T]
     ) -> None:
-        self._cluster, self._corpus = cluster, corpus
-        opening = partial(WorkerShards, pickle.dumps((replace(corpus, engine=None), make)))
+        super().__init__(corpus)
+        self._cluster = cluster
+        opening = partial(WorkerShards, pickle.dumps((replace(corpus, workers=None), make)))
         self._opening = SharedValue(cluster.connection, opening)
         self._kept: dict[str, Any] = {}
         """What each worker keeps, by its address, as a future."""
@@ -86,7 +87,7 @@ class ClusterPasses(Generic[T]):
     ) -> S:
         """Return the sum of a pure function over all shards, added as `TreeSum` does."""
         self._arrange()
-        most = self._most(self._corpus.n_shards)
+        most = self._most(self.corpus.n_shards)
         blocks = [
             block for edges in pairwise(self._edges()) for block in aligned_blocks(*edges, most)
         ]
@@ -110,7 +111,7 @@ class ClusterPasses(Generic[T]):
 
     def _edges(self) -> list[int]:
         """Return the number of the first shard of each worker, and the number of all shards."""
-        n, places = self._corpus.n_shards, len(self._workers)
+        n, places = self.corpus.n_shards, len(self._workers)
         return [n * i // places for i in range(places + 1)]
 
     def _home(self, number: int) -> str:
@@ -153,7 +154,7 @@ class ClusterPasses(Generic[T]):
         return future
 
     def _name(self, block: Sequence[int]) -> str:
-        first, last = (self._corpus.shards[number].name for number in (block[0], block[-1]))
+        first, last = (self.corpus.shards[number].name for number in (block[0], block[-1]))
         return first if len(block) == 1 else f"{first} to {last}"
 
 

@@ -33,7 +33,7 @@ M = TypeVar("M", bound=tuple[Any, ...])
 
 
 class ClusterWorkers:
-    """Workers of a Dask cluster: what `Workers` and, for passes over shards, `Engine` ask for."""
+    """Workers of a Dask cluster: what `Workers` and `PassWorkers` ask for."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -67,7 +67,7 @@ class ClusterWorkers:
             yield task.number, result
 
     def passes(self, corpus: ShardedCorpus, make: Callable[[Corpus], M]) -> ClusterPasses[M]:
-        """Return what a function makes of each shard, kept by the workers; see `Engine`."""
+        """Return what a function makes of each shard, kept by the workers."""
         return ClusterPasses(self, corpus, make)
 
     @property

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from habitus.corpus.documents import Corpus
 from habitus.errors import FileError, InvalidInputError
-from habitus.files import kind_of, read_tensors, write_tensors, written_whole
+from habitus.files import FileFormat, kind_of, written_whole
 from habitus.ingest.chunks import ChunkCache, Extraction
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
@@ -23,9 +23,8 @@ from habitus.schema import LARGEST, REAL, Layout, NotNegative, Text, decoded
 from habitus.version import __version__
 from habitus.video import Source
 
-VERSION = 1
 MANIFEST = "comparison.json"
-RESULTS, KIND = "runs", "run"
+RESULTS = "runs"
 LAYOUTS = {
     "normality": Layout(REAL, ("documents",), False, -LARGEST, LARGEST),
     "by_number": Layout(REAL, ("numbers",), False, 0.0, 1.0),
@@ -46,6 +45,9 @@ class ResultHeader(TypedDict):
 
     times: dict[Text, tuple[NotNegative, NotNegative]]
     notes: list[Text]
+
+
+FORMAT = FileFormat("run", 1, ResultHeader)
 
 
 class Repetition(NamedTuple):
@@ -107,9 +109,7 @@ class ComparisonStore:
                 tensors[f"{name}.by_number"] = scores.recall.by_number
                 tensors[f"{name}.by_share"] = scores.recall.by_share
         header = {"times": times, "notes": result.notes}
-        write_tensors(
-            self.path(repetition), kind=KIND, version=VERSION, header=header, tensors=tensors
-        )
+        FORMAT.write(self.path(repetition), header, tensors)
 
     def get(self, repetition: Repetition) -> RunResult:
         """Read the results of a learning run."""
@@ -119,9 +119,7 @@ class ComparisonStore:
             for method in repetition.run.methods
             for name, layout in LAYOUTS.items()
         }
-        header, tensors = read_tensors(
-            path, kind=KIND, version=VERSION, schema=ResultHeader, layouts=layouts
-        )
+        header, tensors = FORMAT._replace(layouts=layouts).read(path)
         results = {}
         try:
             for method in repetition.run.methods:
@@ -147,7 +145,9 @@ class ComparisonStore:
                 parameter="output",
             )
         with written_whole(self.folder / MANIFEST) as temporary:
-            temporary.write_text(json.dumps({"version": VERSION, **identity}, indent=1) + "\n")
+            temporary.write_text(
+                json.dumps({"version": FORMAT.version, **identity}, indent=1) + "\n"
+            )
 
     def _check(self, identity: dict[str, str]) -> None:
         """Refuse a folder whose comparison is of something else."""
