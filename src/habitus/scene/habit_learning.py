@@ -179,6 +179,8 @@ def learn_habits(
         )
     if by_turn is not None:
         concentrations = {**concentrations, TURN: by_turn.fit.concentrations}
+    if stands is not None and fusion.standing is None:
+        stands = None
     if stands is not None:
         concentrations = {**concentrations, STANDING: stands.concentrations}
     return HabitModel(
