@@ -8,16 +8,23 @@ import pytest
 from habitus.corpus import Condition, Corpus, ShardedCorpus, Vocabulary
 from habitus.corpus.stands import STANDING, StandingCells, StandingWords
 from habitus.habits.standing import StandingCounts
+from habitus.ingest.backgrounds import WARM_UP, Backgrounds
+from habitus.ingest.clips import Document
+from habitus.ingest.live import Arrived
 from habitus.scene import SceneModel, detect_events
+from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.events import Event, judge_moment
 from habitus.scene.habit_learning import LEAST_KNOWN, learn_habits
 from habitus.scene.scene_model import learn_scene
+from habitus.scene.watching import EventStarted, Observer
 from habitus.schema import decoded
+from reference.footage import texture
 
 GRID = Vocabulary(12, 12, directions=12, speeds=16)
 QUEUE = np.array([12 * row + column for row in (2, 3) for column in (1, 2, 3)])
 BROKEN = np.array([12 * row + column for row in (7, 8) for column in (6, 7, 8)])
 CAME, LEFT = 100, 160
+WARM = int(WARM_UP)
 TOPICS = {
     "n_topics": 2,
     "n_behaviours": 2,
@@ -165,3 +172,23 @@ def test_what_stays_for_days_becomes_usual(scene, judged):
         for habits in (scene.habits, scene.habits.updated(parked, half_life=450.0))
     )
     assert after < before / 4
+
+
+def test_a_live_camera_keeps_its_backgrounds_and_its_events_start_when_the_thing_came(scene):
+    rng = np.random.default_rng(0)
+    pictures = texture(24, 24, 1, 0.7) + rng.normal(0, 0.5, (WARM + 80, 24, 24))
+    pictures[WARM + 10 : WARM + 75, 14:18, 12:18] = 250
+    moving = footage(len(pictures), 3)
+    observer = Observer(scene.detector(alerts_per_day=100), "", SceneMonitor(None, ""), live=False)
+    backgrounds, happenings = Backgrounds(GRID), []
+    for t, picture in enumerate(pictures.astype(np.uint8)):
+        document = Document(t, float(t), *moving.bag(t), 25, 3.0, picture, None)
+        happenings += observer.take(Arrived(document, t > 0, 1000.0 + t, float(t), GRID))
+        expected, found = backgrounds.take(document), observer.judgement.habit.standing
+        assert found.known == expected.known
+        assert np.array_equal(found.cells, expected.cells)
+        assert np.array_equal(found.ages, expected.ages)
+    started = [each.event for each in happenings if isinstance(each, EventStarted)]
+    (event,) = (each for each in started if each.cue == STANDING)
+    assert event.start == WARM + 10
+    assert event.clock == "1970-01-01T00:18:50.000+00:00"

@@ -115,8 +115,8 @@ class Judging:
         observer = self.observer
         for happening in observer.take(self._known_places(arrival)):
             if isinstance(happening, EventStarted):
-                event = happening.event
-                self._start(event, arrival.time - (event.peak - event.start) / self.speed)
+                seen = happening.event
+                self._start(seen, arrival.time - (seen.peak - seen.start) / self.speed)
             elif isinstance(happening, EventEnded):
                 self._end(happening)
         event, now = self.event, observer.joiner.open
