@@ -2,6 +2,7 @@
 
 - `vocabulary`: the meaning of word ids
 - `documents`: word counts of documents in time order, and their file
+- `stands`: words of a second kind, cells in which something stands
 - `looks`: small pictures of a scene in every light, and whether two show one view
 - `packing`: their counts packed, for files
 - `shards`: a corpus in several files, which are never all loaded at once

@@ -121,9 +121,10 @@ def _fitted(
     return best
 
 
-def _beside(parts: Sequence[tuple[Array, Array, Array]]) -> Iterator[Array]:
-    """Yield counts, totals and weights of all parts, beside each other."""
-    return (np.concatenate(columns, -1) for columns in zip(*parts, strict=True))
+def _beside(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+    """Return counts, totals and weights of all parts, beside each other."""
+    counts, totals, weights = (np.concatenate(columns, -1) for columns in zip(*parts, strict=True))
+    return counts, totals, weights
 
 
 def _n_classes(question: str, counts: HabitCounts) -> int:

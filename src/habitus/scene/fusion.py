@@ -8,10 +8,9 @@ document is the largest product of rarity and trust, plus a tenth (less with lit
 rarity of its normality by the topic model, `tail`: what moves as it does elsewhere or at another
 time is unusual for the behaviour alone. Where behaviours take turns, as far as turns predict
 held-out footage, three tenths of it are added, and 0.15 of the rarity by the turn: what is a little
-unusual anyway, and out of its turn, is more than either. What stands is one of the products: its
-trust is the cube root of the share of things that it would find, had they stood for a minute
-somewhere. That score has a tail of its own: the normality of a document is ln p of normal footage
-scoring as high.
+unusual anyway, and out of its turn, is more than either. What stands is one of the products, where
+it would find most things that have stood for a minute anywhere. That score has a tail of its own:
+the normality of a document is ln p of normal footage scoring as high.
 
 A few minutes of footage show neither tails nor trust. A prior of other cameras may complete them:
 values that normal documents of a fleet reach stand beside the camera's own, and shares of implants
@@ -53,6 +52,9 @@ what moves goes on moving for some seconds: that alone brings 0.0 to 0.2 on walk
 traffic lights bring 0.4 to 0.7."""
 TURNING_TRUST, TURN_TRUST = 0.3, 0.15
 """Where they do, trust in the topic model with much footage, and in the turn."""
+LEAST_STANDING, FULL_STANDING = 0.5, 0.9
+"""Shares of implants that stand, from which on standing is a cue, and is trusted as any other:
+junctions with long queues have .3 to .5, a road and a plaza over .9."""
 NOTHING = 0.01
 """Statistics in units of their medians are not distinguished below this."""
 UNLIKE, MOST_COMPARED = 2.0, 300
@@ -177,7 +179,7 @@ class Fusion:
             turn_gain=turn_gain,
             standing=standing,
         )
-        if standing_implants is not None:
+        if standing_implants is not None and judged.any():
             alike = alike.trusting_standing(standing_implants)
         if implanted is None or not judged.any():
             return alike
@@ -194,7 +196,7 @@ class Fusion:
         # An implant makes no document more usual: by all else it is as unusual as it was.
         without = (
             None if column is None else column[implanted.sources]
-            for column in (behaviours, turn_scans, standing)
+            for column in (behaviours, turn_scans, alike.standing)
         )
         scores = fusion.scores(implanted.statistics, *without)
         reach = float(np.quantile(scores, REACHED))
@@ -227,11 +229,17 @@ class Fusion:
         )
 
     def trusting_standing(self, implanted: Array) -> "Fusion":
-        """Return the fusion with trust in what stands, given the statistics of implants."""
+        """Return the fusion with trust in what stands, given the statistics of implants.
+
+        Of all implants these are one kind more, and the only one that it finds. Where normal
+        footage has things that stand as long as most of them, standing is no cue.
+        """
         rarities = _rarities(implanted, self._standing_tables, 1.0)
-        # Of all implants these are one kind more, and the only one that it finds.
-        share = float((rarities > -np.log(FALSE_ALARMS)).mean()) / N_KINDS
-        return replace(self, standing_trust=float(np.cbrt(max(share, FALSE_ALARMS))))
+        share = float((rarities > -np.log(FALSE_ALARMS)).mean())
+        finds = min((share - LEAST_STANDING) / (FULL_STANDING - LEAST_STANDING), 1.0)
+        if finds <= 0:
+            return replace(self, standing=None)
+        return replace(self, standing_trust=finds * float(np.cbrt(share / N_KINDS)))
 
     @cached_property
     def tails(self) -> tuple[Tail, ...]:

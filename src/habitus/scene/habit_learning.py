@@ -179,6 +179,7 @@ def learn_habits(
         )
     if by_turn is not None:
         concentrations = {**concentrations, TURN: by_turn.fit.concentrations}
+    stands = None if fusion.standing is None else stands
     if stands is not None:
         concentrations = {**concentrations, STANDING: stands.concentrations}
     return HabitModel(
@@ -366,10 +367,15 @@ class _Columns(NamedTuple):
     @classmethod
     def of(cls, corpus: ShardedCorpus) -> "_Columns":
         """Return the columns of all documents."""
-        usable, judged, n_frames, *others = zip(*corpus.map(_columns_of_shard), strict=True)
-        frames = None if any(n is None for n in n_frames) else np.concatenate(n_frames)
-        usable, judged, *others = map(np.concatenate, (usable, judged, *others))
-        return cls(usable, judged, frames, *others)
+        shards = list(corpus.map(_columns_of_shard))
+        n_frames = [shard.n_frames for shard in shards if shard.n_frames is not None]
+        return cls(
+            np.concatenate([shard.usable for shard in shards]),
+            np.concatenate([shard.judged for shard in shards]),
+            np.concatenate(n_frames) if len(n_frames) == len(shards) else None,
+            np.concatenate([shard.days for shard in shards]),
+            np.concatenate([shard.background for shard in shards]),
+        )
 
 
 def _columns_of_shard(corpus: Corpus) -> _Columns:
@@ -517,7 +523,7 @@ class _FoldedVotes:
 
     def folds_of(self, documents: Indices) -> list[int]:
         """Return the fold of each of some documents."""
-        return self._fold_of[documents].tolist()
+        return [int(fold) for fold in self._fold_of[documents]]
 
     def gathered(self, sources: Indices, gather: Callable[[int, Indices], Array]) -> Array:
         """Return a row for each source: `gather` gives those of a fold, by their positions."""

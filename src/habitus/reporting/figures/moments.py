@@ -36,6 +36,8 @@ from habitus.video import Reader, Source
 WIDTH, NARROW = 720, 560
 """Widths in pixels: of a thumbnail, and of a picture of expected or observed motion."""
 QUALITY = 74
+# Documents from the beginning of an event back to the picture from before it, and likewise after.
+AROUND = 3
 # Strength of the arrows of a word among the least likely, of another word, and on a thumbnail.
 LEAST_LIKELY, OTHER, SLENDER = 1.0, 0.2, 0.25
 
@@ -144,9 +146,11 @@ class EventPictures(NamedTuple):
     thumbnail: bytes
     """Frame of its strongest document, with boxes and arrows of the unusual words, and heat."""
     expected: bytes
-    """Arrows of the words that make up half of the expected p(word)."""
+    """Arrows of the words that make up half of the expected p(word); of what stands, the scene
+    before it came."""
     observed: bytes
-    """Arrows of all observed words; the unusual ones are large, with a dark edge."""
+    """Arrows of all observed words; the unusual ones are large, with a dark edge; of what stands,
+    the scene after the event."""
 
 
 def event_pictures(
@@ -162,12 +166,26 @@ def event_pictures(
         seen = seen_moment(detection.moments[k], detection)
         if seen is not None:
             plain = background(model.picture_, seen.vocabulary, FINER * NARROW)
-            pictures[k] = EventPictures(
-                jpeg(_thumbnail(seen, model, source)),
-                jpeg(reduced(_expected(seen, plain.copy()))),
-                jpeg(reduced(_observed(seen, plain))),
-            )
+            pair = reduced(_expected(seen, plain.copy())), reduced(_observed(seen, plain))
+            if seen.event.standing:
+                pair = _before_and_after(seen, model, source)
+            pictures[k] = EventPictures(jpeg(_thumbnail(seen, model, source)), *map(jpeg, pair))
     return pictures
+
+
+def _before_and_after(
+    seen: SeenMoment, model: TopicModel, source: Source | None
+) -> tuple[Image, Image]:
+    """Return the scene before something came to stand, and after the event, with its box."""
+    v, event = seen.vocabulary, seen.event
+    times = max(event.start - AROUND * model.clip_, 0.0), event.end + AROUND * model.clip_
+    size = drawn_size(v, NARROW)
+    found = [frame_at(source, time, *size) if source else None for time in times]
+    plain = background(model.picture_, v, NARROW)
+    before, after = (plain.copy() if picture is None else picture for picture in found)
+    for picture in (before, after):
+        draw_boxes(picture, event.boxes, v, EVENT)
+    return before, after
 
 
 def expected_words(event: Event, model: TopicModel) -> Array:

@@ -292,11 +292,15 @@ def _bars_of(judgement: HabitJudgement, threshold: float, full: float) -> list[S
     values["Behaviours"] = judgement.behaviour_rarity
     if judgement.turn_evidence is not None:
         values["Turn"] = judgement.turn_rarity
+    if judgement.standing_evidence is not None:
+        values["Standing"] = judgement.standing_rarity
     parts = [
         SurpriseBar(name, f"{value:.1f} nats", "", round(100 * value / full, 1), None)
         for name, value in values.items()
     ]
-    counted = -1 if judgement.by_turn else judgement.strongest
+    counted = judgement.strongest
+    if judgement.by_turn or judgement.by_standing:
+        counted = list(values).index("Standing" if judgement.by_standing else "Turn")
     parts[counted] = parts[counted]._replace(part="strongest")
     score = SurpriseBar(
         "Score",
