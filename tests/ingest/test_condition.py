@@ -154,6 +154,13 @@ def test_light_that_changes_at_once_is_in_order():
         assert monitor.judge(document(noisy(USUAL * factor + step, rng))) is Condition.USABLE
 
 
+def test_a_black_picture_stays_covered_though_it_never_changes():
+    monitor, black = accustomed(), np.zeros_like(USUAL)
+    found = [monitor.judge(document(black, change=0.0)) for _ in range(round(2 * FROZEN_STILL))]
+    assert Condition.FROZEN not in found
+    assert found[-1] is Condition.COVERED
+
+
 @pytest.mark.parametrize("change", [0.001, 0.05])
 def test_a_quiet_night_is_not_frozen(change):
     """A picture that hardly changes comes from a camera that works."""

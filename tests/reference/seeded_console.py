@@ -62,8 +62,7 @@ PLACES = (
 SAID = {
     "wrong-way": (
         "direction, scan",
-        "on the left: something small moving to the left, where things move to the right "
-        "(0 of 212 times)",
+        "on the left: something moving to the left, where things go to the right (0 of 212 times)",
     ),
     "red-light": (
         "together, sum",

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from datetime import UTC, datetime
+from multiprocessing import Pipe
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.footage import FootageWriter, read_footage
+from habitus.site.model_work import learn_from_footage
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
     FIRST_WAIT,
@@ -397,3 +399,10 @@ def test_the_server_loads_none_of_the_code_of_models():
         timeout=LONG,
     )
     assert told.stdout.strip() == "[]"
+
+
+def test_a_learning_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("os.nice", lambda niceness: 0)
+    ours, theirs = Pipe()
+    theirs.close()
+    learn_from_footage(LearningJob(tmp_path, "asked"), ours)

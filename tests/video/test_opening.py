@@ -12,6 +12,7 @@ from habitus.ingest.extraction import extract_corpus
 from habitus.video import Reader, Source, own_host
 from habitus.video.source import IMAGES
 from reference.footage import encode, moving_square, texture
+from reference.streams import free_port
 from reference.web import HERE, THERE, playlist, rtsp_redirection, site, variants
 
 N = 50
@@ -197,6 +198,12 @@ def test_what_is_not_there_is_told_in_one_line(here):
     here.pages["/again"] = here.address("/again")
     assert "infinite loop" in refused(here.address("/again"))
     assert "not an address that can be understood" in refused("http://[::1")
+
+
+def test_a_refused_connection_is_no_video_that_cannot_be_opened():
+    with pytest.raises(VideoError, match="cannot be reached: connection refused") as told:
+        Reader(Source(f"rtsp://127.0.0.1:{free_port()}/1")).__enter__()
+    assert "not a video" not in str(told.value)
 
 
 def test_a_whole_extraction_stays_on_its_host(here, there):

@@ -329,6 +329,7 @@ def test_figures_for_prometheus(browser: Visitor, console: Console) -> None:
     assert 'habitus_events{alarm="true",camera="north"} 3.0' in text
     route = 'habitus_http_seconds_count{method="GET",route="/api/cameras/{camera}",status="200"}'
     assert route in text
+    assert text.count("_bucket{") < 20, "one histogram, not one for each route"
     browser.get("/api/cameras/nothing-1")
     browser.get("/nothing-1")
     assert "nothing-1" not in browser.get("/metrics").text

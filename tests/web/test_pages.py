@@ -501,6 +501,17 @@ def test_recordings_show_where_and_a_date_only_if_it_is_known(site: Site) -> Non
     expect(page.locator("h1")).to_contain_text("2023")
 
 
+def test_the_first_learning_moves_by_seconds(site: Site) -> None:
+    with site.console.database.transaction() as session:
+        session.get_one(CameraRow, "market-junction").state = "learning"
+    page = site.visit("/cameras/market-junction").page
+    expect(page.locator("#link-state")).to_have_attribute("data-state", "live")
+    news = {"time": 0.0, "normality": None, "threshold": None, "behaviour": 0, "expected": []}
+    for _ in range(3):
+        site.console.bulletin.publish("judged", camera="market-junction", **news)
+    wait_until(lambda: page.locator("#first-progress").evaluate("bar => bar.value") == 3, "seconds")
+
+
 def test_an_event_has_clip_heat_map_and_neighbours(site: Site, look: Look) -> None:
     newest, second = alarms(site)[:2]
     visit = site.visit(f"/events/{newest.id}", **look)

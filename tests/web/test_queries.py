@@ -61,6 +61,33 @@ def test_lists_are_filtered(cameras: Console) -> None:
         assert queries.cues(session) == ["100%", "direction", "speed"]
 
 
+def test_events_are_found_by_words_hour_rarity_length_and_mark(cameras: Console) -> None:
+    put(cameras, 1, event={"explanation": "A Cow, on the left", "probability": 1e-7})
+    put(cameras, 2, end=START + 40, event={"explanation": "100% cow_"})
+    put(cameras, 3, event={"probability": 0.5})
+    with cameras.database.transaction() as session:
+        session.get_one(EventRow, "e003").starred = True
+        for row in session.query(EventRow):
+            row.hour = int(row.id[1:]) * 7  # 7, 14 and 21
+    assert ids(cameras, EventFilter(words="cow")) == ["e002", "e001"]
+    assert ids(cameras, EventFilter(words="LEFT cow")) == ["e001"]
+    assert ids(cameras, EventFilter(words="0% w_")) == ["e002"]
+    assert ids(cameras, EventFilter(words="c_w")) == []
+    assert ids(cameras, EventFilter(hours=(7, 15))) == ["e002", "e001"]
+    assert ids(cameras, EventFilter(hours=(20, 8))) == ["e003", "e001"]
+    assert ids(cameras, EventFilter(least_unusual=80)) == ["e001"]
+    assert ids(cameras, EventFilter(shortest=30.0)) == ["e002"]
+    assert ids(cameras, EventFilter(longest=5.0)) == ["e003", "e001"]
+    assert ids(cameras, EventFilter(starred=True)) == ["e003"]
+    assert ids(cameras, EventFilter(sort="oldest")) == ["e001", "e002", "e003"]
+    assert ids(cameras, EventFilter(sort="unusual"))[0] == "e001"
+    assert ids(cameras, EventFilter(sort="longest"))[0] == "e002"
+    with cameras.database.session() as session:
+        first = queries.events(session, EventFilter(sort="oldest"), limit=2)
+        rest = queries.events(session, EventFilter(sort="oldest"), before=first.next, limit=2)
+    assert ([card.id for card in rest.events], rest.next) == (["e003"], None)
+
+
 def test_pages_follow_each_other_without_a_gap(cameras: Console) -> None:
     for number in range(7):
         put(cameras, number)

@@ -206,10 +206,11 @@ class ConditionMonitor:
         if document.n_frames == 0:
             return Condition.USABLE  # a gap: there is no picture to judge, and no word either
         # A single frame was compared with none.
-        if document.n_frames > 1 and self.stillness.is_frozen(document.change, self.clip):
-            return Condition.FROZEN
+        frozen = document.n_frames > 1 and self.stillness.is_frozen(document.change, self.clip)
         seen = Look.of(document.thumbnail)
         condition = self.views[-1].condition(seen)
+        if frozen:  # a black picture never changes: it is covered all the same
+            return condition if condition is Condition.COVERED else Condition.FROZEN
         if self._is_short_of_light(seen, condition):
             return Condition.USABLE
         if condition is Condition.USABLE:

@@ -57,7 +57,8 @@ def learn_from_footage(job: LearningJob, connection: Connection) -> None:
         outcome: LearningReport = _learnt(job, connection)
     except (HabitusError, OSError, MemoryError) as error:
         outcome = Failed(str(error) or type(error).__name__)
-    connection.send(outcome)
+    with suppress(BrokenPipeError):  # the server was killed: nobody waits for it
+        connection.send(outcome)
 
 
 def _learnt(job: LearningJob, connection: Connection) -> LearntModel:

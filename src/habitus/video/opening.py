@@ -86,6 +86,13 @@ def open_container(source: Source) -> Iterator[Any]:
         yield container
 
 
+UNREACHABLE = (
+    av.error.ConnectionRefusedError,
+    av.error.ConnectionResetError,
+    av.error.ConnectionAbortedError,
+)
+
+
 @contextmanager
 def _opened(source: Source, stack: ExitStack) -> Iterator[Any]:
     """Open a source, and tell in one line why it cannot be."""
@@ -93,6 +100,10 @@ def _opened(source: Source, stack: ExitStack) -> Iterator[Any]:
         container = _av_opened(source, stack)
     except av.error.ExitError:
         raise VideoError(f"{source.name}: no answer within {source.timeout:g} s") from None
+    except UNREACHABLE as error:
+        raise VideoError(
+            f"{source.name}: cannot be reached: {reason_of(error).lower()}; check address and port"
+        ) from error
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise VideoError(
             f"{source.name}: not a video that can be opened: {_reason(source, error)}"

@@ -158,8 +158,6 @@ class CameraRow(Base):
     """One line for a person; may be empty."""
     model: Mapped[str | None]
     """Name of the model file in its folder, if there is one."""
-    behaviour_names: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """Names that people gave to behaviours of its model, by their number."""
 
 
 NEW_CAMERA: dict[str, Any] = {

@@ -347,7 +347,6 @@ def _stage(session: Session, event: EventDetails) -> dict[str, Any]:
     return {
         "event": event,
         "track": _track(event),
-        "names": camera.behaviour_names if camera else {},
         "lead": event.start - (event.clip_start or event.start - CLIP_BEFORE),
         "size": (camera.width, camera.height) if camera and camera.width else None,
         "ratio": f"{camera.width} / {camera.height}" if camera and camera.width else "5 / 4",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, Summary, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select, text, update
@@ -34,10 +34,16 @@ class RequestMetrics:
     def __init__(self, console: Console) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(_ConsoleCollector(console))
-        self._seconds = Histogram(
+        # A histogram of each route would be most of what is shown.
+        self._seconds = Summary(
             "habitus_http_seconds",
-            "Seconds that requests took.",
+            "Seconds that requests took: their number and sum.",
             ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self._spread = Histogram(
+            "habitus_http_duration_seconds",
+            "Seconds that requests took, all together.",
             registry=self.registry,
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 10),
         )
@@ -48,6 +54,7 @@ class RequestMetrics:
         if route != "/api/stream":
             method = scope["method"] if scope["method"] in METHODS else "OTHER"
             self._seconds.labels(method, route, str(status)).observe(seconds)
+            self._spread.observe(seconds)
 
 
 def _gauge(

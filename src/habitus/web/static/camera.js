@@ -88,8 +88,21 @@ onNews(["camera"], mine(gathered(renewState)));
 const renewLearning = gathered(() => renew("learning"), 2000);
 const renewModel = gathered(() => renew("learning", "behaviours", "learnt"));
 onNews(["learning"], mine((news) => (news.stage === "ended" ? renewModel() : renewLearning())));
-// Until there is a model, how much footage there is.
-setInterval(() => { if (part("first-progress") && !document.hidden) renew("learning"); }, 10_000);
+// Until there is a model, how much footage there is: minutes as they are written, and the seconds
+// since.
+let seconds = 0;
+function countFirst(by = 0) {
+  const bar = part("first-progress");
+  if (!bar) return;
+  seconds = Math.max(seconds, bar.value) + by;
+  bar.value = seconds;
+}
+onNews(["judged"], mine(() => { if (part("state").matches(".state-learning")) countFirst(1); }));
+setInterval(async () => {
+  if (!part("first-progress") || document.hidden) return;
+  await renew("learning");
+  countFirst();
+}, 10_000);
 onNews(["again"], gathered(() => { renewState(); renewModel(); timeline.renew(); }));
 
 onKeys({ a: () => toggle("arrows"), h: () => toggle("heat") });

@@ -35,8 +35,6 @@ def upgrade() -> None:
         sa.Column("words", sa.String(), nullable=False, server_default=""),
     ):
         op.add_column("events", column)
-    names = sa.Column("behaviour_names", sa.JSON(), nullable=False, server_default="{}")
-    op.add_column("cameras", names)
     _fill(op.get_bind())
     for name in WIDER:
         op.drop_index(name, "events")
