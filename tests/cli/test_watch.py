@@ -170,7 +170,7 @@ def first_fault(happenings):
 
 
 def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
-    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_TOLD", 1.0)
+    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_REPORT", 1.0)
     monkeypatch.setattr("habitus.scene.camera_monitor.TOLD_EVERY", 0.5)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
@@ -190,7 +190,7 @@ def test_that_there_is_no_camera_is_told_again_and_again(folder, monkeypatch):
 
 def test_a_camera_with_too_few_frames_is_told(folder, monkeypatch):
     """It declares no rate that could be refused."""
-    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_TOLD", 1.0)
+    monkeypatch.setattr("habitus.scene.camera_monitor.FIRST_REPORT", 1.0)
     drawn = [cv2.imencode(".jpg", picture)[1].tobytes() for picture in islice(pictures(), 60)]
     with (
         motion_jpeg(drawn, fps=0.9) as address,

@@ -12,7 +12,7 @@ from habitus.ingest.clips import Document
 from habitus.ingest.condition import STEADY_AFTER
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import (
-    FIRST_TOLD,
+    FIRST_REPORT,
     N_STILLS,
     TOLD_EVERY,
     FaultReports,
@@ -111,7 +111,7 @@ def test_faults_are_told_after_a_while_every_hour_and_at_the_end():
     for second, condition in enumerate(conditions):
         told += [(second, fault) for fault in reports.take(condition, second, 1e9 + second)]
     start = 11
-    first = start + FIRST_TOLD
+    first = start + FIRST_REPORT
     expected = [first, first + TOLD_EVERY, first + 2 * TOLD_EVERY, start + 7300]
     assert [second for second, _ in told] == expected
     assert [fault.over for _, fault in told] == [False, False, False, True]
