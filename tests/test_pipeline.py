@@ -18,6 +18,7 @@ from habitus.cli import command_for
 from habitus.cli.options import plain
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.extraction import extract_corpus
+from habitus.site import watching
 from habitus.video import Source
 from habitus.web import server
 from reference.commands import done
@@ -45,8 +46,9 @@ def scene(lanes):
 def test_every_command_is_a_function_of_the_library():
     commands = {command.callback.__name__ for command in command_for().registered_commands}
     assert commands <= set(habitus.__all__)
+    homes = {"serve": server, "watch": watching}
     for name in commands:
-        assert getattr(habitus, name) is getattr(server if name == "serve" else pipeline, name)
+        assert getattr(habitus, name) is getattr(homes.get(name, pipeline), name)
         assert "Parameters\n" in inspect.getdoc(getattr(habitus, name))
 
 

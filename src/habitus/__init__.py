@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         report,
         show,
         tune,
-        watch,
     )
     from habitus.progress import Progress, ProgressCallback, when_compiling, when_connected
     from habitus.reporting.summaries import (
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
     )
     from habitus.scene.camera_monitor import CameraFault
     from habitus.scene.events import clock
-    from habitus.scene.watching import EventEnded, EventStarted
     from habitus.settings import AlertSettings, LearningSettings, ReadingSettings
     from habitus.site.operations import (
         ArchiveLearning,
@@ -92,6 +90,7 @@ if TYPE_CHECKING:
     )
     from habitus.site.overview import ArchiveOverview, CameraOverview
     from habitus.site.shard_judging import ArchiveDetection, ArchiveEvent
+    from habitus.site.watching import EventEnded, EventStarted, watch
     from habitus.video.addresses import check_address
     from habitus.video.source import redacted
     from habitus.web.backup import back_up, restore
@@ -121,7 +120,7 @@ _HOMES = {
         "model": "Assignments DirichletPosterior MarkovClusteringTopicModel Parameters "
         "Prior generate",
         "pipeline": "accept compare demo detect evaluate extract learn parse_duration "
-        "report show tune watch",
+        "report show tune",
         "progress": "Progress ProgressCallback when_compiling when_connected",
         "reporting.summaries": "CorpusSummary Likely ModelSummary summarise_corpus summarise_model",
         "scene": "Acceptance Calibration CalibrationSettings Detection Detector Event "
@@ -129,11 +128,11 @@ _HOMES = {
         "Fleet Judgement SceneModel calibrate",
         "scene.camera_monitor": "CameraFault",
         "scene.events": "clock",
-        "scene.watching": "EventEnded EventStarted",
         "settings": "AlertSettings LearningSettings ReadingSettings",
         "site.operations": "ArchiveLearning detect_archive learn_archive report_archive",
         "site.overview": "ArchiveOverview CameraOverview",
         "site.shard_judging": "ArchiveDetection ArchiveEvent",
+        "site.watching": "EventEnded EventStarted watch",
         "video.addresses": "check_address",
         "video.source": "redacted",
         "web.backup": "back_up restore",

@@ -8,9 +8,7 @@ command waits for what it does without.
 from __future__ import annotations
 
 import re
-import threading
-import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -19,14 +17,13 @@ from typing import TYPE_CHECKING
 from habitus.corpus import Corpus, ShardedCorpus
 from habitus.corpus.clocks import clocks_since, parse_clock
 from habitus.errors import InvalidInputError
-from habitus.files import is_pipe, kind_of
+from habitus.files import kind_of
 from habitus.inputs import (
     Ingestion,
     JudgedSource,
     camera_check,
     check_clips,
     check_events_alone,
-    check_geometry,
     check_outputs,
     forget_chunks,
     is_event_file,
@@ -34,10 +31,8 @@ from habitus.inputs import (
     judged_sources,
     labelled_footage,
     large_corpora,
-    load_detector,
     load_fleet,
     load_scene,
-    settings_of,
 )
 from habitus.progress import ProgressCallback, ignore_progress
 from habitus.settings import (
@@ -55,15 +50,11 @@ if TYPE_CHECKING:
     from habitus.evaluation.label_files import Labelling
     from habitus.ingest.chunks import Extraction
     from habitus.ingest.clips import DocumentSettings
-    from habitus.ingest.live import Notice
     from habitus.lab.comparison.findings import Comparison
     from habitus.lab.demonstration import Demonstration
     from habitus.lab.tuning.advice import Tuning
     from habitus.reporting.summaries import CorpusSummary, ModelSummary
-    from habitus.scene import Acceptance, Detection, Detector, Fleet, SceneModel
-    from habitus.scene.camera_monitor import CameraFault
-    from habitus.scene.event_log import Thumbnail
-    from habitus.scene.watching import EventEnded, EventStarted
+    from habitus.scene import Acceptance, Detection, Fleet, SceneModel
 
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 TUNING = LearningSettings(n_restarts=3)
@@ -350,73 +341,6 @@ def detect(
 
         write_scores(scores, detection)
     return detection
-
-
-def watch(
-    source: Address,
-    model: Address | SceneModel,
-    *,
-    output: Address | None = None,
-    stop: threading.Event | None = None,
-    patience: float = 10.0,
-    alerts: AlertSettings | float | None = None,
-    force: bool = False,
-    reading: ReadingSettings = ReadingSettings(),
-) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
-    """Watch a live stream, and yield what is unusual in it as it happens.
-
-    It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
-    model or too few frames per second, and goes on when it is as it was. Close the iterator, or set
-    `stop` and exhaust it, to end: then no process is left.
-
-    Parameters
-    ----------
-    source
-        Any address that FFmpeg opens; a file; `-` for standard input.
-    model
-        What `learn` returned, or the file that it wrote.
-    output
-        File to add the events to as JSON Lines, with thumbnails in a folder beside it.
-    stop
-        Set it to end.
-    patience
-        Seconds without a frame after which to connect anew.
-    alerts
-        As of `detect`.
-    force
-        Judge whatever the camera shows. Otherwise a stream is not judged while it shows another
-        scene than the model's, and a file that does is refused.
-    reading
-        As of `extract`: `fps`, `fast` and `other_hosts`.
-
-    Yields
-    ------
-    EventStarted, EventEnded, CameraFault or Notice
-        An event when it starts, the event once it is over, that nothing can be judged (after a
-        while, then every hour), and what else there is to say of the source.
-    """
-    from habitus.scene.watching import watch_events
-
-    if output is not None and not is_pipe(output):
-        check_outputs(source, model, force=force, events=output)
-    check_seconds("patience", patience)
-    check_unused(reading, "watching", "fps", "fast", "other_hosts")
-    detector = load_detector(model, AlertSettings.of(alerts))
-    (camera,) = replace(reading, timeout=patience).open(source)
-    if not camera.is_live:
-        check_geometry(detector.model, camera)
-    happenings = watch_events(
-        detector,
-        camera,
-        settings_of(detector.model),
-        stop=stop or threading.Event(),
-        patience=patience,
-        camera=camera_check(model, detector.model, output, force),
-    )
-    if output is None:
-        yield from (happening for happening in happenings if happening is not None)
-    else:
-        yield from _logged(happenings, detector, Path(output))
 
 
 def report(
@@ -837,52 +761,3 @@ def _annotate(
             f"{judged.name} is a corpus: annotating needs the video itself", parameter="annotate"
         )
     write_annotated(Path(path), detection, judged.video, progress=progress)
-
-
-def _logged(
-    happenings: Iterator[EventStarted | EventEnded | CameraFault | Notice | None],
-    detector: Detector,
-    output: Path,
-) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
-    """Yield what happens, and add events to a file; what cannot be written waits."""
-    from habitus.ingest.live import Notice
-    from habitus.scene.camera_monitor import CameraFault
-    from habitus.scene.event_log import EventLog
-    from habitus.scene.watching import EventEnded
-
-    log = EventLog(output)
-    try:
-        for happening in happenings:
-            if isinstance(happening, EventEnded):
-                happening, picture = _with_thumbnail(happening, detector, output)
-                log.add(happening.event.line(), picture)
-            elif isinstance(happening, CameraFault):
-                log.add(happening.line())
-            if happening is not None:
-                yield happening
-            yield from (Notice(note, time.time()) for note in log.notes())
-    finally:
-        unwritten = log.close()
-    yield from (Notice(note, time.time()) for note in log.notes())
-    yield from (Notice(f"not written to {output}: {line}", time.time()) for line in unwritten)
-    if unwritten:
-        raise InvalidInputError(
-            f"{len(unwritten)} event(s) could not be written to {output}", parameter="output"
-        )
-
-
-def _with_thumbnail(
-    ended: EventEnded, detector: Detector, output: Path
-) -> tuple[EventEnded, Thumbnail | None]:
-    """Name the picture of an event in the event, and return it encoded."""
-    from habitus.reporting.figures.moments import still_thumbnail
-    from habitus.scene.event_log import Thumbnail
-
-    vocabulary = detector.model.vocabulary_
-    if ended.still is None or vocabulary is None:
-        return ended, None
-    folder = output.with_name(f"{output.stem}-thumbnails")
-    name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
-    drawn = still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
-    event = replace(ended.event, thumbnail=f"{folder.name}/{name}")
-    return ended._replace(event=event), Thumbnail(folder / name, drawn)

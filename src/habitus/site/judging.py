@@ -19,10 +19,10 @@ from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.detector import Judgement
 from habitus.scene.events import Event
 from habitus.scene.scene_model import SceneModel
-from habitus.scene.watching import EventEnded, EventStarted, Observer
 from habitus.schema import decoded
 from habitus.site.filing import Filing, SeenEvent
 from habitus.site.journal import JournalEntry
+from habitus.site.watching import EventEnded, EventStarted, Observer
 from habitus.video import watched_cells
 
 # Shares of the budget whose thresholds are known: what half and twice as many alerts would bring.

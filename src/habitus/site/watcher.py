@@ -25,7 +25,6 @@ from habitus.jobs.fork_server import ForkServer
 from habitus.scene.camera_monitor import FAULTS
 from habitus.scene.detector import Judgement
 from habitus.scene.scene_model import SceneModel
-from habitus.scene.watching import SLOW_DOCUMENTS
 from habitus.site.filing import Filing
 from habitus.site.footage import FootageWriter
 from habitus.site.judging import Judging, with_accepted
@@ -46,6 +45,7 @@ from habitus.site.pipe_messages import (
     UseModel,
 )
 from habitus.site.process import CameraJob, Polygons
+from habitus.site.watching import SLOW_DOCUMENTS
 from habitus.video import Source
 
 # Seconds of footage that the first model is learnt from.

@@ -1,24 +1,46 @@
-"""Events of a live source, as they happen; memory does not grow with time."""
+"""Watching a live source: its events as they happen, and a file of them.
+
+Memory does not grow with time.
+"""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from habitus.arrays import Image
 from habitus.corpus.clocks import NO_CLOCK, minute_of
 from habitus.corpus.documents import Condition
 from habitus.corpus.stands import StandingCells
+from habitus.errors import InvalidInputError
+from habitus.files import is_pipe
 from habitus.ingest.backgrounds import Backgrounds
 from habitus.ingest.clips import DocumentSettings
 from habitus.ingest.decoder import FrameSizeError, Job, has_end
 from habitus.ingest.live import LiveDocument, LiveSource, Notice
+from habitus.inputs import (
+    camera_check,
+    check_geometry,
+    check_outputs,
+    load_detector,
+    settings_of,
+)
 from habitus.scene.camera_check import CameraCheck
 from habitus.scene.camera_monitor import CameraFault, FaultReports, SceneMonitor
 from habitus.scene.detector import Detector, Judgement
 from habitus.scene.events import Event, EventJoiner
+from habitus.scene.scene_model import SceneModel
+from habitus.settings import (
+    Address,
+    AlertSettings,
+    ReadingSettings,
+    check_seconds,
+    check_unused,
+)
+from habitus.site.event_log import EventLog, Thumbnail
 from habitus.video import Source, watched_cells
 
 # Number of documents in a row of less than two frames after which a camera is too slow.
@@ -37,6 +59,114 @@ class EventEnded(NamedTuple):
     event: Event
     still: Image | None
     """The scene at its strongest moment, in colours at the analysed size."""
+
+
+def watch(
+    source: Address,
+    model: Address | SceneModel,
+    *,
+    output: Address | None = None,
+    stop: threading.Event | None = None,
+    patience: float = 10.0,
+    alerts: AlertSettings | float | None = None,
+    force: bool = False,
+    reading: ReadingSettings = ReadingSettings(),
+) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
+    """Watch a live stream, and yield what is unusual in it as it happens.
+
+    It connects anew whenever the stream is absent, stalls, dies, or has another frame size than the
+    model or too few frames per second, and goes on when it is as it was. Close the iterator, or set
+    `stop` and exhaust it, to end: then no process is left.
+
+    Parameters
+    ----------
+    source
+        Any address that FFmpeg opens; a file; `-` for standard input.
+    model
+        What `learn` returned, or the file that it wrote.
+    output
+        File to add the events to as JSON Lines, with thumbnails in a folder beside it.
+    stop
+        Set it to end.
+    patience
+        Seconds without a frame after which to connect anew.
+    alerts
+        As of `detect`.
+    force
+        Judge whatever the camera shows. Otherwise a stream is not judged while it shows another
+        scene than the model's, and a file that does is refused.
+    reading
+        As of `extract`: `fps`, `fast` and `other_hosts`.
+
+    Yields
+    ------
+    EventStarted, EventEnded, CameraFault or Notice
+        An event when it starts, the event once it is over, that nothing can be judged (after a
+        while, then every hour), and what else there is to say of the source.
+    """
+    if output is not None and not is_pipe(output):
+        check_outputs(source, model, force=force, events=output)
+    check_seconds("patience", patience)
+    check_unused(reading, "watching", "fps", "fast", "other_hosts")
+    detector = load_detector(model, AlertSettings.of(alerts))
+    (camera,) = replace(reading, timeout=patience).open(source)
+    if not camera.is_live:
+        check_geometry(detector.model, camera)
+    happenings = watch_events(
+        detector,
+        camera,
+        settings_of(detector.model),
+        stop=stop or threading.Event(),
+        patience=patience,
+        camera=camera_check(model, detector.model, output, force),
+    )
+    if output is None:
+        yield from (happening for happening in happenings if happening is not None)
+    else:
+        yield from _logged(happenings, detector, Path(output))
+
+
+def _logged(
+    happenings: Iterator[EventStarted | EventEnded | CameraFault | Notice | None],
+    detector: Detector,
+    output: Path,
+) -> Generator[EventStarted | EventEnded | CameraFault | Notice, None, None]:
+    """Yield what happens, and add events to a file; what cannot be written waits."""
+    log = EventLog(output)
+    try:
+        for happening in happenings:
+            if isinstance(happening, EventEnded):
+                happening, picture = _with_thumbnail(happening, detector, output)
+                log.add(happening.event.line(), picture)
+            elif isinstance(happening, CameraFault):
+                log.add(happening.line())
+            if happening is not None:
+                yield happening
+            yield from (Notice(note, time.time()) for note in log.notes())
+    finally:
+        unwritten = log.close()
+    yield from (Notice(note, time.time()) for note in log.notes())
+    yield from (Notice(f"not written to {output}: {line}", time.time()) for line in unwritten)
+    if unwritten:
+        raise InvalidInputError(
+            f"{len(unwritten)} event(s) could not be written to {output}", parameter="output"
+        )
+
+
+def _with_thumbnail(
+    ended: EventEnded, detector: Detector, output: Path
+) -> tuple[EventEnded, Thumbnail | None]:
+    """Name the picture of an event in the event, and return it encoded."""
+    from habitus.reporting.figures.moments import still_thumbnail
+
+    vocabulary = detector.model.vocabulary_
+    if ended.still is None or vocabulary is None:
+        return ended, None
+    folder = output.with_name(f"{output.stem}-thumbnails")
+    name = f"{(ended.event.clock or '').replace(':', '')}.jpg"
+    drawn = still_thumbnail(ended.event, ended.still, vocabulary, detector.habits)
+    event = replace(ended.event, thumbnail=f"{folder.name}/{name}")
+    return ended._replace(event=event), Thumbnail(folder / name, drawn)
 
 
 def watch_events(

@@ -15,7 +15,7 @@ from habitus.scene import SceneModel, calibrate, learn_scene
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.habit_learning import learn_habits
 from habitus.scene.thresholds import JOIN
-from habitus.scene.watching import EventEnded, Observer, watch_events
+from habitus.site.watching import EventEnded, Observer, watch_events
 from habitus.video import Source
 from reference.footage import texture
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from habitus.errors import InvalidInputError
-from habitus.scene.event_log import EventLog, Thumbnail
+from habitus.site.event_log import EventLog, Thumbnail
 from reference.processes import wait_until
 
 EVENT = {"habitus": "event", "version": 1}
@@ -169,7 +169,7 @@ def test_a_process_that_is_killed_leaves_whole_lines(tmp_path):
     code = (
         "import itertools, json, sys, time\n"
         "from pathlib import Path\n"
-        "from habitus.scene.event_log import EventLog\n"
+        "from habitus.site.event_log import EventLog\n"
         "log = EventLog(Path(sys.argv[1]))\n"
         "for n in itertools.count():\n"
         "    log.add(json.dumps({'habitus': 'event', 'n': n, 'filler': 'x' * 5000}))\n"
@@ -210,7 +210,7 @@ def test_a_folder_that_is_away_for_a_while(tmp_path):
 
 
 def test_of_many_events_that_wait_the_later_ones_wait_without_pictures(tmp_path, monkeypatch):
-    monkeypatch.setattr("habitus.scene.event_log.PICTURES_WAITING", 2)
+    monkeypatch.setattr("habitus.site.event_log.PICTURES_WAITING", 2)
     folder, away = tmp_path / "mounted", tmp_path / "away"
     folder.mkdir()
     log = EventLog(folder / "events.jsonl")
