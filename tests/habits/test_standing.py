@@ -126,11 +126,14 @@ def test_things_are_found_as_defined_one_at_a_time_or_all_at_once():
 
 
 def test_a_lorry_over_a_usual_place_is_usual_and_the_same_elsewhere_is_not():
-    """Cells 0 to 11 are a lane in which vehicles queue."""
-    lane = np.arange(12)
+    """Cells 0 to 11 are a lane in which vehicles queue; in all others people stop for a moment."""
+    lane, pavement = np.arange(12), np.arange(12, GRID.n_cells)
     queue = [StandingCells(lane, np.full(12, age), True) for age in range(3, 40)] * 5
+    stops = [StandingCells(pavement, np.full(len(pavement), age), True) for age in (3, 4, 5)] * 9
     counts = StandingCounts.of(
-        StandingWords.of(queue, GRID.n_cells), np.ones(len(queue), dtype=bool), GRID
+        StandingWords.of([*queue, *stops], GRID.n_cells),
+        np.ones(len(queue) + len(stops), dtype=bool),
+        GRID,
     )
     surprisals = standing_surprisals(counts, (10.0,) * 5, GRID)
 
