@@ -382,7 +382,11 @@ class HabitModel:
 
     def accept(self, votes: Votes, *, clock: int = NO_CLOCK, times: float = 1.0) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
-        return replace(self, accepted=(*self.accepted, _moment_of(votes, clock, times)))
+        moment = _moment_of(votes, clock, times)
+        model = replace(self, accepted=(*self.accepted, moment))
+        # The same sums in the same order, without those before anew.
+        model.__dict__["all_counts"] = self.all_counts.adding(votes, times, moment.hour)
+        return model
 
     def withdraw(self, votes: Votes, *, clock: int = NO_CLOCK) -> "HabitModel":
         """Return the model without a moment that was accepted, to the bit as it was before."""
