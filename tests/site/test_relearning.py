@@ -1,5 +1,6 @@
 """When models are learnt, and the processes that learn them and answer questions about them."""
 
+import json
 import os
 import resource
 import subprocess
@@ -20,6 +21,7 @@ from habitus.ingest.clips import DocumentSettings, documents, vocabulary_of
 from habitus.jobs.fork_server import ForkServer
 from habitus.scene.fleet import WORTH, Fleet
 from habitus.site.footage import FootageWriter, read_footage
+from habitus.site.judging import as_event
 from habitus.site.model_work import learn_from_footage
 from habitus.site.pipe_messages import FootageExtent
 from habitus.site.relearning import (
@@ -335,8 +337,7 @@ def _silenced(scene, accepted, event, recent) -> list[int]:
 
 
 def _event(told: dict) -> habitus.Event:
-    fields = {k: v for k, v in told.items() if k not in ("habitus", "version")}
-    return habitus.Event(**{**fields, "moment": tuple(fields["moment"])})
+    return as_event(json.loads(json.dumps(told)))
 
 
 def test_questions_that_have_no_answer_are_errors(camera, events, fork_server, tmp_path):

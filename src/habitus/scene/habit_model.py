@@ -495,7 +495,10 @@ class HabitModel:
     ) -> "HabitModel":
         """Return the model with a moment counted as normal; `withdraw` takes it back."""
         moment = _moment_of(votes, clock, standing, times)
-        return replace(self, accepted=(*self.accepted, moment))
+        model = replace(self, accepted=(*self.accepted, moment))
+        # The same sums in the same order, without those before anew.
+        model.__dict__["all_counts"] = self.all_counts.adding(votes, times, moment.hour)
+        return model
 
     def withdraw(
         self, votes: Votes, *, clock: int = NO_CLOCK, standing: StandingCells | None = None
