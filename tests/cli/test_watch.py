@@ -129,7 +129,7 @@ def test_a_camera_that_is_absent_then_another_then_too_slow_then_itself(folder, 
     slow = encode(tmp_path / "slow.ts", pictures(10), rate=1, options=X264)
     events, port = tmp_path / "events.jsonl", free_port()
     process = watch(f"tcp://127.0.0.1:{port}", "-o", events, stderr=subprocess.PIPE)
-    until("Connection refused; trying again in 1 s", process)
+    until("connection refused; check address and port; trying again in 1 s", process)
     with playing(port, small):
         until("the picture has 160x128 pixels, expected 192x144", process)
     with playing(port, slow):

@@ -138,7 +138,7 @@ def test_a_stream_that_is_cut_and_comes_back(footage, expected):
         with playing(port, footage["ts"]):
             after, notices = take(found, 5)
     assert "the stream ended" in notice.text
-    assert "Connection refused; trying again in 2 s" in still.text
+    assert "connection refused; check address and port; trying again in 2 s" in still.text
     assert none == []
     assert abs(notice.time - now) < SOON
     assert_back([notice, still, *notices], address)
@@ -389,7 +389,7 @@ def wait_for_notice(found, text):
 def test_a_stream_that_is_absent_at_the_start(footage, expected):
     port = free_port()
     with watching(f"tcp://127.0.0.1:{port}") as (found, _):
-        wait_for_notice(found, "Connection refused; trying again")
+        wait_for_notice(found, "connection refused; check address and port; trying again")
         with playing(port, footage["ts"]):
             arrived, notices = take(found, 3)
     assert "is back after" in notices[-1].text
