@@ -8,7 +8,7 @@ one breaks down for a minute, far from it, and others take the lane beside. On t
 walk from door to door, wait for half a minute at benches, or stop anywhere for some seconds; later
 somebody leaves a bag for two minutes. The first 13 minutes are learnt, with default options, and
 the rest is judged, with and without standing as a cue: how many are found at 2 false alarms an
-hour, of all scenes together, and at a budget of 2 an hour, with the false alarms that come. With
+hour, of all scenes together, and at a budget of 2 per hour, with the false alarms that come. With
 `--folder`, videos and corpora are kept there and used again.
 """
 
@@ -35,7 +35,7 @@ SEEDS = tuple(range(701, 711))
 WIDTH, HEIGHT, FPS = 256, 192, 5
 NORMAL, TEST = 780, 420
 RATE = 2.0
-"""False alarms an hour."""
+"""False alarms per hour."""
 CYCLE, GREEN = 60.0, 28.0
 """Seconds of a traffic light."""
 BROKEN, LEFT = 60.0, 120.0
@@ -277,9 +277,9 @@ def measure(kind: str, seeds: list[int], folder: Path) -> Iterator[Cells]:
             "scene": kind,
             "standing": name,
             "trust": f"{min(trust):.2f} to {max(trust):.2f}" if name == "with" else "",
-            f"found at {RATE:g} false alarms an hour": f"{n_found} of {n_all}",
-            f"found at a budget of {RATE:g} an hour": f"{met} of {n_all}",
-            "false alarms an hour": round(false / hours, 1),
+            f"found at {RATE:g} false alarms per hour": f"{n_found} of {n_all}",
+            f"found at a budget of {RATE:g} per hour": f"{met} of {n_all}",
+            "false alarms per hour": round(false / hours, 1),
         }
 
 
