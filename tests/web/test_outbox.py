@@ -81,9 +81,10 @@ def test_nothing_is_told_of_what_is_not_committed(console: Console) -> None:
 
     def fail() -> None:
         with console.database.transaction() as session:
-            session.add(an_event(1))
+            event = an_event(1)
+            session.add(event)
             session.flush()
-            assert enqueue(session, "started", an_event(1)) == 1
+            assert enqueue(session, "started", event) == 1
             raise KeyError
 
     with pytest.raises(KeyError):

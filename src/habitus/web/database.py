@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import (
     JSON,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -19,9 +20,11 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    or_,
 )
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
 from habitus.errors import FileError
@@ -158,6 +161,16 @@ class CameraRow(Base):
     """One line for a person; may be empty."""
     model: Mapped[str | None]
     """Name of the model file in its folder, if there is one."""
+
+    @hybrid_property
+    def dated(self) -> bool:
+        """False for a recording of which nobody knows when it was."""
+        return self.kind != "recording" or self.options.get("starts") is not None
+
+    @dated.inplace.expression
+    @classmethod
+    def _dated(cls) -> ColumnElement[bool]:
+        return or_(cls.kind != "recording", cls.options["starts"].as_float().is_not(None))
 
 
 NEW_CAMERA: dict[str, Any] = {

@@ -86,9 +86,9 @@ def described(about: EventRow | TroubleRow, camera: CameraRow) -> dict[str, Any]
     """Return an event or a trouble as the API answers it, as plain values."""
     if isinstance(about, TroubleRow):
         return {"id": _subject(about), **TimelineSpan.model_validate(about).model_dump()}
-    names = EventSummary.model_fields.keys() - {"camera"}
+    names = EventSummary.model_fields.keys() - {"camera", "dated"}
     values = {name: getattr(about, name) for name in names}
-    return EventSummary(**values, camera=camera.name).model_dump()
+    return EventSummary(**values, camera=camera.name, dated=camera.dated).model_dump()
 
 
 def check_limits(

@@ -106,9 +106,7 @@ def midnight(now: float | None = None) -> float:
 
 _OTHERS: dict[str, ColumnElement[Any]] = {
     "camera": CameraRow.name.label("camera"),
-    "dated": or_(
-        CameraRow.kind != "recording", CameraRow.options["starts"].as_float().is_not(None)
-    ).label("dated"),
+    "dated": CameraRow.dated.label("dated"),
 }
 _SUMMARY: list[Any] = [
     _OTHERS[name] if name in _OTHERS else getattr(EventRow, name)
