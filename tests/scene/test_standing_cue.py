@@ -10,14 +10,14 @@ from habitus.corpus.stands import STANDING, StandingCells, StandingWords
 from habitus.habits.standing import StandingCounts
 from habitus.ingest.backgrounds import WARM_UP, Backgrounds
 from habitus.ingest.clips import Document
-from habitus.ingest.live import Arrived
+from habitus.ingest.live import LiveDocument
 from habitus.scene import SceneModel, detect_events
 from habitus.scene.camera_monitor import SceneMonitor
 from habitus.scene.events import Event, judge_moment
 from habitus.scene.habit_learning import LEAST_KNOWN, learn_habits
 from habitus.scene.scene_model import learn_scene
-from habitus.scene.watching import EventStarted, Observer
 from habitus.schema import decoded
+from habitus.site.watching import EventStarted, Observer
 from reference.footage import texture
 
 GRID = Vocabulary(12, 12, directions=12, speeds=16)
@@ -183,7 +183,7 @@ def test_a_live_camera_keeps_its_backgrounds_and_its_events_start_when_the_thing
     backgrounds, happenings = Backgrounds(GRID), []
     for t, picture in enumerate(pictures.astype(np.uint8)):
         document = Document(t, float(t), *moving.bag(t), 25, 3.0, picture, None)
-        happenings += observer.take(Arrived(document, t > 0, 1000.0 + t, float(t), GRID))
+        happenings += observer.take(LiveDocument(document, t > 0, 1000.0 + t, float(t), GRID))
         expected, found = backgrounds.take(document), observer.judgement.habit.standing
         assert found.known == expected.known
         assert np.array_equal(found.cells, expected.cells)
