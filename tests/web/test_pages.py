@@ -694,6 +694,8 @@ def test_people_log_in_and_see_what_they_may(site: Site, look: Look) -> None:
     assert [token.name for token in stored(site, Token)] == ["script"]
     administration.add_user(site.console, "admin", "vera", "correct horse", "viewer")
     page.get_by_role("button", name="Log out").click()
+    expect(page).to_have_url(re.compile("/login"))
+    visit.settled()
     page.get_by_label("Name").fill("vera")
     page.get_by_label("Password").fill("correct horse")
     page.keyboard.press("Enter")
